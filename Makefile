@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+STUDY := .personafit/serve.db
 GALLERY := docs/gallery/reports/training.html
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
@@ -11,11 +12,11 @@ demo: $(VENV)/installed
 	$(BIN)/personafit demo
 
 test: $(VENV)/installed-dev
-	$(BIN)/python -m pytest --numprocesses 2 -m "not slow"
+	$(BIN)/python -m pytest --numprocesses 3 -m "not slow"
 
 # What takes many seconds a test: whole clusters, wheels, large reports.
 test-slow: $(VENV)/installed-dev
-	$(BIN)/python -m pytest --numprocesses 2 -m slow --ignore tests/packaging
+	$(BIN)/python -m pytest --numprocesses 3 -m slow --ignore tests/packaging
 
 # What a user installs: wheel and sdist in clean environments, outside this tree.
 test-wheel: $(VENV)/installed-dev
@@ -49,7 +50,9 @@ audit: $(VENV)/installed-dev
 
 # The labelling app with a small study, on http://127.0.0.1:8710.
 serve: $(VENV)/installed-label
-	$(BIN)/personafit label demo
+	test -f $(STUDY) || $(BIN)/personafit label new pilot --from starter --limit 12 --overlap 2 --store $(STUDY)
+	$(BIN)/personafit label invite pilot --store $(STUDY)
+	$(BIN)/personafit label serve --store $(STUDY)
 
 # How fast, as ratios against named peers.
 bench: $(VENV)/installed-dev

@@ -124,11 +124,7 @@ NAMES: dict[str, Callable[[], list[Measurement]]] = {
 }
 
 
-LONG = (
-    "scale",
-    "factory",
-    "growth",
-)  # a quarter of an hour and, for the people of factory, 9 GB of disk: only when named
+LONG = ("scale", "growth")  # a quarter of an hour: only when named
 
 
 def main(names: list[str]) -> int:

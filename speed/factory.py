@@ -1,21 +1,14 @@
-"""The factory: near-duplicates among 100,000 texts against comparing all with all, and memory over the number of people.
+"""Building: near-duplicates among 100,000 texts against comparing all with all.
 
 Near-duplicates are planted among synthetic embeddings that lie in topics as those of questions do, so that recall is known. The
 numbers of cells and probes were chosen on the first set and on one that is gone; the bars are held on the second, of another seed,
 with other topics, of uneven size, and other directions, which nothing was chosen on. Brute force is the same comparison by matrix products of
-single precision on the same cores, its time measured on a part of the rows and scaled. People are made by the real command in a
-process of its own, screened by a stub model that answers at once; only exact duplicates are looked for there, so that no
-encoder's time is measured.
+single precision on the same cores, its time measured on a part of the rows and scaled.
 """
 
-import os
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -25,23 +18,8 @@ from speed.table import Measurement
 
 TEXTS, SIZE, PLANTED = 100_000, 512, 2_000
 THRESHOLD = 0.9
-SPEED_BAR, RECALL_BAR, MEMORY_BAR = 5.0, 0.99, 1 / 1.5
+SPEED_BAR, RECALL_BAR = 5.0, 0.99
 BRUTE_ROWS = 4_096
-PEOPLE = tuple(int(size) for size in os.environ.get("FACTORY_PEOPLE", "10000,1000000").split(","))
-
-STUB = "async def answer(messages):\n    return 'A'\n"
-CONFIG = """\
-[build]
-languages = ["en", "zh"]
-[models]
-writer = "python:stub_writer:answer,concurrency=256"
-[people]
-quota = {quota}
-fields = []
-similarity = 1.0
-max_share = 1.0
-max_interest_share = 1.0
-"""
 
 
 @dataclass(frozen=True)
@@ -63,22 +41,7 @@ TUNED = Shape("the set that settings were chosen on", 7, 400, 96, 0.0, 0.8)
 FRESH = Shape("a fresh set", 20_261_116, 1_500, 180, 0.8, 0.6)
 
 
-@dataclass(frozen=True)
-class Cost:
-    """What one build took."""
-
-    people: int
-    seconds: float
-    processor_seconds: float
-    peak_mib: float
-
-
 def measure() -> list[Measurement]:
-    # People first: the peak that the system reports of a process begins with what its parent held when it was started.
-    return [*measure_people(), *measure_duplicates()]
-
-
-def measure_duplicates() -> list[Measurement]:
     """Speed and recall of near-duplicates, the index's building included."""
     found: list[Measurement] = []
     for shape in (TUNED, FRESH):
@@ -158,36 +121,3 @@ def synthetic(count: int, shape: Shape = TUNED) -> tuple[Vectors, list[tuple[int
         if vectors[a] @ vectors[b] >= THRESHOLD
     ]
     return vectors, planted
-
-
-def measure_people(sizes: tuple[int, ...] = PEOPLE) -> list[Measurement]:
-    """Peak memory and processor time of many people against few."""
-    small, large = (build_people(size) for size in sizes)
-    what, peer = f"{large.people:,} people", f"{small.people:,} people"
-    ours, theirs = (cost.people / cost.processor_seconds for cost in (large, small))
-    memory = small.peak_mib / large.peak_mib
-    return [
-        Measurement(f"peak memory, {what}", peer, "MiB", large.peak_mib, small.peak_mib, memory, MEMORY_BAR),
-        Measurement(f"{what}, processor time", peer, "people/s", ours, theirs, ours / theirs),
-    ]
-
-
-def build_people(count: int) -> Cost:
-    """Build so many people and say what that took."""
-    with tempfile.TemporaryDirectory(prefix="personafit-factory-") as place:
-        (Path(place) / "stub_writer.py").write_text(STUB, encoding="utf-8")
-        (Path(place) / "build.toml").write_text(CONFIG.format(quota=count), encoding="utf-8")
-        command = [sys.executable, "-m", "personafit", "build", "build.toml", "--out", "out"]
-        started = time.monotonic()
-        process = subprocess.Popen(command, cwd=place, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            raise RuntimeError(f"building {count:,} people ended with {process.returncode}")
-    cost = Cost(count, time.monotonic() - started, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
-    print(
-        f"factory: {count:,} people: {cost.seconds:.0f} s by the clock, {cost.processor_seconds:.0f} s of processor time, "
-        f"peak {cost.peak_mib:.0f} MiB",
-        flush=True,
-    )
-    return cost

@@ -13,11 +13,12 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 from statistics import quantiles
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
+from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import aiohttp
@@ -184,8 +185,8 @@ def _calm(store: str) -> float:
 
 def _study(store: str) -> Callable[[int], Iterator[Request]]:
     """A study with seats for everyone, all taken; what each rater sends, page after page and again from the first."""
+    from personafit.api.places import find_run
     from personafit.benchmarks.starter import FOLDER
-    from personafit.cli.common import find_run
     from personafit.label.access import Access
     from personafit.label.making import make_study
     from personafit.label.records import StudyConfig
@@ -295,9 +296,13 @@ def _server(code: str, store: str) -> Iterator[Server]:
     address = f"http://127.0.0.1:{port}"
     try:
         for _ in range(1200):
-            with suppress(OSError), urlopen(f"{address}/openapi.json", timeout=1):
-                break
-            time.sleep(0.1)
+            try:
+                with urlopen(f"{address}/up", timeout=1):
+                    break
+            except HTTPError:
+                break  # it answers
+            except OSError:
+                time.sleep(0.1)
         yield Server(address, process.pid)
     finally:
         process.terminate()

@@ -10,7 +10,7 @@ from typing import Any
 
 from personafit.benchmarks.benchmark import BenchmarkInfo, ingest
 from personafit.benchmarks.config import RunConfig
-from personafit.benchmarks.personalens.reader import FolderTasks
+from personafit.benchmarks.tasks import FolderTasks
 from personafit.contexts import People
 from personafit.engine import Runner, Silence
 from personafit.items.dialogue import DIALOGUE_QUESTIONS, Dialogue, DialogueTurn, StopReason, judge_key

@@ -1,11 +1,11 @@
-"""Cells for rankings: Bradley–Terry intervals and claims, and the paired permutation test."""
+"""Cells for rankings: Bradley–Terry intervals and claims."""
 
 from functools import lru_cache, partial
 from itertools import combinations
 
 import numpy as np
 
-from personafit.statistics.ranking import bradley_terry, paired_permutation
+from personafit.statistics.ranking import bradley_terry
 from speed.coverage.cells import SIZE, Cell, band_for, covers
 from speed.coverage.designs import Design, Floats, Ints, Units, intercept
 
@@ -62,18 +62,6 @@ def true_gap(prompts_recur: bool) -> float:
     return (strengths[0].value or 0.0) - (strengths[2].value or 0.0)
 
 
-def permuted(rng: np.random.Generator, design: Design) -> bool | None:
-    """Whether the permutation test calls two equal contestants different; None where it is withheld."""
-    units, (one, two) = contestants(rng, design, (0.0, 0.0))
-    p = paired_permutation(one - two, units.person, units.prompt, resamples=400).p
-    return None if p is None else p <= 0.05
-
-
-def permutation_said(rng: np.random.Generator, design: Design) -> bool:
-    """Whether a permutation p is given at all."""
-    return permuted(rng, design) is not None
-
-
 def _cells() -> list[Cell]:
     found = []
     for design in (
@@ -93,11 +81,6 @@ def _cells() -> list[Cell]:
         few = min(design.people, design.prompts or design.people)
         trial = partial(gap_covered, design=design)
         found.append(Cell("Bradley–Terry gap", design.name, band_for(few), trial))
-    for design in (Design(12), Design(60)):
-        found.append(Cell("permutation test", design.name, SIZE, partial(permuted, design=design)))
-    design = Design(60, 12)
-    withheld = partial(permutation_said, design=design)
-    found.append(Cell("permutation p given", design.name, (0.0, 0.0), withheld))
     return found
 
 

@@ -24,43 +24,31 @@ if TYPE_CHECKING:
     from personafit.items.reading import QuestionSet
     from personafit.kinds import Kind, Metric
     from personafit.models import ChatReply
+    from personafit.reports.analysis import Analysis
+    from personafit.reports.verdict import RunVerdict
 
 try:
     __version__ = version("personafit")
 except PackageNotFoundError:  # running from a source tree that was never installed
     __version__ = "0+unknown"
 
-_HOME = {
-    "Unit": "personafit.items",
-    "Metric": "personafit.kinds",
-    "kind": "personafit.api.decorators",
-    "Reading": "personafit.items",
-    "QuestionSet": "personafit.items",
-    "Question": "personafit.items",
-    "PartAnswer": "personafit.items",
-    "Part": "personafit.items",
-    "Kind": "personafit.kinds",
-    "ChatReply": "personafit.models",
-    "Rating": "personafit.api.decorators",
-    "Run": "personafit.api.run",
-    "RunVerdict": "personafit.reports.verdict",
-    "Shown": "personafit.items",
-    "UserError": "personafit._errors",
-    "aevaluate": "personafit.api.evaluating",
-    "agree": "personafit.api.reading",
-    "analyze": "personafit.api.reading",
-    "audit": "personafit.api.reading",
-    "benchmark": "personafit.api.decorators",
-    "compare": "personafit.api.reading",
-    "context": "personafit.api.decorators",
-    "estimate": "personafit.api.evaluating",
-    "evaluate": "personafit.api.evaluating",
-    "load": "personafit.api.run",
-    "rater": "personafit.api.decorators",
+_MODULES = {
+    "_errors": ("UserError",),
+    "api.decorators": ("Rating", "benchmark", "context", "kind", "rater"),
+    "api.evaluating": ("aevaluate", "estimate", "evaluate"),
+    "api.reading": ("agree", "analyze", "audit", "compare"),
+    "api.run": ("Run", "load"),
+    "items": ("Part", "PartAnswer", "Question", "QuestionSet", "Reading", "Shown", "Unit"),
+    "kinds": ("Kind", "Metric"),
+    "models": ("ChatReply",),
+    "reports.analysis": ("Analysis",),
+    "reports.verdict": ("RunVerdict",),
 }
+_HOME = {name: f"personafit.{module}" for module, names in _MODULES.items() for name in names}
 """Public name to the module that holds it."""
 
 __all__ = [
+    "Analysis",
     "ChatReply",
     "Kind",
     "Metric",

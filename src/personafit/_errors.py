@@ -3,11 +3,22 @@
 Anything else that reaches the top of the program is a bug and shows its traceback.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 _TRIED = ("str", "int", "float", "bool")
 MOST_LISTED = 20  # faults of one file in one error
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def printable(text: str) -> str:
+    """The text without control characters: ids and messages from elsewhere must not steer the terminal they are shown in."""
+    return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _on_one_line(text: str) -> str:
+    return printable(" ".join(text.splitlines()))
 
 
 class UserError(Exception):
@@ -21,9 +32,9 @@ class UserError(Exception):
                 f"and {len(faults) - MOST_LISTED:,} more; `personafit data check` lists all faults of a file."
             )
         # What a sentence quotes may hold line ends; a sentence does not.
-        super().__init__("\n  ".join(" ".join(text.splitlines()) for text in listed))
+        super().__init__("\n  ".join(map(_on_one_line, listed)))
         self.code = code
-        self.faults = [" ".join(text.splitlines()) for text in faults] or [str(self)]
+        self.faults = [_on_one_line(text) for text in faults] or [str(self)]
         """Everything that is wrong, a sentence each."""
 
 

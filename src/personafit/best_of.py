@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from personafit._errors import UserError
 from personafit._hashing import content_hash
-from personafit.benchmarks import ingest, open_whole
+from personafit.benchmarks import ingest
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo
 from personafit.benchmarks.config import RunConfig
 from personafit.benchmarks.lines import read_lines, validated
@@ -41,9 +41,7 @@ class CandidateRow(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     id: str | None = Field(None, min_length=1, description="Your own key; default is the line number.")
-    person: str | dict[str, Any] = Field(
-        description="Who asked: an id from people.jsonl (--data), or an object with 'id' and whatever is known."
-    )
+    person: dict[str, Any] = Field(description="Who asked: an 'id' and whatever is known of the person.")
     question: str = Field(min_length=1, description="What the person asked.")
     answers: list[str] = Field(
         default_factory=list, description="The candidates; none where --system makes them."
@@ -70,9 +68,9 @@ class CandidateSet:
         return f"best-of/{self.id}/{index}"
 
 
-def read_candidates(path: Path, people: Mapping[str, Person]) -> tuple[list[CandidateSet], dict[str, Person]]:
+def read_candidates(path: Path) -> tuple[list[CandidateSet], dict[str, Person]]:
     """The questions of a file and everyone in it."""
-    checks, prompts = RowChecks(path, people), []
+    checks, prompts = RowChecks(path), []
     for number, raw in read_lines(path, checks.faults.append):
         with checks.noted():
             row = validated(CandidateRow, raw, path, number)
@@ -81,93 +79,75 @@ def read_candidates(path: Path, people: Mapping[str, Person]) -> tuple[list[Cand
             for place, answer in enumerate(row.answers):
                 if not answer.strip():
                     checks.add(number, f"answers.{place}", "is empty.")
-            who = _meet(row.person, checks, number)
+            person = inline_person(row.person, path, number)
+            checks.meet(number, person)
             checks.is_new(number, row.id or str(number), number)  # questions may recur: each gets its answer
-            prompts.append(CandidateSet(row.id or str(number), who, row.question, tuple(row.answers)))
+            prompts.append(CandidateSet(row.id or str(number), person.id, row.question, tuple(row.answers)))
     checks.refuse()
     if not prompts:
         raise UserError(f"{path} holds no questions.")
     return prompts, checks.people
 
 
-def _meet(named: str | dict[str, Any], checks: RowChecks, number: int) -> str:
-    """The id of whom a line names or describes; who is described joins those known."""
-    if isinstance(named, str):
-        if named not in checks.people:
-            checks.add(
-                number,
-                "person",
-                f": nobody is called '{named}'; describe the person inline or give a folder with people.jsonl by --data.",
-            )
-        return named
-    person = inline_person(named, checks.place, number)
-    checks.meet(number, person)
-    return person.id
+class Candidates(Benchmark):
+    """Questions of people as items that a system answers or a rater compares. There is no gold."""
 
-
-class Comparisons(Benchmark):
-    """The candidates as a benchmark of pairs: each with its prompt's base. There is no gold."""
-
-    def __init__(self, prompts: list[CandidateSet], people: Mapping[str, Person]) -> None:
+    def __init__(
+        self,
+        name: str,
+        people: Mapping[str, Person],
+        items: Sequence[Item],
+        products: Sequence[Product] = (),
+    ) -> None:
         self.info = BenchmarkInfo(
-            name="best-of",
+            name=name,
             version="1",
             title="Candidate answers, to be chosen among",
             licence="the user's own",
             language=sorted({person.language for person in people.values()}),
             layout=[],
         )
-        self._prompts = prompts
-        self._people = people
+        self._people, self._products, self._items = people, products, items
 
     def people(self) -> Iterator[Person]:
         """Everyone who asked, or may stand in as the wrong person."""
         yield from self._people.values()
 
     def products(self) -> Iterator[Product]:
-        """The candidates."""
-        for prompt in self._prompts:
-            yield from (_product(prompt, index) for index in range(len(prompt.answers)))
+        """The candidates; none where they are about to be made."""
+        yield from self._products
 
     def items(self) -> Iterator[Item]:
-        """Every candidate against the base."""
-        for prompt in self._prompts:
-            base = _product(prompt, prompt.base).id if prompt.answers else ""
-            for index in range(len(prompt.answers)):
-                if index != prompt.base:
-                    yield Item(
-                        id=prompt.item_id(index),
-                        person=prompt.person,
-                        prompt=prompt.question,
-                        products=[base, _product(prompt, index).id],
-                    )
+        """The questions, or each candidate against the base."""
+        yield from self._items
 
 
-class Questions(Comparisons):
+def questions(prompts: Sequence[CandidateSet], people: Mapping[str, Person]) -> Candidates:
     """The questions alone, for a system that is to answer them."""
+    items = [
+        Item(id=f"best-of/{one.id}", kind="prompt", person=one.person, prompt=one.question, products=[])
+        for one in prompts
+    ]
+    return Candidates("best-of-questions", people, items)
 
-    def __init__(self, prompts: list[CandidateSet], people: Mapping[str, Person]) -> None:
-        super().__init__(prompts, people)
-        self.info = self.info.model_copy(update={"name": "best-of-questions"})
 
-    def products(self) -> Iterator[Product]:
-        """None: they are about to be made."""
-        yield from ()
-
-    def items(self) -> Iterator[Item]:
-        """The questions."""
-        for prompt in self._prompts:
-            yield Item(
-                id=f"best-of/{prompt.id}",
-                kind="prompt",
-                person=prompt.person,
-                prompt=prompt.question,
-                products=[],
+def comparisons(prompts: Sequence[CandidateSet], people: Mapping[str, Person]) -> Candidates:
+    """The candidates as pairs: each with its question's base."""
+    products, items = [], []
+    for one in prompts:
+        made = [Product(kind="answer", text=answer, about=one.person) for answer in one.answers]
+        products += made
+        items += [
+            Item(
+                id=one.item_id(index),
+                person=one.person,
+                prompt=one.question,
+                products=[made[one.base].id, product.id],
             )
-
-
-def _product(prompt: CandidateSet, index: int) -> Product:
-    return Product(kind="answer", text=prompt.answers[index], about=prompt.person)
+            for index, product in enumerate(made)
+            if index != one.base
+        ]
+    return Candidates("best-of", people, items, products)
 
 
 # -- choosing ------------------------------------------------------------------------------------------------------------------
@@ -184,8 +164,6 @@ class BestCandidate:
     scores: list[float | None]
     adjusted: list[float | None]
     chosen: int | None
-    as_scored: int | None
-    """What the scores would choose as they are."""
 
     @property
     def longest(self) -> int | None:
@@ -225,36 +203,12 @@ class BestOfChoices:
         scored = [score is not None for row in self.rows for score in row.scores]
         return float(np.mean(scored)) if scored else 0.0
 
-    def mean_lengths(self) -> dict[str, Estimate]:
-        """Mean length, in code points, of the pool, of what is chosen, and of the longest; clustered by person and question.
-
-        All over the same questions: those for which something was chosen.
-        """
-        made = [row for row in self.rows if row.chosen is not None]
-
-        pool = [float(np.mean([len(answer) for answer in row.prompt.answers])) for row in made]
-        places = {
-            name: [getattr(row, name) or 0 for row in made] for name in ("chosen", "as_scored", "longest")
-        }
-        lengths = {
-            name: [float(len(row.prompt.answers[place])) for row, place in zip(made, at, strict=True)]
-            for name, at in places.items()
-        }
-        return {name: _clustered(values, made) for name, values in {"pool": pool, **lengths}.items()}
-
     def same_as_longest(self) -> Estimate:
         """How often the choice is what choosing by length would choose, where there is a choice."""
         made = [row for row in self.rows if row.chosen is not None and len(row.prompt.answers) > 1]
         same = [float(row.chosen == row.longest) for row in made]
-        return _clustered(same, made, (0.0, 1.0))
-
-
-def _clustered(
-    values: Sequence[float], rows: Sequence[BestCandidate], bounds: tuple[float, float] | None = None
-) -> Estimate:
-    """The mean over questions put by people, clustered by person and, where questions recur, by question."""
-    people, questions = [row.prompt.person for row in rows], [row.prompt.question for row in rows]
-    return cluster_mean(values, people, questions, bounds)
+        people, questions = [row.prompt.person for row in made], [row.prompt.question for row in made]
+        return cluster_mean(same, people, questions, (0.0, 1.0))
 
 
 def choose(prompts: Sequence[CandidateSet], scores: Scores, control_length: bool) -> BestOfChoices:
@@ -277,7 +231,7 @@ def choose(prompts: Sequence[CandidateSet], scores: Scores, control_length: bool
     for prompt in prompts:
         own = list(scores[prompt.id])
         fair = [adjusted.get((prompt.id, index)) for index in range(len(own))]
-        rows.append(BestCandidate(prompt, own, fair, _best(fair), _best(own)))
+        rows.append(BestCandidate(prompt, own, fair, _best(fair)))
     return BestOfChoices(rows, control)
 
 
@@ -295,7 +249,6 @@ class BestOf:
 
     prompts: Path
     rater: str
-    data: Path | None = None
     view: str = "profile"
     system: str | None = None
     given: str = "profile"
@@ -318,8 +271,7 @@ class Carried:
 
 async def carry_out(store: Store, asked: BestOf, progress: ProgressView) -> Carried:
     """Make what candidates are missing, compare them, choose."""
-    people = {p.id: p for p in open_whole(str(asked.data)).people()} if asked.data else {}
-    prompts, people = read_candidates(asked.prompts, people)
+    prompts, people = read_candidates(asked.prompts)
     _check(asked, prompts)
     rater = make_rater(asked.rater)  # a misspelt one is found before anything is spent on answers
     summaries: list[Summary] = []
@@ -366,7 +318,7 @@ async def _sampled(
 ) -> tuple[list[CandidateSet], Summary]:
     """The questions with the answers that the system made."""
     assert asked.system is not None
-    dataset = ingest(store, Questions(prompts, people))
+    dataset = ingest(store, questions(prompts, people))
     everyone = People(store.people(dataset))
     model = make_model(asked.system)
     try:
@@ -406,13 +358,13 @@ async def _compared(
     progress: ProgressView,
 ) -> tuple[Scores | None, Summary]:
     """The scores of all candidates; None where it ended before any was compared."""
-    dataset = ingest(store, Comparisons(prompts, people))
+    benchmark = comparisons(prompts, people)
+    dataset = ingest(store, benchmark)
     everyone = People(store.people(dataset))
     view = make_context(asked.view, everyone, asked.seed, default_model([asked.rater]))
     kind = ChoiceKind()
     config = RunConfig("best-of", raters=[asked.rater], seed=asked.seed)
-    info = Comparisons(prompts, people).info
-    plan = RunPlan(kind, store, config, info, dataset, everyone, [view.name], builders=[view])
+    plan = RunPlan(kind, store, config, benchmark.info, dataset, everyone, [view.name], builders=[view])
     record = {
         "benchmark": "best-of",
         "kind": "best-of",

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
+from statistics import fmean
 
 import polars as pl
 
@@ -25,6 +26,7 @@ from personafit.benchmarks.config import Finished, RunConfig
 from personafit.contexts import People, made_notes, make_contexts, makers
 from personafit.contexts.making import usual_cost
 from personafit.engine import Lane, ProgressView, Runner, Summary, check_budget
+from personafit.items.reading import SHORT_REPLY
 from personafit.kinds import Kind, RunPlan, kind_of
 from personafit.kinds.kind import count_answers, open_attempt
 from personafit.models import ChatRequest
@@ -275,9 +277,7 @@ def _estimate(plan: RunPlan) -> list[str]:
         f"{plan.info.name}: {sum(counts):,} asks would be made; those already stored are not asked again."
     ]
     for rater, count in zip(plan.raters, counts, strict=True):
-        requests = _requests(plan, rater)
-        asked = f"{count:,} {kind.ask_words(rater)}"
-        lines.append(_line(rater, asked, count, requests, kind.long_replies))
+        lines.append(_line(rater, count, _requests(plan, rater)))
     for maker in makers(plan.builders):
         items = list(plan.items())
         calls = len({item.person for item in items}) if maker.per_person else len(items)
@@ -293,14 +293,14 @@ def _requests(plan: RunPlan, rater: Rater) -> list[ChatRequest]:
     return [request for one in shown if (request := rater.request(one)) is not None]
 
 
-def _line(rater: Rater, asked: str, count: int, sample: Sequence[ChatRequest], long_replies: bool) -> str:
-    line = f"  {rater.record.name}: {asked}"
+def _line(rater: Rater, count: int, sample: Sequence[ChatRequest]) -> str:
+    line = f"  {rater.record.name}: {count:,} asks"
     if not sample:
         return f"{line}, no model call."
-    tokens = count * sum(prompt_tokens(request.messages) for request in sample) / len(sample)
-    # A choice is a token; a long reply is taken to be half as long as it may be.
-    out = count * sum(request.max_tokens for request in sample) / len(sample) / 2 if long_replies else count
-    line += f", about {tokens:,.0f} tokens in and {out:,.0f}{'' if long_replies else ' or more'} out"
+    tokens = count * fmean(prompt_tokens(request.messages) for request in sample)
+    # A short reply is a token; a long one is taken to be half as long as it may be.
+    out = count * fmean(one.max_tokens / 2 if one.max_tokens > SHORT_REPLY else 1 for one in sample)
+    line += f", about {tokens:,.0f} tokens in and {out:,.0f} or more out"
     if rater.price is None:
         return f"{line}; its price is unknown (add ,price=IN/OUT)."
     return f"{line}, about {(tokens * rater.price[0] + out * rater.price[1]) / 1e6:.2f} USD."

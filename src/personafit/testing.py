@@ -1,20 +1,14 @@
 """For a team's own tests: `from personafit.testing import assert_lift`. The rules are those of `--fail-under`."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
-
-import orjson
-from pydantic import TypeAdapter, ValidationError
+from typing import Literal
 
 from personafit._errors import UserError
 from personafit.api.run import Run, load
-from personafit.reports.assertions import COVERAGE, Bar, Undecided, bar_metric, gate_verdicts
-from personafit.reports.result import Result
+from personafit.reports.gate import COVERAGE, Bar, Undecided, bar_metric, gate_verdicts
 
 FEWEST_ANSWERED = 0.95
 """The least coverage where no bar names another, as in `personafit run`."""
-_RESULTS = TypeAdapter(list[Result])
 
 
 def assert_lift(
@@ -41,7 +35,7 @@ def assert_metric(
     """Fail a test unless the run passes a gate.
 
     Args:
-        run: What `evaluate` returned, a run's name, `last` for the run used last, or a run's folder or its results.json.
+        run: What `evaluate` returned, a run's name, `last` for the run used last, or its folder.
         metric: The metric, or one slice of it as `win_rate[tier=hard]`.
         rater: Whose figure it is, without options such as price and timeout if you like; everyone's by default.
         at_least: The bar: the 95 % interval has to lie above it.
@@ -52,7 +46,12 @@ def assert_metric(
         AssertionError: With a sentence for everything that does not pass.
         UserError: Where there is no such run or figure.
     """
-    results, stale = _read(run, metric)
+    opened = run if isinstance(run, Run) else load(str(run))
+    try:
+        results, stale = opened.figures_by(metric), opened.answers["stale"]
+    finally:
+        if opened is not run:
+            opened.close()
     bars: list[Bar] = [(metric, at_least)]
     if bar_metric(metric)[0] != COVERAGE:
         bars.append((COVERAGE, FEWEST_ANSWERED))
@@ -68,30 +67,6 @@ def assert_metric(
         )
     if missed:
         raise AssertionError(" ".join(missed))
-
-
-def _read(run: Run | str | Path, metric: str) -> tuple[Sequence[Result], int]:
-    """The results of a run, and how many of its answers are from an earlier one of a system that may have changed."""
-    if isinstance(run, Run):
-        return run.figures_by(metric), run.answers["stale"]
-    if isinstance(run, str) and not Path(run).exists() and "/" not in run:
-        opened = load(run)
-        try:
-            return opened.figures_by(metric), opened.answers["stale"]
-        finally:
-            opened.close()
-    path = Path(run)
-    path = path / "results.json" if path.is_dir() else path
-    try:
-        body: Any = orjson.loads(path.read_bytes())
-        rows = _RESULTS.validate_python([Result.from_dict(row) for row in body["results"]])
-        return rows, int(body.get("stale", 0))
-    except OSError as error:
-        raise UserError(
-            f"{path} cannot be read ({error.strerror}); give a run, its name or its folder."
-        ) from error
-    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, ValidationError) as error:
-        raise UserError(f"{path} is not the results.json of a run.") from error
 
 
 __all__ = ["assert_lift", "assert_metric"]

@@ -1,5 +1,6 @@
 """`@pf.rater`, `@pf.context`, `@pf.benchmark`, and the same by entry point: loaded only when named."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import personafit as pf
 from personafit import _plugins
 from personafit.people import Person
 from tests.api.world import pairs
-from tests.helpers import run_cli
+from tests.scripted import invoke
 
 
 @pytest.fixture(autouse=True)
@@ -143,12 +144,12 @@ def test_entry_points_are_loaded_only_when_named(tmp_path: Path, monkeypatch: py
     del sys.modules["acme"]
 
 
-def test_the_command_runs_a_file_of_rows_as_the_api_does(tmp_path: Path) -> None:
-    import json
-
+def test_the_command_runs_a_file_of_rows_as_the_api_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in pairs()))
-    printed = run_cli("run", "mine.jsonl", "--rater", "rule:length", "--json", cwd=tmp_path)
-    body = json.loads(printed.stdout)
+    invoke(monkeypatch, tmp_path, "run", "mine.jsonl", "--rater", "rule:length", "--json")
+    body = json.loads(capsys.readouterr().out)
     run = pf.evaluate(
         tmp_path / "mine.jsonl", raters="rule:length", store=tmp_path / ".personafit" / "store.db"
     )

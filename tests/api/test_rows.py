@@ -90,9 +90,9 @@ WRONG: dict[str, tuple[Any, str]] = {
     ),
     "one missing": (
         [{"person": "a b", "question": "x", "chosen": "y"}],
-        "lack the column 'rejected'; pairs need",
+        "lack 'rejected'; pairs need",
     ),
-    "two missing": ([{"answer": "y"}], "lack the columns 'person' and 'question'; answers need"),
+    "two missing": ([{"answer": "y"}], "lack 'person' and 'question'; pairs need"),
     "none": ([], "There are no rows to judge"),
     "no rows": (7, "a polars or pandas frame, or a list of dictionaries, not int"),
     "one row": ({"person": "a b"}, "a list of dictionaries, not dict"),

@@ -12,8 +12,8 @@ import pytest
 from sqlalchemy import text
 
 import personafit as pf
-from personafit.api.run import results_frame
-from personafit.reports import Result
+from personafit.reports.analysis import results_frame
+from personafit.reports.result import Result
 from personafit.reports.verdict import run_verdict
 from personafit.store import Store
 from tests.api.world import answers, by_length, pairs
@@ -119,7 +119,7 @@ def test_a_run_is_loaded_by_name_by_folder_and_as_the_last(run: pf.Run, tmp_path
         pf.load("nothing", store=store)
 
 
-def test_loading_imports_nothing_that_a_store_names(tmp_path: Path) -> None:
+def test_loading_imports_nothing_that_a_store_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Names in a store are data: a stranger's store must not choose what is imported here."""
     (tmp_path / "evil.py").write_text("raise SystemExit('imported')")
     store = tmp_path / "s.db"
@@ -134,17 +134,12 @@ def test_loading_imports_nothing_that_a_store_names(tmp_path: Path) -> None:
             connection.execute(text("UPDATE runs SET config = :config"), {"config": json.dumps(config)})
 
     rewrite()
-    code = (
-        "import personafit as pf, sys\n"
-        f"run = pf.load('last', store={str(store)!r})\n"
-        "print(run.verdict.first.subject, run.results.height > 0, run.judgments.height, run.items.height)\n"
-        "run.report('report.html')\n"
-        "assert 'evil' not in sys.modules\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.stdout == "python:evil:judge True 54 6\n", done.stderr
+    monkeypatch.syspath_prepend(tmp_path)
+    run = pf.load("last", store=store)
+    assert run.verdict.first.subject == "python:evil:judge"
+    assert (run.judgments.height, run.items.height) == (54, 6)
+    run.report(tmp_path / "report.html")
+    assert "evil" not in sys.modules
     for kind in ("evil:judge", "../evil", 7):
         rewrite(kind=kind)
         loaded = pf.load("last", store=store)
@@ -178,7 +173,6 @@ def test_raters_agreement_is_said(run: pf.Run, tmp_path: Path) -> None:
     assert shown[frozenset(("by_length", "rule:length"))] == 1.0  # they are one rule
     assert found.sentences == [
         "Of 2 raters by_length has the highest kappa with author: 1.00; 0 is what chance gives.",
-        "There is no human rater, so the human ceiling cannot be said: it sets each person against the others.",
     ]
     with pytest.raises(pf.UserError, match="agree takes one run, or one study or folder"):
         pf.agree(run, run.name, store=tmp_path / "s.db")
@@ -190,9 +184,9 @@ def test_a_benchmark_and_rows_are_audited(tmp_path: Path) -> None:
     found = pf.audit(pairs(40))
     longest = found.results.filter(rater="rule:length", metric="accuracy", slice="")
     assert longest["value"].to_list() == [1.0]
-    assert any(sentence.startswith("length rule fails") for sentence in found.sentences)
-    assert found.write(tmp_path / "audit").is_file()
-    assert json.loads((tmp_path / "audit" / "audit.json").read_text())["benchmark"] == "pairs"
+    assert any(sentence.startswith("length rule: ") for sentence in found.sentences)
+    assert found.report(tmp_path / "audit.html").is_file()
+    assert found.as_dict()["benchmark"] == "pairs"
     assert pf.audit("starter").results.height > 0
 
 

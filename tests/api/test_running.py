@@ -204,6 +204,8 @@ def test_selections_and_places_are_what_they_say(tmp_path: Path) -> None:
     assert run.judgments["sample"].unique().sort().to_list() == [0, 1]
     plan = pf.estimate(rows, raters="rule:length", contexts="profile", store=store)
     assert plan.startswith("pairs: 24 asks would be made")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'rater'"):
+        pf.estimate(rows, rater="rule:length", store=store)  # type: ignore[call-arg]
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {

@@ -16,7 +16,6 @@ from personafit._errors import UserError
 from personafit._hashing import content_hash
 from personafit.benchmarks import BENCHMARKS, FolderBenchmark, check_folder, open_benchmark, write_folder
 from personafit.benchmarks.folder import read_info
-from personafit.items import FIT
 from personafit.models import ModelError, parse_spec
 from personafit.models.local import LocalModel
 from personafit.raters import RATERS
@@ -27,7 +26,6 @@ from personafit.store import tables as t
 from tests.attack.world import RAN, Listener, hostile_folder
 from tests.benchmarks.hub_world import hub, refused  # noqa: F401 # a fixture
 from tests.benchmarks.stub_hub import Repo, StubHub
-from tests.benchmarks.test_inspect_logs import logged
 from tests.helpers import run_cli
 from tests.label.served import free_port
 from tests.raters.fitted.earlier_models import EARLIER_MODELS, FILES, use_eight_letters
@@ -175,7 +173,6 @@ def test_raters_of_data_are_rules(rater: str, tmp_path: Path) -> None:
     [
         *(
             "induced",
-            "induced:every=8",
             "memory+filter",
             "memory+filter@python:a:b",
             "induced@openai:m@http://x",
@@ -190,7 +187,7 @@ def test_raters_of_data_are_rules(rater: str, tmp_path: Path) -> None:
             "attributes:matched:python:a:b",
             "D+python:a:b",
         ),
-        *("I~sparse:0.3@x", "history:budget=1,x=y", f"history:budget={'9' * 5000}", "profile\n"),
+        *("history:budget=1,x=y", f"history:budget={'9' * 5000}", "profile\n"),
     ],
 )
 def test_views_of_data_are_plain(view: str, field: str, tmp_path: Path) -> None:
@@ -208,7 +205,7 @@ def test_what_folders_rightly_say_is_read(tmp_path: Path) -> None:
         "profile:偏好",
         "history:budget=8000",
     ]
-    views += ["memory", "wrong:memory:k=4,by=bm25,budget=4000", "D+I~sparse:0.3+S", "attributes:all"]
+    views += ["memory", "wrong:memory:k=4,by=bm25,budget=4000", "D+I+S", "attributes:all"]
     said = {
         "controls.views": views,
         "controls.raters": ["rule:length", "rule:second-person"],
@@ -225,46 +222,6 @@ def test_what_comes_along_can_be_written_and_read_again(name: str, tmp_path: Pat
     assert name in BENCHMARKS
 
 
-LOGGED: dict[str, tuple[dict[str, str], str, str]] = {
-    "folder": ({"benchmark": "./pyrce"}, "profile", "eval.task_args.benchmark"),
-    "path": ({"benchmark": "personafeedback", "data": "/etc"}, "profile", "eval.task_args.data"),
-    "view": ({}, "memory:by=dense,embedder=openai:e@{url}", "eval.metadata.view"),
-    "model": ({}, "induced@python:pyrce.helper:rate", "eval.metadata.view"),
-}
-
-
-@pytest.mark.parametrize("name", LOGGED)
-def test_a_log_chooses_neither_benchmark_nor_path_nor_view(
-    name: str, listener: Listener, tmp_path: Path
-) -> None:
-    attack(tmp_path / "pyrce", "python", listener)
-    arguments, view, field = LOGGED[name]
-    path = our_log(tmp_path, arguments, view.format(url=listener.url))
-    done = run_cli("data", "import", str(path), cwd=tmp_path, code=2)
-    unharmed(tmp_path, listener)
-    (sentence,) = done.stderr.strip().splitlines()
-    assert f"{path}, field '{field}'" in sentence
-
-
-def test_the_folder_of_a_log_is_what_the_user_names(tmp_path: Path) -> None:
-    mine = hostile_folder(tmp_path / "mine", {"controls.raters": ["rule:length"]})
-    path = our_log(tmp_path, {"benchmark": "/somewhere/else"}, "none")
-    done = run_cli(
-        "data", "import", str(path), "--data", str(mine), cwd=tmp_path, code=1
-    )  # it holds no reply
-    assert "are now the run mine-" in done.stdout
-
-
-def our_log(folder: Path, arguments: dict[str, str], view: str) -> Path:
-    """A log that says it is of our own task."""
-    path, _ = logged(folder / "logs", "", form="json")
-    body = json.loads(path.read_text(encoding="utf-8"))
-    body["eval"] |= {"task": "personafit/choices", "task_args": arguments}
-    body["eval"]["metadata"] = {"question": FIT.fingerprint, "view": view, "seed": 0}
-    path.write_text(json.dumps(body), encoding="utf-8")
-    return path
-
-
 @pytest.mark.parametrize("name", ["matcher", "verifier"])
 def test_a_fitted_file_chooses_no_host(
     listener: Listener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -275,7 +232,7 @@ def test_a_fitted_file_chooses_no_host(
         "embedder_fingerprint": content_hash({"embedder": "openai", "url": listener.url, "model": "e"}),
     }
     model: Any = open_fitted(EARLIER_MODELS / name)
-    hostile = replace(model, **theirs)
+    hostile = replace(model, numbers={**model.numbers, **theirs})
     present = save_fitted(hostile, tmp_path / "present")
     earlier = Path(shutil.copytree(EARLIER_MODELS / name, tmp_path / "earlier")) / f"{name}.json"
     document = json.loads(earlier.read_bytes()) | theirs | {"fingerprint": hostile.fingerprint}

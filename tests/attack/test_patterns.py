@@ -1,4 +1,4 @@
-"""No pattern of ours takes more than about twice as long for a text of twice the length."""
+"""No pattern of ours takes much longer than a text of four times the length should."""
 
 import importlib
 import inspect
@@ -15,10 +15,11 @@ import pytest
 
 import personafit
 
-SIZES = (250, 500, 1_000, 2_000, 4_000, 8_000)  # characters
-QUICK = 0.001  # seconds: less says nothing about growth
+SIZES = (500, 2_000, 8_000)  # characters
+QUICK = 0.001  # seconds: less says nothing about growth; what is quadratic needs more for 2,000 characters
 LONG = 1.0  # seconds: too long whatever it grows like
-SLOWER = 3.0  # times for twice the length: 2 is linear, 4 quadratic
+SLOWER = 9.0  # times for four times the length: 4 is linear, 16 quadratic
+PARTS = 2  # of the patterns, tried side by side
 ALWAYS = " \n\t.a1-*#`|<>\"'_你"
 
 
@@ -106,41 +107,38 @@ def texts(pattern: "re.Pattern[Any]") -> Iterator[tuple[str, str, str]]:
 
 
 def seconds(find: Find, text: str) -> float:
-    """How long it takes to find a pattern in a text, at best of two."""
+    """Processor time that it takes to find a pattern in a text, at best of two."""
 
     def once() -> float:
-        started = time.perf_counter()
+        started = time.process_time()
         find(text)
-        return time.perf_counter() - started
+        return time.process_time() - started
 
     first = once()
     return first if first < QUICK else min(first, once())
 
 
 def is_slow(find: Find, unit: str, before: str, after: str) -> bool:
-    """Whether the time grows faster than the text does, twice in a row: one slow look may be the machine's."""
+    """Whether the time grows faster than the text does."""
     times: list[float] = []
     for size in SIZES:
         times.append(seconds(find, before + unit * (size // len(unit)) + after))
-        growing = [b > SLOWER * a and b > QUICK for a, b in pairwise(times)]
-        if growing[-2:] == [True, True] or times[-1] > LONG:
+        if times[-1] > LONG:
             return True
-    return False
-
-
-PATTERNS = dict(compiled())
-
-
-def test_patterns_are_found() -> None:
-    assert len(PATTERNS) > 50
+        if size == SIZES[1] and times[-1] < QUICK / 2:
+            return False
+    return any(b > SLOWER * a and b > QUICK for a, b in pairwise(times))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("where", PATTERNS)
-def test_a_pattern_takes_twice_as_long_for_twice_the_text(where: str) -> None:
-    pattern, find = PATTERNS[where]
-    if isinstance(pattern.pattern, bytes):
-        pytest.skip("bytes of our own making")
-    slow = [text for text in texts(pattern) if is_slow(find, *text)]
-    slow = [text for text in slow if is_slow(find, *text)]  # or the machine was busy
-    assert not slow, f"{pattern.pattern!r} on {slow}"
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_pattern_takes_much_more_than_four_times_as_long_for_four_times_the_text(part: int) -> None:
+    patterns = [(where, *one) for where, one in compiled() if isinstance(one[0].pattern, str)]
+    assert len(patterns) > 50
+    found = [
+        (where, pattern.pattern, text)
+        for where, pattern, find in patterns[part::PARTS]
+        for text in texts(pattern)
+        if is_slow(find, *text) and is_slow(find, *text) and is_slow(find, *text)  # or the machine was busy
+    ]
+    assert not found

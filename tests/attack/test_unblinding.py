@@ -140,7 +140,6 @@ def test_no_page_and_no_reply_carries_an_id(tmp_path: Path, form: str, role: Rol
         seen += [sent(client, page, field="note", value="n", id="answer-0002").text]
         seen += [sent(client, page, field="nothing", value="n", id="answer-0003").text]
         seen += [sent(client, page, field=field.code, value="?", id="answer-0004").text]
-        seen += [client.post("/api/shown", json={"page": 0}, headers=script).text]
         for what, more in (("begin", {}), ("messages", {"text": "Hi"}), ("end", {"how": "gave-up"})):
             body = {"page": 0, "key": "0123456789"} | more
             seen += [client.post(f"/api/chat/{what}", json=body, headers=script).text]

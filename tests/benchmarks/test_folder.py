@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
-from personafit.benchmarks import FolderBenchmark, ImportedPairs, check_folder, starter, write_folder
+from personafit.benchmarks import FolderBenchmark, check_folder, starter, write_folder
 from tests.conftest import Command
 
 
@@ -107,22 +106,3 @@ def test_pairs_csv_becomes_a_benchmark_that_runs(personafit: Command, tmp_path: 
     )
     assert (total["value"], total["n"], total["people"]) == (1.0, 2, 2)
     assert {tuple(r["slice"].items()) for r in results if r["metric"] == "accuracy"} >= {(("tier", "easy"),)}
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("person,question,chosen\n", "pairs.csv, line 1, field 'rejected': this column is missing"),
-        ("person,question,chosen,rejected\na,b,,d\n", "pairs.csv, line 2, field 'chosen' is empty"),
-        ("person,question,chosen,rejected\na,b,c\n", "pairs.csv, line 2 has another number of cells"),
-        (
-            "person,person.J,question,chosen,rejected\na,x,b,c,d\na,y,b,c,d\n",
-            "pairs.csv, line 3, field 'person': 'a' was described differently",
-        ),
-    ],
-)
-def test_faulty_csv_is_named(tmp_path: Path, text: str, expected: str) -> None:
-    (tmp_path / "pairs.csv").write_text(text, encoding="utf-8")
-    with pytest.raises(UserError) as caught:
-        ImportedPairs(tmp_path / "pairs.csv")
-    assert expected in str(caught.value)

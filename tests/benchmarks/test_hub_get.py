@@ -22,7 +22,7 @@ from tests.benchmarks.hub_world import (
     refused,
 )
 from tests.benchmarks.stub_hub import Repo, StubHub
-from tests.helpers import run_cli
+from tests.conftest import Command
 
 __all__ = ["hub"]
 
@@ -33,11 +33,11 @@ TAKEN = {"README.md", EASY, HARD, "data/spedific/medium.jsonl", "persona/all_per
 SECRET = "hf_" + "s" * 30
 
 
-def test_a_run_without_data_uses_what_was_fetched(hub: StubHub, tmp_path: Path) -> None:
+def test_a_run_without_data_uses_what_was_fetched(hub: StubHub, tmp_path: Path, personafit: Command) -> None:
     repo = add_feedback(hub)
-    done = run_cli("data", "get", "personafeedback", cwd=tmp_path)
-    assert "Licence: apache-2.0." in done.stdout
-    assert repo.commit in done.stdout
+    said = personafit("data", "get", "personafeedback").out
+    assert "Licence: apache-2.0." in said
+    assert repo.commit in said
     assert contents(COPY) == {name: repo.files[name] for name in TAKEN}
     assert {path.name for path in COPY.iterdir() if path.name.startswith(".")} == {".hub.json"}
     assert {name for name in everything(tmp_path) if not name.startswith(COPY.as_posix())} == {
@@ -45,7 +45,7 @@ def test_a_run_without_data_uses_what_was_fetched(hub: StubHub, tmp_path: Path) 
         ".personafit/data",
     }
     assert everything(Path(os.environ["HF_HOME"])) == set()
-    run_cli("run", "personafeedback", "--rater", "rule:length", cwd=tmp_path)
+    personafit("run", "personafeedback", "--rater", "rule:length")
 
     asked = len(hub.requests)
     assert not get("personafeedback").fresh
@@ -144,20 +144,20 @@ def test_private_and_missing_ones_look_the_same(hub: StubHub) -> None:
 
 
 def test_the_token_comes_from_the_environment_only_and_is_never_shown(
-    hub: StubHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    hub: StubHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, personafit: Command
 ) -> None:
     hub.token = SECRET
     hub.large = 10_000
     add_feedback(hub).private = True
     Path(os.environ["HF_HOME"], "token").write_text(SECRET)
-    said = run_cli("data", "get", "personafeedback", cwd=tmp_path, code=2).stderr
+    said = personafit("data", "get", "personafeedback", code=2).err
     assert "for a private one set HF_TOKEN" in said
     assert {request.token for request in hub.requests} == {None}
 
     hub.requests.clear()
     monkeypatch.setenv("HF_TOKEN", SECRET)
-    done = run_cli("data", "get", "personafeedback", cwd=tmp_path)
-    assert SECRET not in done.stdout + done.stderr
+    done = personafit("data", "get", "personafeedback")
+    assert SECRET not in done.out + done.err
     assert {request.token for request in hub.requests if request.path.startswith("/lfs/")} == {None}
     assert {request.token for request in hub.requests if not request.path.startswith("/lfs/")} == {SECRET}
     kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
@@ -171,10 +171,8 @@ def test_no_hub_is_one_sentence(hub: StubHub, tmp_path: Path, monkeypatch: pytes
         assert f"{FEEDBACK} cannot be fetched: the hub cannot be reached" in refused("personafeedback")
     monkeypatch.setenv("HF_ENDPOINT", "http://no such host")
     assert f"{FEEDBACK} cannot be fetched: " in refused("personafeedback")
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    said = run_cli("data", "get", "personafeedback", cwd=tmp_path, code=2).stderr
-    assert f"{FEEDBACK} cannot be fetched: HF_HUB_OFFLINE is set" in said
-    assert len(said.splitlines()) == 1
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert f"{FEEDBACK} cannot be fetched: HF_HUB_OFFLINE is set" in refused("personafeedback")
     assert everything(tmp_path) == set()
 
 
@@ -241,11 +239,11 @@ def test_bad_usage(hub: StubHub, tmp_path: Path) -> None:
     assert everything(tmp_path) == {"full", "full/mine.txt"}
 
 
-def test_without_the_extra_it_says_what_to_install(hub: StubHub, tmp_path: Path) -> None:
-    Path("without").mkdir()
-    Path("without", "huggingface_hub.py").write_text("raise ImportError('not here')")
-    said = run_cli("data", "get", "personafeedback", cwd=tmp_path, code=2, path=tmp_path / "without").stderr
-    assert "pip install 'personafit[hub]'" in said
-    said = run_cli("run", "personafeedback", cwd=tmp_path, code=2, path=tmp_path / "without").stderr
+def test_without_the_extra_it_says_what_to_install(
+    personafit: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    assert "pip install 'personafit[hub]'" in personafit("data", "get", "personafeedback", code=2).err
+    said = personafit("run", "personafeedback", code=2).err
     assert "personafeedback needs --data FOLDER" in said
     assert "`personafit data get personafeedback`" in said

@@ -19,7 +19,7 @@ from personafit.benchmarks.publishing import (
 from personafit.benchmarks.starter import FOLDER
 from tests.benchmarks.hub_world import content_hash, contents, get, hub
 from tests.benchmarks.stub_hub import Repo, StubHub
-from tests.helpers import run_cli
+from tests.conftest import Command
 
 __all__ = ["hub"]
 
@@ -52,22 +52,23 @@ def write_line(path: Path, line: str) -> None:
     path.write_text(path.read_text(encoding="utf-8") + line + "\n", encoding="utf-8")
 
 
-def test_what_is_pushed_comes_back_the_same(hub: StubHub, folder: Path, tmp_path: Path) -> None:
+def test_what_is_pushed_comes_back_the_same(
+    hub: StubHub, folder: Path, tmp_path: Path, personafit: Command
+) -> None:
     (folder / "notes.txt").write_text("ours")
-    done = run_cli("data", "push", "fit", NAME, "--private", cwd=tmp_path)
+    done = personafit("data", "push", "fit", NAME, "--private")
     (folder / "notes.txt").unlink()
-    assert "Not published, as no part of a benchmark folder: notes.txt." in done.stdout
-    assert f"/datasets/{NAME} holds fit" in done.stdout
-    assert TOKEN not in done.stdout + done.stderr
+    assert "Not published, as no part of a benchmark folder: notes.txt." in done.out
+    assert f"/datasets/{NAME} holds fit" in done.out
+    assert TOKEN not in done.out + done.err
     repo = hub.repos[NAME]
     assert repo.private
     assert {request.token for request in hub.requests if not request.path.startswith("/lfs/")} == {TOKEN}
     assert any(request.method == "PUT" for request in hub.requests), "nothing was large enough for LFS"
 
-    back = run_cli("data", "get", NAME, "--out", "back", cwd=tmp_path)
-    assert "Licence: apache-2.0." in back.stdout
+    assert "Licence: apache-2.0." in personafit("data", "get", NAME, "--out", "back").out
     assert content_hash(tmp_path / "back") == content_hash(folder)
-    run_cli("data", "check", "back", cwd=tmp_path)
+    personafit("data", "check", "back")
 
 
 def test_the_card_loads_with_datasets(hub: StubHub, folder: Path, tmp_path: Path) -> None:
@@ -110,7 +111,6 @@ def test_the_front_matter(hub: StubHub, folder: Path, tmp_path: Path) -> None:
     data = yaml.safe_load(front)
     assert data["license"] == "apache-2.0"
     assert data["language"] == ["en", "zh"]
-    assert data["size_categories"] == ["n<1K"]
     assert data["configs"][0] == {
         "config_name": "items",
         "default": True,

@@ -8,7 +8,9 @@ import pytest
 from personafit._errors import UserError
 from personafit.benchmarks import ImportedPairs
 from personafit.benchmarks.config import RunConfig, chosen_people
+from personafit.benchmarks.rows import file_benchmark
 from personafit.engine import Silence
+from personafit.people import Person
 from personafit.run import execute
 from personafit.store import Store
 from tests.scripted import write_pairs
@@ -29,6 +31,14 @@ def test_a_line_that_leaves_a_persons_fields_empty_is_no_other_person(tmp_path: 
         person.id: person.facets for person in ImportedPairs(write_pairs(tmp_path / "two.csv", rows)).people()
     }
     assert people == {"u1": {"Age": "34"}, "u2": {}}
+
+
+def test_people_of_a_table_may_be_known_by_id_or_are_refused(tmp_path: Path) -> None:
+    path = write_pairs(tmp_path / "pairs.csv", [row(1, "u1"), row(2, "u2")])
+    known = {name: Person(id=name, language="en", facets={"Age": 34}) for name in ("u1", "u2")}
+    assert [person.facets for person in file_benchmark(path, known).people()] == [{"Age": 34}] * 2
+    with pytest.raises(UserError, match="line 2, field 'person': nothing is known of 'u1'"):
+        file_benchmark(path)
 
 
 def test_a_column_called_item_is_no_id(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Inspect's logs, written by Inspect itself: answers become an answer log, and our own task's log a run that reports read."""
+"""Inspect's logs, written by Inspect itself: answers become an answer log."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,6 @@ from inspect_ai.model import (
 )
 
 from personafit._errors import UserError
-from personafit.benchmarks import starter
 from personafit.benchmarks.inspect_logs import InspectLog
 from personafit.benchmarks.rows import file_benchmark
 from tests.scripted import invoke
@@ -127,59 +126,6 @@ def test_a_log_in_which_no_sample_was_completed_is_refused(
     invoke(monkeypatch, tmp_path, "data", "import", str(broken), code=2)
     assert "no sample was completed (" in capsys.readouterr().err
 
-    def fails(*_: Any) -> ModelOutput:
-        raise RuntimeError("the endpoint is down")
-
-    (log,) = inspect_eval(
-        "personafit/choices",
-        model=get_model("mockllm/model", custom_outputs=fails),
-        task_args={"benchmark": "starter", "view": "none"},
-        log_dir=str(tmp_path / "logs"),
-        display="none",
-        limit=3,
-    )
-    path = log.location.removeprefix("file://")
-    invoke(monkeypatch, tmp_path, "data", "import", path, code=2)
-    assert "no sample was completed (error: RuntimeError('the endpoint is down'))" in capsys.readouterr().err
-    assert not (tmp_path / ".personafit" / "inspect").exists(), "nothing is made of it"
-
-
-def test_a_log_of_our_own_task_becomes_a_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def answer(messages: list[ChatMessage], *_: Any) -> ModelOutput:
-        said = "A" if len(messages[-1].text) % 2 else "It depends."
-        output = ModelOutput.from_content("mockllm/model", said)
-        output.usage = ModelUsage(input_tokens=5, output_tokens=1)
-        return output
-
-    (log,) = inspect_eval(
-        "personafit/choices",
-        model=get_model("mockllm/model", custom_outputs=answer),
-        task_args={"benchmark": "starter", "view": "none"},
-        log_dir=str(tmp_path / "logs"),
-        display="none",
-        limit=60,
-    )
-    assert log.status == "success"
-    assert log.results is not None
-    path = Path(log.location.removeprefix("file://"))
-    invoke(monkeypatch, tmp_path, "data", "import", str(path), code=1)  # most of the benchmark was not asked
-    done = capsys.readouterr()
-    assert "coverage of replay:" in done.err
-    assert "Replies of mockllm/model are now the run starter-" in done.out
-    invoke(monkeypatch, tmp_path, "report", "last", "--format", "json")
-    rows = json.loads(capsys.readouterr().out)["results"]
-    (total,) = [
-        r for r in rows if r["rater"].startswith("replay:") and r["metric"] == "accuracy" and not r["slice"]
-    ]
-    metrics = {name: metric.value for name, metric in log.results.scores[0].metrics.items()}
-    assert log.samples is not None
-    answered = metrics["coverage"] * len(log.samples)
-    asked = 2 * sum(item.kind == "choice" for item in starter().items())
-    assert total["coverage"] == pytest.approx(answered / asked)
-    assert total["context"] == "none"
-
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     path, _ = logged(
@@ -202,11 +148,10 @@ def test_what_is_no_log_is_one_sentence(name: str, data: bytes, tmp_path: Path) 
         InspectLog(tmp_path / f"no-{name}")
 
 
-def test_other_prompts_are_not_mixed_in(tmp_path: Path) -> None:
+def test_choices_are_no_answers(tmp_path: Path) -> None:
     path, _ = logged(tmp_path, "", form="json")
     body = json.loads(path.read_text(encoding="utf-8"))
     body["eval"]["task"] = "personafit/choices"
-    body["eval"]["metadata"] = {"question": "of another version", "view": "profile", "seed": 0}
     path.write_text(json.dumps(body), encoding="utf-8")
-    with pytest.raises(UserError, match="other prompts or another parser"):
-        _ = InspectLog(path).choices
+    with pytest.raises(UserError, match="holds choices among the answers of a benchmark"):
+        InspectLog(path)

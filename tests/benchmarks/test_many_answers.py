@@ -8,7 +8,7 @@ import pytest
 from personafit.benchmarks import check_folder, open_benchmark, write_folder
 from personafit.benchmarks.config import RunConfig
 from personafit.kinds.rescore import rescore
-from personafit.reports import load_totals, run_results
+from personafit.reports.totals import load_totals, run_results
 from personafit.store import Store, run_answers
 from tests.benchmarks import neighbours_world as world
 from tests.scripted import run

@@ -1,6 +1,5 @@
 """Which memories bear on which items: the starter set's labels, the command that uses them, and faults in such a file."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -9,7 +8,9 @@ import pytest
 from personafit._errors import UserError
 from personafit.benchmarks.memory_labels import FILE, LabelledMemories
 from personafit.benchmarks.starter import FOLDER
-from tests.scripted import invoke, write_lines
+from personafit.reports.pieces import Grid
+from personafit.reports.retrieval import analyze_retrieval
+from tests.scripted import write_lines
 
 
 def test_every_specific_choice_of_the_starter_set_is_labelled() -> None:
@@ -21,15 +22,17 @@ def test_every_specific_choice_of_the_starter_set_is_labelled() -> None:
     assert sum(not relevant for _, relevant in labelled.labels) == 11
 
 
-def test_vectors_find_more_than_words_and_more_than_chance(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    invoke(monkeypatch, tmp_path, "analyze", "retrieval", "starter", "-k", "3", "--json")
-    rows = {(row["by"], row["language"]): row for row in json.loads(capsys.readouterr().out)["retrieval"]}
+def test_vectors_find_more_than_words_and_more_than_chance(capsys: pytest.CaptureFixture[str]) -> None:
+    found = analyze_retrieval("starter")
+    rows = {tuple(one.slice.values()): one for one in found.figures if one.metric == "recall"}
+    (grid,) = found.part().lead
+    assert isinstance(grid, Grid)
+    blind = {tuple(row.names): row.cells[1].sort or 0.0 for row in grid.rows}
     for language in ("en", "zh"):
-        assert rows["dense", language]["recall"]["low"] > rows["bm25", language]["recall"]["high"]
-        assert rows["dense", language]["recall"]["low"] > rows["dense", language]["chance"]
-    invoke(monkeypatch, tmp_path, "analyze", "retrieval", "--by", "bm25")
+        dense = rows["dense", language, "3"].low or 0.0
+        assert dense > (rows["bm25", language, "3"].high or 1.0)
+        assert dense > blind["dense", language, "3"]
+    found.print()
     assert "precision" in capsys.readouterr().out
 
 

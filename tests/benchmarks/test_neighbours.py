@@ -9,7 +9,7 @@ from personafit.benchmarks import Benchmark, open_benchmark
 from personafit.benchmarks.config import RunConfig
 from personafit.benchmarks.hostile import hostile_note
 from personafit.contexts import People, make_context
-from personafit.reports import load_totals, run_results
+from personafit.reports.totals import load_totals, run_results
 from personafit.store import Store
 from tests.benchmarks import neighbours_world as world
 from tests.benchmarks.hub_world import contents, get, hub

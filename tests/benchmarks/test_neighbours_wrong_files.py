@@ -42,17 +42,17 @@ FAULTS: dict[str, tuple[str, Callable[[Path], None], str]] = {
     "twice a letter": (
         "personamem",
         world.spoil_csv("all_options", "['(a) one', '(b) two', '(b) three']"),
-        "line 3, field 'all_options': two options are called (b).",
+        "line 3, field 'all_options' must be a list of texts that each begin with a letter of their own",
     ),
     "no letters": (
         "personamem",
         world.spoil_csv("all_options", "['one', 'two']"),
-        "line 3, field 'all_options': each option must begin with its letter",
+        "line 3, field 'all_options' must be a list of texts that each begin with a letter of their own",
     ),
     "half a table": (
         "personamem",
         lambda root: _cut(root / "questions_32k.csv", 60),
-        "questions_32k.csv, line 5, field 'shared_context_id' is missing.",
+        "questions_32k.csv, line 5 has another number of cells",
     ),
     "half a history": (
         "personamem",
@@ -82,7 +82,7 @@ FAULTS: dict[str, tuple[str, Callable[[Path], None], str]] = {
     "no golds": (
         "lamp",
         lambda root: world.edited(root / "LaMP_1/dev_outputs.json", lambda body: body.pop("golds")),
-        "dev_outputs.json, field 'golds' must be a list",
+        "dev_outputs.json, field 'golds': field required",
     ),
     "no list": (
         "personamem",
@@ -116,7 +116,7 @@ FAULTS: dict[str, tuple[str, Callable[[Path], None], str]] = {
         lambda root: world.edited(
             root / "LaMP_2/dev_questions.json", lambda rows: rows[0].update(profile=[])
         ),
-        "entry 1, field 'profile' must be a list of what the person did before.",
+        "entry 1, field 'profile': list should have at least 1 item",
     ),
     "question twice": (
         "lamp",
@@ -128,12 +128,12 @@ FAULTS: dict[str, tuple[str, Callable[[Path], None], str]] = {
     "empty answer": (
         "rewardbench",
         lambda root: world.only_row(root, {"prompt": "Q", "chosen": "", "rejected": "b"}),
-        "rows.jsonl, line 1, field 'chosen' is empty.",
+        "rows.jsonl, line 1, field 'chosen': it is empty.",
     ),
     "no rejected": (
         "rewardbench",
         lambda root: world.only_row(root, {"prompt": "Q", "chosen": "a"}),
-        "rows.jsonl, line 1, field 'rejected' is missing.",
+        "rows.jsonl, line 1, field 'rejected': field required.",
     ),
     "no pair": (
         "helpsteer2",

@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from speed.scale import write_synthetic
 
-from personafit.benchmarks.folder_records import Names
-
 SMALL, LARGE = 2_000, 20_000
 ROOM = 1.35  # a run that held its items would be far beyond this
 
@@ -38,14 +36,3 @@ def test_memory_is_flat_as_the_items_grow(tmp_path: Path, monkeypatch: pytest.Mo
         run.mkdir()
     small, large = peak(runs[0], SMALL), peak(runs[1], LARGE)
     assert large < ROOM * small, f"{small / 2**20:.0f} MiB for {SMALL:,}, {large / 2**20:.0f} for {LARGE:,}"
-
-
-def test_names_are_known_by_exactly_their_text() -> None:
-    names = Names()
-    odd = ["a", "A", "ä", "", "'; --", "\ud800", "\x00ed", "a\x00", "你好", "a "]
-    assert [names.add(name, f"{place}") for place, name in enumerate(odd)] == [True] * len(odd)
-    assert [names.get(name) for name in odd] == [str(place) for place in range(len(odd))]
-    assert not names.add("a", "another")
-    assert names.get("a") == "0"
-    assert "b" not in names
-    assert names.get("b") is None

@@ -68,8 +68,10 @@ def write_build(folder: Path, sections: str, build_section: str = 'languages = [
 
 
 def run_build(config: Path, out: Path, redo: str | None = None, budget: float | None = None) -> Built:
-    """The line inside this process."""
-    return asyncio.run(build(read_config(config), out, Silence(), redo, budget))
+    """The line inside this process; `redo` has a step done another time."""
+    read = read_config(config)
+    read.build.takes.update({redo: 1} if redo else {})
+    return asyncio.run(build(read, out, Silence(), budget))
 
 
 def calls(folder: Path) -> int:

@@ -15,11 +15,10 @@ from personafit.benchmarks import ImportedPairs, write_folder
 from personafit.benchmarks.config import RunConfig
 from personafit.cli.app import app
 from personafit.items.choice import ASPECTS
-from personafit.kinds.choice_scores import columns_of
-from personafit.reports import Result, load_scores
+from personafit.kinds.choice import columns_of, load_scores
 from personafit.reports.aspects import aspect_pieces
-from personafit.reports.failure_rules import MODES
-from personafit.reports.failures import WHO, failures_grid
+from personafit.reports.failures import MODES, WHO, failures_grid
+from personafit.reports.result import Result
 from personafit.reports.terminal import print_pieces
 from personafit.statistics import Estimate
 from personafit.store import Store
@@ -72,7 +71,7 @@ def test_aspects_prints_tables_and_report_writes_the_heat_map(
 ) -> None:
     printed = invoke(monkeypatch, world, "analyze", "aspects", "last")
     assert "Accuracy of choosing by one aspect" in printed
-    assert "Pearson's r over 20 answers" in printed
+    assert "correlation of the aspect" in printed
     invoke(monkeypatch, world, "report", "last", "--format", "figures", "--out", "maps")
     assert any("aspects" in path.name for path in (world / "maps").glob("*.svg"))
     body = json.loads(invoke(monkeypatch, world, "analyze", "aspects", "last", "--json"))
@@ -125,27 +124,3 @@ def test_names_and_intervals_are_whole_in_a_terminal_of_any_width(world: Path, w
         assert "91.1–100.0" in text
         assert all(heading in text for heading in ("specific", "general", "medium"))
     assert all(name in text for name in ("generic", "refusal"))
-
-
-def test_failures_draws_wrong_choices_for_people_to_code(
-    monkeypatch: pytest.MonkeyPatch, world: Path, tmp_path: Path
-) -> None:
-    printed = invoke(
-        monkeypatch,
-        world,
-        "analyze",
-        "failures",
-        "last",
-        "--draw",
-        "50",
-        "--tier",
-        "hard",
-        "--out",
-        str(tmp_path),
-    )
-    said = "10 wrong choices of python:analysed:shorter on hard (all there are; 50 were asked for), from 5 people."
-    assert said in printed
-    assert "misread-persona" in printed
-    assert (tmp_path / "errors-hard" / "errors.csv").is_file()
-    with pytest.raises(UserError, match=r"--tier easy: no item of .* there are hard"):
-        invoke(monkeypatch, world, "analyze", "failures", "last", "--draw", "5", "--tier", "easy")

@@ -144,12 +144,12 @@ def test_a_run_reads_back_the_same_from_all_three_formats(
     assert "Wrote 18 judgments to out/judgments.parquet." in capsys.readouterr().out
     parquet = pl.read_parquet(world / "out" / "judgments.parquet")
     assert len(parquet) == PEOPLE * 3 * 2, "people × views × rules"
-    assert set(parquet["rater_name"]) == {"rule:length", "rule:overlap"}
+    assert set(parquet["rater"]) == {"rule:length", "rule:overlap"}
     assert set(parquet["status"]) == {"ok"}
     assert set(parquet["person"]) == {f"person{number}" for number in range(PEOPLE)}
     assert set(parquet["prompt"]) == {"Question 0?"}
     assert parquet["gold"].null_count() == 0
-    columns = ["item", "person", "prompt", "gold", "view", "rater_name", "status", "label", "value"]
+    columns = ["item", "person", "prompt", "gold", "context", "rater", "status", "label", "value"]
     expected = parquet.select(columns).sort(columns)
     jsonl = pl.read_ndjson(world / "out" / "judgments.jsonl", infer_schema_length=None)
     assert_frame_equal(jsonl.select(columns).sort(columns), expected)

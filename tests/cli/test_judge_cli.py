@@ -1,7 +1,6 @@
 """`analyze bias`, `correct` and `calibration` as commands: simulated judges in a real run, tables, and the one JSON object."""
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -105,7 +104,6 @@ def test_bias_finds_what_was_planted(folder: Path) -> None:
 def test_bias_says_it_in_words(folder: Path) -> None:
     said = call(folder, "analyze", "bias", "last").stdout
     assert "python:simulated_judges:First: prefers the answer shown first." in said
-    assert "rule:length: always chooses the longer answer." in said
     found = {(r["rater"], r["metric"]): r for r in records(folder, "analyze", "bias", "last")}
     always = found["rule:length", "bias_length"]
     assert (always["value"], always["low"], always["high"]) == (None, None, None)
@@ -128,27 +126,17 @@ def test_correct_prints_all_three_estimates(folder: Path, tmp_path: Path) -> Non
     assert one["accuracy_corrected"]["low"] < one["accuracy_corrected"]["value"]
     said = call(folder, "analyze", "correct", "last", "--human", str(path))
     assert "Long: 30 human labels" in said.stdout
-    assert "this run does not have their item: 1." in said.stderr
+    assert "1 lines do not answer this run's question about one of its items" in said.stderr
 
 
 def test_calibration_prints_tables_and_reasons(folder: Path) -> None:
     found = records(folder, "analyze", "calibration", "last")
     kept = [r for r in found if r["metric"] == "selective_accuracy" and r["rater"].endswith("Long")]
-    assert {(r["slice"].get("tier"), r["slice"]["kept"]) for r in kept} >= {(None, "50%"), ("hard", "100%")}
+    assert [r["slice"]["kept"] for r in kept] == ["100%", "80%", "50%"]
     said = call(folder, "analyze", "calibration", "last").stdout
     assert "Confidence against gold" in said
     assert "Letters: confidence is undefined: only letters were read" in said
     assert "the gold has no votes and no share" in said
-
-
-def test_tiers_go_from_easy_to_hard_and_then_as_they_come(folder: Path) -> None:
-    said = call(folder, "analyze", "calibration", "last").stdout
-    rows = [
-        line.split("│")[1:3]
-        for line in said.splitlines()
-        if line.startswith("│ python:simulated_judges:Long")
-    ]
-    assert [tier.strip() for _, tier in rows] == ["all", "easy", "medium", "hard", "odd"]
 
 
 @pytest.mark.parametrize("command", ["bias", "calibration"])
@@ -162,7 +150,6 @@ def test_tables_keep_every_column_in_a_terminal_of_100(
     assert "…" not in printed
     names = [line.split("│")[1].strip() for line in table if line.startswith("│")]
     assert "python:simulated_judges:Long" in "".join(names)
-    assert "rule:length" in "".join(names)
 
 
 @pytest.mark.parametrize("command", ["bias", "calibration"])
@@ -188,14 +175,7 @@ def test_bad_usage_is_a_sentence(folder: Path, tmp_path: Path) -> None:
         folder, "analyze", "correct", "last", "--human", str(tmp_path / "no.jsonl")
     )
     bare = refused(folder, "analyze", "correct", "last")
-    found = re.search(r"with lines such as (\{.*?\})", bare)
-    assert found is not None, bare
-    assert set(json.loads(found[1])) == {"item", "label"}
-    path = tmp_path / "example.jsonl"
-    path.write_text(found[1] + "\n", encoding="utf-8")
-    assert "1" in call(folder, "analyze", "correct", "last", "--human", str(path)).stdout, (
-        "the example is a label"
-    )
+    assert 'with lines such as {"item": "ITEM", "label": "LABEL"}' in bare
     other = write_lines(tmp_path / "other.jsonl", [{"item": "other/1", "label": "0"}])
     assert "has no label for an item of" in refused(
         folder, "analyze", "correct", "last", "--human", str(other)

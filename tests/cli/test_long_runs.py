@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from personafit.cli.common import LONG, find_run
+from personafit.api.places import LONG, find_run
 from personafit.store import Store
 
 

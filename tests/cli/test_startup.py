@@ -59,8 +59,8 @@ def test_a_run_of_choices_imports_no_other_kind(tmp_path: Path) -> None:
             "contexts.retrieval",
             "engine.ray",
         ),
-        *("factory", "labeling", "models.local", "models.openai", "raters.counting"),
-        *("reporting.audit", "reporting.dialogue", "reporting.relevance", "simulate", "stages", "training"),
+        *("build", "extract", "label", "models.local", "models.openai", "raters.counting"),
+        *("reports.audit", "reports.dialogue", "reports.relevance", "simulate", "train"),
     )
     code = (
         "import sys\nfrom personafit.cli import main\n"
@@ -112,33 +112,10 @@ def test_an_unknown_command_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shell", "sign"),
-    [
-        ("bash", "complete -o default"),
-        ("zsh", "#compdef personafit"),
-        ("fish", "complete --command personafit"),
-    ],
-)
-def test_the_script_for_each_shell_is_shown(tmp_path: Path, shell: str, sign: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "personafit", "--show-completion", shell],
-        env={**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"},
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        check=True,
-    )
-    assert sign in done.stdout
-    assert "_PERSONAFIT_COMPLETE" in done.stdout
-
-
-@pytest.mark.parametrize(
     ("shell", "typed", "offered"),
     [
-        ("bash", "personafit re", "report"),
         ("bash", "personafit run --ra", "--rater"),
         ("bash", "personafit run personaf", "personafeedback"),
-        ("bash", "personafit analyze cal", "calibration"),
         ("zsh", "personafit data ch", "check"),
         ("fish", "personafit re", "report"),
     ],

@@ -140,7 +140,10 @@ def test_a_folder_is_run_as_what_its_items_are(personafit: Command) -> None:
     ("arguments", "sentence"),
     [
         (("run", "starter", "--limit", "9" * 30), "--limit takes numbers up to 2,147,483,647."),
-        (("label", "extend", "pilot", "--items", "9" * 30), "--items takes numbers up to 2,147,483,647."),
+        (
+            ("label", "new", "pilot", "--from", "starter", "--limit", "9" * 30),
+            "--limit takes numbers up to 2,147,483,647.",
+        ),
         (("report", "x" * 5000), "cannot be used (File name too long)."),
         (("data", "forget", "\udcff"), "is not UTF-8, so nobody is called that"),
         (

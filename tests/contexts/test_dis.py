@@ -1,4 +1,4 @@
-"""What assistants are told in dialogues: D, I, S, their sums, somebody else's, and histories made worse on purpose."""
+"""What assistants are told in dialogues: D, I, S, their sums, and somebody else's."""
 
 from itertools import combinations
 
@@ -6,7 +6,6 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.contexts import People, TaskItem, make_context, task_item
-from personafit.contexts.dis import sentences
 from personafit.people import Person, Task
 from personafit.store import Item
 
@@ -88,54 +87,11 @@ def test_somebody_elses_history_is_whole_and_in_the_same_language() -> None:
     assert about == {"ben", "cat"}
 
 
-def test_a_sparse_history_lacks_its_share_of_sentences_in_order() -> None:
-    for share, left in ((0.0, 4), (0.25, 3), (0.5, 2), (1.0, 0)):
-        text = told(f"I~sparse:{share}")
-        kept = [each for each in sentences(ANN) if each in text]
-        assert len(kept) == left
-        assert " ".join(kept) in text
-    variants = {told("I~sparse:0.5", seed=seed) for seed in range(10)}
-    assert len(variants) > 1
-    assert told("I~sparse:0.5", seed=3) == told("I~sparse:0.5", seed=3)
-
-
-def test_a_noisy_history_has_sentences_of_others_of_the_same_language() -> None:
-    text = told("I~noise:0.5")
-    foreign = [each for each in sentences(f"{BEN} {CAT}") if each in text]
-    assert len(foreign) == 2
-    assert all(each in text for each in sentences(ANN))
-    assert "Krimis" not in text
-    assert "(noise)" not in text
-
-
-def test_a_contradicted_history_says_what_somebody_else_prefers() -> None:
-    text = told("I~contradict:1")
-    assert "crime novels" not in text
-    assert "poetry" in text or "short stories" in text
-    # Where no words of the history tell the preference, a sentence more does.
-    quiet = People(
-        {**PEOPLE, "ann": PEOPLE["ann"].model_copy(update={"summaries": {"Books": "She reads a lot."}})}
-    )
-    added = make_context("I~contradict:1", quiet, 0).build(quiet["ann"], task("Books")).text
-    assert "She reads a lot. Lately, asked for their genre, the person said: " in added
-
-
-def test_ways_can_be_combined() -> None:
-    text = told("I~sparse:0.5~noise:0.5")
-    assert len([each for each in sentences(ANN) if each in text]) == 2
-    assert len([each for each in sentences(f"{BEN} {CAT}") if each in text]) == 1
-    assert make_context("wrong:D+I~sparse:0.5", PEOPLE, 0).name == "wrong:D+I~sparse:0.5"
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [
         ("D+X", "no sum of D, I and S"),
-        ("I+I", "names I twice"),
-        ("I~sparse:2", "a share from 0 to 1"),
-        ("I~contradict:0.5", "a number of preferences"),
-        ("I~louder:1", "unknown kind 'louder'; there are sparse, noise, contradict"),
-        ("D~sparse:0.5", "no sum of D, I and S"),
+        ("I+I", "name each at most once"),
     ],
 )
 def test_a_wrong_sum_is_one_sentence(name: str, message: str) -> None:
@@ -160,24 +116,3 @@ def test_a_task_item_is_the_same_however_often_it_is_made() -> None:
     assert first.id == "ann/t"
     assert Task.model_validate_json(first.product.text) == first.task
     assert first.products == [first.product.id]
-
-
-def test_chinese_histories_are_made_worse_by_sentences_too() -> None:
-    said = "三月，选了川菜。五月订了靠窗的座位。七月说不要辣。九月预算不高。"
-    people = People(
-        {
-            "li": Person(id="li", language="zh", facets={"餐饮.Cuisine": "川菜"}, summaries={"餐饮": said}),
-            "wu": Person(
-                id="wu", language="zh", facets={"餐饮.Cuisine": "粤菜"}, summaries={"餐饮": "一月选了粤菜。"}
-            ),
-        }
-    )
-
-    def worse(name: str) -> str:
-        text = make_context(name, people, 0).build(people["li"], task("餐饮", person="li")).text
-        return text.partition("餐饮: ")[2]
-
-    assert len(sentences(said)) == 4
-    assert len(sentences(worse("I~sparse:0.5"))) == 2
-    assert len(sentences(worse("I~noise:0.5"))) == 5  # all that the other one has to give is one sentence
-    assert worse("I~contradict:1") == said.replace("川菜", "粤菜")

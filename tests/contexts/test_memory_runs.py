@@ -151,13 +151,13 @@ def test_people_without_memories_are_one_sentence(name: str, says: str) -> None:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("memory:k=0", "k must be a whole number of at least 1, not '0'"),
-        ("memory:k=many", "not 'many'"),
-        ("memory:by=magic", "found by bm25, dense, hybrid, not by 'magic'"),
+        ("memory:k=0", "'k=0' is no option; write k=NUMBER"),
+        ("memory:k=many", "'k=many' is no option"),
+        ("memory:by=magic", "'by=magic' is no option; write k=NUMBER, by=bm25|dense|hybrid"),
         ("memory:depth=3", "'depth=3' is no option"),
         ("memory@openai:m", "plain memory needs no model"),
         ("memory+filter", "needs a model to make it, and this run names none"),
-        ("induced:often", "write induced:every=NUMBER"),
+        ("induced:often", "is no context"),
         ("induced+filter@openai:m", "is no context"),
         ("memory:embedder=nobody", "There is no embedder 'nobody'"),
     ],
@@ -249,15 +249,9 @@ def test_a_run_makes_keeps_and_shows_what_is_told(
 def test_a_new_memory_costs_one_more_ask_and_forgetting_leaves_nothing(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("personafit.contexts.induction.EVERY", 1)
     (folder / "own_rater.py").write_text(RATER, encoding="utf-8")
-    command = [
-        "run",
-        ".",
-        "--rater",
-        "python:own_rater:choose",
-        "--context",
-        "induced:every=1@python:own_model:chat",
-    ]
+    command = "run . --rater python:own_rater:choose --context induced@python:own_model:chat".split()
     invoke(monkeypatch, folder, *command)
     assert len((folder / "asked.txt").read_text().splitlines()) == 6
     people = [json.loads(line) for line in (folder / "people.jsonl").read_text().splitlines()]

@@ -6,6 +6,8 @@ import shlex
 import tomllib
 from pathlib import Path
 
+import pytest
+
 from tests.helpers import run_cli
 
 PAGE = Path(__file__).parents[2] / "docs" / "extend.md"
@@ -17,6 +19,7 @@ def blocks() -> list[tuple[str, str, str]]:
     )
 
 
+@pytest.mark.slow
 def test_every_example_on_the_page_runs(tmp_path: Path) -> None:
     commands = []
     for language, title, body in blocks():

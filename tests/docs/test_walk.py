@@ -4,10 +4,13 @@ import runpy
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 WALK = Path(__file__).parents[2] / "docs" / "imports" / "walk.py"
 SHARED = ("cli/", "api/", "run.py", "engine/")
 
 
+@pytest.mark.slow
 def test_three_kinds_of_run_share_their_way() -> None:
     walk: dict[str, Any] = runpy.run_path(str(WALK))
     ways = {way: walk["entered"](given) for way, given in walk["COMMANDS"].items()}

@@ -47,7 +47,6 @@ def test_each_stage_is_charged_with_its_own_errors() -> None:
         if step.change is not None and step.change.value is not None
     ]
     assert sum(changes) == pytest.approx(last - 1.0)
-    assert traced.gained_by_people["relevance"].value == pytest.approx(2 / 3 - last)
     assert right.sum() == len(rows) / 2
 
 

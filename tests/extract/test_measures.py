@@ -89,7 +89,6 @@ def test_people_who_are_alike_are_less_diverse_than_people_who_are_not() -> None
     far = named(measures(source(unlike), ByTopic()), "diversity_between").estimate()
     assert near.value == pytest.approx(0.5)
     assert far.value == pytest.approx(1.0)
-    assert named(measures(source(unlike), ByTopic()), "distinct").estimate().value == 0.5
 
 
 def test_the_difference_of_two_sources_has_the_variance_of_both() -> None:

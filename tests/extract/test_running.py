@@ -25,8 +25,7 @@ from personafit.extract.records import (
     before_refinement,
     read_lines,
 )
-from personafit.reports.extraction_results import stage_results
-from personafit.reports.people import write_person_pages
+from personafit.reports.extraction import stage_results
 from personafit.store import Status, Store
 from tests.extract.conftest import Bags
 from tests.extract.speaking import speak
@@ -231,8 +230,6 @@ def test_a_rewriting_that_failed_is_no_decision_and_the_same_command_finishes(
     shares = {row["metric"]: row for row in stage_results(files, done.counts)}
     assert [shares[f"{fate}_share"]["value"] for fate in ("kept", "rewritten", "dropped")] == [1.0, 0.0, 0.0]
     assert shares["dropped_share"]["coverage"] == pytest.approx(5 / 7)
-    write_person_pages(tmp_path / "out")
-    assert "left out: not decided" in (tmp_path / "out" / "pages" / "ann.html").read_text(encoding="utf-8")
     endpoint.behave("stages")
     endpoint.requests.clear()
     done = run_stages(tmp_path / "store.db", log, tmp_path / "out", endpoint.spec())

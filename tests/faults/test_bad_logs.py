@@ -17,7 +17,7 @@ GOOD = {
 }
 
 LOG_FAULTS: dict[str, tuple[bytes, str]] = {
-    "empty": (b"\n", "log.jsonl holds no answers."),
+    "empty": (b"\n", "log.jsonl holds no rows."),
     "not JSON": (b"{", "log.jsonl, line 2 is not JSON"),
     "not an object": (b'"text"', "log.jsonl, line 2 must be a JSON object, not a text."),
     "invalid UTF-8": (b'{"question": "\xc3("}', "log.jsonl, line 2 is not UTF-8 (byte 14 cannot be read)"),
@@ -43,7 +43,7 @@ LOG_FAULTS: dict[str, tuple[bytes, str]] = {
     ),
     "changed person": (
         b'{"person": {"id": "ann", "Job": "cook"}, "question": "q", "answer": "a"}',
-        "log.jsonl, line 2, field 'person': 'ann' was described differently before, on line 1: 'Job' was 'nurse' and is 'cook'",
+        "log.jsonl, line 2, field 'person': 'ann' was described differently before, on line 1 ('Job')",
     ),
     "same id twice": (
         b'{"id": "1", "person": {"id": "x"}, "question": "q", "answer": "a"}',
@@ -70,12 +70,12 @@ def test_a_faulty_log_is_named(command: Command, tmp_path: Path, name: str) -> N
 
 
 CSV_FAULTS: dict[str, tuple[bytes, str]] = {
-    "no rows": (b"person,question,chosen,rejected\n", "pairs.csv holds no pairs"),
+    "no rows": (b"person,question,chosen,rejected\n", "pairs.csv holds no rows"),
     "no column": (
         b"person,question,chosen\na,b,c\n",
         "pairs.csv, line 1, field 'rejected': this column is missing",
     ),
-    "empty": (b"", "pairs.csv, line 1, field 'question': this column is missing"),
+    "empty": (b"", "pairs.csv, line 1, field 'person': this column is missing"),
     "empty answer": (
         b"person,question,chosen,rejected\na,b,c, \n",
         "pairs.csv, line 2, field 'rejected' is empty.",

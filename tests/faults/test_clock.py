@@ -24,6 +24,7 @@ time.time_ns = lambda: int(_jumping() * 1e9)
 """
 
 
+@pytest.mark.slow
 def test_a_wall_clock_that_jumps_loses_nothing(tmp_path: Path, endpoint: StubEndpoint) -> None:
     for folder in ("calm", "jumping"):
         write_benchmark(tmp_path / folder / "world", 30)

@@ -31,6 +31,7 @@ def undisturbed(calm: tuple[Path, str, list[Answer]], tmp_path: Path) -> tuple[s
     return calm[1:]
 
 
+@pytest.mark.slow
 def test_a_full_disk_under_the_store(
     tmp_path: Path, calm: tuple[Path, str, list[Answer]], undisturbed: tuple[str, list[Answer]]
 ) -> None:
@@ -65,6 +66,7 @@ def test_a_full_disk_under_the_report(tmp_path: Path, undisturbed: tuple[str, li
         assert (done.returncode, done.stdout, sentences(done.stderr)) == (0, undisturbed[0], [])
 
 
+@pytest.mark.slow
 def test_a_write_protected_disk(tmp_path: Path, undisturbed: tuple[str, list[Answer]]) -> None:
     with small_disk(tmp_path / "disk", "16m") as disk:
         store = disk / "store.db"

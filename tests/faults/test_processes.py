@@ -78,6 +78,7 @@ def world(
 World = tuple[Path, MortalEndpoint, tuple[str, list[Answer]]]
 
 
+@pytest.mark.slow
 def test_an_endpoint_that_comes_and_goes(world: World) -> None:
     folder, endpoint, expected = world
     with _started(folder, *_line(endpoint)) as process:
@@ -91,6 +92,7 @@ def test_an_endpoint_that_comes_and_goes(world: World) -> None:
     assert endpoint.served().total() <= ASKS + 3 * AT_ONCE, "only what was under way is asked again"
 
 
+@pytest.mark.slow
 def test_an_endpoint_that_freezes(world: World) -> None:
     folder, endpoint, expected = world
     with _started(folder, *_line(endpoint)) as process:
@@ -103,6 +105,7 @@ def test_an_endpoint_that_freezes(world: World) -> None:
     _check(folder, endpoint, expected, stdout)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_frozen(world: World) -> None:
     folder, endpoint, expected = world
     with _started(folder, *_line(endpoint)) as process:
@@ -117,6 +120,7 @@ def test_a_run_that_is_frozen(world: World) -> None:
     assert endpoint.served().total() <= ASKS + 2 * AT_ONCE
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_again_and_again(world: World) -> None:
     folder, endpoint, expected = world
     kills, progress = 3, [0]
@@ -133,6 +137,7 @@ def test_a_run_that_is_killed_again_and_again(world: World) -> None:
     _check(folder, endpoint, expected, done.stdout)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_told_to_end_twice(world: World) -> None:
     folder, endpoint, expected = world
     with _started(folder, *_line(endpoint)) as process:

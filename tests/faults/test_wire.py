@@ -52,6 +52,7 @@ def _undisturbed(stub: StubEndpoint, folder: Path, items: int) -> tuple[str, lis
     return done.stdout, answers(folder / ".personafit" / "store.db")
 
 
+@pytest.mark.slow
 def test_passing_faults_of_all_kinds_only_delay_a_run(tmp_path: Path, endpoint: StubEndpoint) -> None:
     expected = _undisturbed(endpoint, tmp_path / "undisturbed", ITEMS)
     before = len(endpoint.requests)

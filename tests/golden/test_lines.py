@@ -41,7 +41,13 @@ def test_lines_give_the_numbers_of_results(case: Case, tmp_path: Path) -> None:
         assert line.frame["unit"].null_count() == 0
         for metric in opened.metrics:
             found = index.get((line.rater, *line.key[:2], line.system, line.given, metric.name))
-            if found is None or metric.over is not None or metric.where or not metric.applies(line):
+            if (
+                found is None
+                or metric.over is not None
+                or metric.where
+                or metric.under
+                or not metric.applies(line)
+            ):
                 continue
             estimate = metric.of(line.frame)
             met += found.value is not None

@@ -1,7 +1,6 @@
 """Hostile text: what is hidden comes out and is said, ordinary text is left alone, and guards keep their promise."""
 
 import re
-from dataclasses import replace
 
 import pytest
 
@@ -103,8 +102,6 @@ def test_the_usual_guard_is_the_usual_question() -> None:
     assert guarded_question("tags") is FIT
     prints = {guarded_question(guard).fingerprint for guard in GUARDS}
     assert len(prints) == len(GUARDS)
-    other = replace(guarded_question("all"), task="Choose.")
-    assert other.fingerprint not in prints
 
 
 def test_an_unknown_guard_is_named() -> None:

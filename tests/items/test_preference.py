@@ -56,7 +56,3 @@ def test_marks_are_turned_and_turning_twice_gives_them_back() -> None:
 )
 def test_replies_are_read_strictly(reply: str, marks: dict[int, int]) -> None:
     assert marks_in(reply, 2) == marks
-
-
-def test_the_fingerprint_depends_on_the_wording() -> None:
-    assert PREFER.fingerprint != type(PREFER)(task="Which?").fingerprint

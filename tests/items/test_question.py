@@ -1,7 +1,7 @@
 """The question: what a prompt looks like, what no text can do to it, and how strictly a reply is read."""
 
 import re
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import pytest
 
@@ -93,7 +93,7 @@ def test_the_prompt_goes_from_the_person_to_the_question_to_the_answers() -> Non
     (message,) = FIT.messages(shown(("first text", "second text"), order=(1, 0)))
     assert message["role"] == "user"
     parts = [
-        FIT.task,
+        FIT.words["task"],
         "<person>\nLikes: tea\n</person>",
         "<question>\nWhat shall I drink?\n</question>",
         "<answer_A>\nsecond text\n</answer_A>",
@@ -117,7 +117,7 @@ def test_prompts_about_one_person_share_their_beginning() -> None:
 def test_without_a_person_the_prompt_says_so_and_has_no_empty_tag() -> None:
     content = FIT.messages(shown(person=""))[0]["content"]
     assert "<person>" not in content
-    assert FIT.unknown in content
+    assert FIT.words["unknown"] in content
 
 
 @pytest.mark.parametrize(
@@ -162,11 +162,6 @@ def test_the_reask_shows_the_reply_and_asks_for_one_letter() -> None:
     assert follow_up(first, ChatReply(" "), "Again.").messages[1]["content"].strip(), (
         "some endpoints refuse an empty turn"
     )
-
-
-@pytest.mark.parametrize("field", [field.name for field in fields(ChoiceQuestion)])
-def test_the_fingerprint_follows_every_wording(field: str) -> None:
-    assert replace(FIT, **{field: getattr(FIT, field) + "!"}).fingerprint != FIT.fingerprint
 
 
 def test_another_parser_has_a_version_of_its_own() -> None:

@@ -119,18 +119,6 @@ def test_a_context_is_compared_by_task_with_no_context(tmp_path: Path) -> None:
     assert one(results, "personalization", given="wrong:I").control == "wrong person"
 
 
-def test_a_worse_history_is_compared_with_the_whole_one(tmp_path: Path) -> None:
-    world = make_world(tmp_path, ("I", "I~sparse:0.5", "I~sparse:0.9"), tasks=(SD,))
-    marks = {}
-    for person in FACETS:
-        for given, mark in (("I", 4), ("I~sparse:0.5", 3), ("I~sparse:0.9", 2)):
-            world.hold(person, SD, KNOWS, given=given)
-            marks[f"{person}/{given}"] = mark
-    world.judge(by_person(marks))
-    results = report(world)
-    assert one(results, "personalization_effect", {"against": "I"}, given="I~sparse:0.9").value == -2.0
-
-
 def test_spoilt_dialogues_are_named_and_the_score_stands_without_them(tmp_path: Path) -> None:
     world = make_world(tmp_path, tasks=(SD,))
     world.hold("ann", SD, ["Thai food on a budget, please.", "Done."])  # told everything in the first turn
@@ -174,7 +162,6 @@ def test_preferences_lost_after_a_change_of_domain_are_counted(tmp_path: Path) -
     world.judge(good_reply())
     results = report(world)
     assert one(results, "lost_after_switch", {"tasks": "MD"}).value == 1.0
-    assert one(results, "coverage", {"tasks": "MD", "domain": "Dining"}).value == 0.5
 
 
 def test_half_a_dialogue_counts_as_missing_and_not_as_bad(tmp_path: Path) -> None:
@@ -192,7 +179,7 @@ def test_counts_do_not_fall_below_zero_and_equal_marks_show_no_interval() -> Non
     people = pl.DataFrame(
         {"person": list("abcdef"), "prompt": list("uvwxyz"), "count": [4.0] + [0.0] * 5, "mark": [3.0] * 6}
     )
-    metrics = {metric.name: metric for metric in DialogueKind().metrics({})}
+    metrics = {metric.name: metric for metric in DialogueKind().metrics({}) if not metric.under}
     counted = metrics["contradictions"].of(people.rename({"count": "contradictions"}))
     assert counted.value == pytest.approx(4 / 6)
     assert counted.low == 0.0

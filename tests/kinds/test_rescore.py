@@ -1,16 +1,17 @@
 """Reading stored replies again, for every kind: nothing changes under the same parser, and a lost reading comes back."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import select, update
 
 from personafit.kinds.rescore import rescore
-from personafit.store import Status, Store
+from personafit.store import RunRecord, Status, Store, run_answers
 from personafit.store import tables as t
 from tests.golden.cases import STORED, Case
 from tests.golden.server import ScriptedServer
-from tests.golden.taking import carry_out, results_of
+from tests.golden.taking import carry_out
 
 KINDS = ("guards", "injection", "relevance", "preference", "dialogues")
 
@@ -19,15 +20,21 @@ KINDS = ("guards", "injection", "relevance", "preference", "dialogues")
 def test_a_reading_that_was_lost_comes_back(case: Case, tmp_path: Path) -> None:
     with ScriptedServer(), Store(tmp_path / "store.db") as store:
         finished = carry_out(case, store, tmp_path / "data")
-        before = results_of(store, finished)
+        before = _read(store, finished.run)
         read, changed = rescore(store, finished.run)
         assert read > 0
         assert changed == 0, "the same parser reads the same"
         asks = _unread(store)
-        assert results_of(store, finished) != before
+        assert _read(store, finished.run) != before
         assert rescore(store, finished.run) == (read, len(asks))
-        assert results_of(store, finished) == before
+        assert _read(store, finished.run) == before
         assert rescore(store, finished.run) == (read, 0)
+
+
+def _read(store: Store, run: RunRecord) -> list[tuple[Any, ...]]:
+    """What the answers of a run are read as."""
+    columns = ("job", "item", "target", "status", "label")
+    return run_answers(store, run.id).select(columns).sort(columns[:3]).rows()
 
 
 def _unread(store: Store) -> list[str]:

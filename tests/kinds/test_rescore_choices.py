@@ -14,7 +14,7 @@ from personafit.benchmarks.config import RunConfig
 from personafit.items import ChoiceQuestion, QuestionSet
 from personafit.kinds.choice import ChoiceKind
 from personafit.kinds.rescore import rescore
-from personafit.reports import load_totals, run_results
+from personafit.reports.totals import load_totals, run_results
 from personafit.store import RunRecord, Store, run_answers
 from personafit.store import tables as t
 from tests.scripted import run, simple_pairs, write_lines, write_pairs

@@ -3,7 +3,6 @@
 import asyncio
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -119,7 +118,11 @@ def test_a_key_follows_whatever_can_change_the_answer(store: Store) -> None:
     base = set(keys(judging(store, ITEMS[:1], dataset="d6")))
     assert len(base) == 2, "one key for each order"
     found = {name: set(keys(work)) for name, work in changed.items()}
-    other_words = llm(replace(FIT, closing="Well?"))
+
+    class Asked(ChoiceQuestion):
+        version = "other-words"
+
+    other_words = llm(Asked())
     found["the wording"] = set(keys(judging(store, ITEMS[:1], dataset="d6"), other_words))
     found["the rater"] = set(keys(judging(store, ITEMS[:1], dataset="d6"), llm(temperature="1")))
     everything = base.union(*found.values())

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import uuid
 from collections.abc import Iterator
@@ -16,13 +17,15 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import uvicorn
 
+from personafit.api.places import find_run
 from personafit.benchmarks import FolderBenchmark, ingest
 from personafit.benchmarks.starter import FOLDER as STARTER
-from personafit.cli.common import find_run
 from personafit.label.access import Access
 from personafit.label.making import StudySetup, make_study
 from personafit.label.records import StudyConfig
+from personafit.label.web.app import create_app
 from personafit.store import Store
 
 TOKEN = re.compile(r'name="csrf" (?:content|value)="([^"]+)"')
@@ -117,6 +120,25 @@ def serving(store: str | Path, *options: str) -> Iterator[Server]:
         yield server
     finally:
         server.kill()
+
+
+@contextmanager
+def serving_here(store: str | Path, *models: str) -> Iterator[Server]:
+    """The app in a thread of this process, which starts at once; for tests in which the process is not the point."""
+    at = Server(str(store))
+    app = create_app(store, models)
+    how: dict[str, Any] = {"log_level": "error", "proxy_headers": False, "timeout_graceful_shutdown": 1}
+    running = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=at.port, **how))
+    thread = threading.Thread(target=running.run, daemon=True)
+    thread.start()
+    while not running.started:
+        assert thread.is_alive(), "the server did not start"
+        time.sleep(0.01)
+    try:
+        yield at
+    finally:
+        running.should_exit = True
+        thread.join()
 
 
 class RaterClient:

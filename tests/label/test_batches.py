@@ -36,8 +36,9 @@ def settled(*answers: Answer, held: list[StoredAsk] | None = None) -> AnswerBatc
 
 
 def held_as(sent: Answer, generation: int = 0, undone: bool = False) -> StoredAsk:
-    (row,) = settled(sent).asks
-    return StoredAsk(row["job"], row["id"], generation, undone)
+    (row,) = settled(sent).added
+    detail = {"why": UNDONE} if undone else {}
+    return StoredAsk(row.ask.job, row.ask.id, generation, row.judgments[0].label, detail)
 
 
 def test_a_page_is_done_when_every_required_field_stands() -> None:
@@ -53,22 +54,21 @@ def test_what_was_undone_last_stands_no_more() -> None:
     first, second = answer(FIT, "one"), answer(HELPFUL, "two")
     batch = settled(answer(FIT, "three", UNDONE), held=[held_as(first), held_as(second)])
     assert batch.results == [AnswerReceipt("three", 1, False)]
-    assert batch.done_rows(5.0) == [{"study": "s", "seat": 0, "position": 0, "done": None}]
+    assert batch.pages == {("s", 0, 0): False}
 
 
 def test_one_sent_twice_is_one_and_corrections_count_on() -> None:
     first, later = answer(FIT, "one"), answer(FIT, "two")
     batch = settled(first, later, first, held=[held_as(first, generation=3)])
     assert [result.generation for result in batch.results if isinstance(result, AnswerReceipt)] == [3, 4, 3]
-    assert [row["generation"] for row in batch.asks] == [4]
-    assert len(batch.judgments) == 1
+    assert [row.ask.generation for row in batch.added] == [4]
 
 
 def test_an_answer_that_arrives_again_after_it_was_undone_changes_nothing() -> None:
     late, undone = answer(FIT, "one", required=(FIT,)), answer(FIT, "two", UNDONE, required=(FIT,))
     batch = settled(late, held=[held_as(late), held_as(undone, generation=1, undone=True)])
     assert batch.results == [AnswerReceipt("one", 0, False)]
-    assert (batch.asks, batch.done_rows(5.0)) == ([], [])
+    assert (batch.added, batch.pages) == ([], {})
 
 
 def test_an_answer_is_refused_where_its_page_is_not() -> None:
@@ -82,4 +82,4 @@ def test_an_answer_is_refused_where_its_page_is_not() -> None:
         (refused,) = batch.results
         assert isinstance(refused, NotStored)
         assert (refused.sentence, refused.code) == (sentence, code)
-        assert (batch.asks, batch.judgments, batch.pages) == ([], [], {})
+        assert (batch.added, batch.pages) == ([], {})

@@ -15,7 +15,7 @@ from personafit.label.studies import Studies
 from personafit.label.votes import study_votes
 from personafit.store import Store
 from tests.faults.disks import remount, small_disk
-from tests.label.served import RaterClient, invitation, new_study, serving
+from tests.label.served import RaterClient, invitation, new_study, serving, serving_here
 from tests.store.databases import NoPostgres, create_database, postgres_server
 
 KEPT = "kept in this browser"
@@ -33,7 +33,7 @@ def postgres() -> Iterator[str]:
 
 def test_a_study_on_postgresql(postgres: str) -> None:
     new_study(postgres, overlap=3, seats=3)
-    with serving(postgres) as server:
+    with serving_here(postgres) as server:
         raters = [RaterClient(server.address, invitation(postgres, seat=seat)) for seat in range(3)]
 
         def rate(rater: RaterClient) -> None:

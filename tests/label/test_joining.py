@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from personafit.cli.common import find_run
+from personafit.api.places import find_run
 from personafit.label import steering
 from personafit.label.making import ExtraPages, make_study
 from personafit.label.records import Role, StudyConfig
@@ -175,5 +175,6 @@ def test_what_was_missed_on_a_practice_page_is_forgotten_with_the_person(tmp_pat
         (practice,) = studies.pages("pilot", (Role.PRACTICE,))
         shown = agree(client, invitation(path))
         assert send(client, shown, "Collects stamps.", "missing") == 200
-        counts = forget_in_studies(studies.engine, practice.person)
+        with studies.engine.begin() as connection:
+            counts = forget_in_studies(connection, practice.person)
     assert (counts["asks"], counts["judgments"]) == (1, 1)

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.label.served import RaterClient, Server, invitation, new_study, serving, starter_store
+from tests.label.served import RaterClient, Server, invitation, new_study, serving_here, starter_store
 
 KILLS = 10
 
@@ -38,7 +38,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def server(store: Path) -> Iterator[Server]:
     """The server of that store."""
-    with serving(store) as running:
+    with serving_here(store) as running:
         yield running
 
 

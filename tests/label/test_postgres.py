@@ -11,7 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import text
 
-from personafit.cli.common import find_run
+from personafit.api.places import find_run
 from personafit.label.access import Access
 from personafit.label.adjudicating import decide, disputes, labels_of
 from personafit.label.chats import Chat
@@ -33,7 +33,7 @@ from tests.store.databases import NoPostgres, create_database, postgres_server
 
 FORMS = {"fit": "starter", "grade": "starter", "relevance": "starter", "preference": "starter"}
 FORMS |= {"attributes": "starter", "dialogue": "last"}
-PATHS = ("", "/numbers", "/pages", "/remarks", "/adjudicate", "/invitations", "/trail", "/raters/0")
+PATHS = ("", "/numbers", "/remarks", "/adjudicate", "/invitations", "/trail", "/raters/0")
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ OPEN = ("/join/", "/login", "/setup", "/logout", "/")
 """Routes for everybody; a path that ends in / stands for all below it, the bare / for itself."""
 RESEARCHER = ("/researcher",)
 RATER = ("/rate", "/check", "/done", "/api/", "/chat", "/language")
-EXAMPLES = 8  # calls of each operation
+EXAMPLES = 5  # calls of each operation
 
 
 @pytest.fixture(scope="module")
@@ -150,13 +150,12 @@ def test_an_answer_that_is_none_is_refused(
     assert reply.status_code in (404, 422), reply.text
 
 
-@pytest.mark.parametrize("path", ["/api/answers", "/api/shown"])
 @pytest.mark.parametrize("value", ["NaN", "Infinity", '"\\ud800"'])
 def test_what_json_cannot_say_is_refused_and_not_said_back(
-    anonymous: TestClient, store: Path, path: str, value: str
+    anonymous: TestClient, store: Path, value: str
 ) -> None:
     headers = {"x-csrf-token": _as(anonymous, store, "rater"), "content-type": "application/json"}
-    reply = anonymous.post(path, content=f'{{"page": {value}}}', headers=headers)
+    reply = anonymous.post("/api/answers", content=f'{{"page": {value}}}', headers=headers)
     assert reply.status_code == 422
     assert "input" not in reply.json()["detail"][0]
 
@@ -273,7 +272,9 @@ def test_schemathesis_finds_no_server_error(app: FastAPI, store: Path) -> None:
     tokens = {"rater": rater.csrf, "researcher": researcher.csrf}
     called: set[str] = set()
     with TestClient(app, follow_redirects=False):
-        for result in schemathesis.openapi.from_asgi("/openapi.json", app).get_all_operations():
+        logged_in = {"cookie": f"{RESEARCHER_COOKIE}={cookies[RESEARCHER_COOKIE]}"}
+        schema = schemathesis.openapi.from_asgi("/openapi.json", app, headers=logged_in)
+        for result in schema.get_all_operations():
             assert isinstance(result, Ok), result
             operation = result.ok()
             token = tokens.get(_role_of(re.sub(r"\{[^}]+\}", "0", operation.path)), "")

@@ -13,7 +13,7 @@ from personafit.benchmarks.config import RunConfig
 from personafit.items import FIT
 from personafit.items.reading import replay_key
 from personafit.models import ChatReply, ChatRequest, Unanswerable, make_model
-from personafit.reports import load_totals, run_results
+from personafit.reports.totals import load_totals, run_results
 from personafit.store import Store
 from tests.scripted import run, shown, simple_pairs, write_lines, write_pairs, write_recording
 

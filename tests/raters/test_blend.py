@@ -11,7 +11,7 @@ import pytest
 from personafit._errors import UserError
 from personafit._secrets import masked
 from personafit.benchmarks.config import RunConfig
-from personafit.kinds.choice_scores import load_scores
+from personafit.kinds.choice import load_scores
 from personafit.models import Unanswerable, Unusable
 from personafit.raters import make_rater
 from personafit.raters.fitted.model import SHIPPED

@@ -149,13 +149,16 @@ def test_the_fingerprint_is_of_settings_and_question_and_not_of_the_name() -> No
         model = ScriptedModel([], name=name, settings={"kind": "scripted", **settings})
         return PromptedRater(model, (question,)).record.fingerprint
 
+    class Short(ChoiceQuestion):
+        version = "short-1"
+
     base = fingerprint()
     assert fingerprint(name="other") == base
     assert (
         len(
             {
                 base,
-                fingerprint(question=ChoiceQuestion(task="Choose.")),
+                fingerprint(question=Short()),
                 fingerprint(effort="low"),
                 fingerprint(model="x"),
             }

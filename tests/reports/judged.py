@@ -10,8 +10,8 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from personafit.kinds.choice import RunScores, load_scores
 from personafit.people import Person
-from personafit.reports import RunScores, load_scores
 from personafit.reports.answer_pairs import pair_features
 from personafit.store import Ask, Item, Judgment, Outcome, Product, RaterRecord, Status, Store
 

@@ -87,12 +87,13 @@ def make_kinds(folder: Path) -> Iterator[Kinds]:
     }
     sys.path.insert(0, str(folder))
     try:
-        with ScriptedServer(), Store(folder / "store.db") as store, chdir(folder):
+        with Store(folder / "store.db") as store:
 
             def run(benchmark: str, more: dict[str, Any]) -> RunRecord:
                 return asyncio.run(execute(store, RunConfig(benchmark, **more), Silence())).run
 
-            runs = {kind: (run(name, one), run(name, two)) for kind, (name, one, two) in plans.items()}
+            with ScriptedServer(), chdir(folder):
+                runs = {kind: (run(name, one), run(name, two)) for kind, (name, one, two) in plans.items()}
             made = Kinds(store, runs)
             _vote(made)
             yield made

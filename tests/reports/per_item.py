@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from personafit.kinds.choice_scores import SYSTEM, RunScores
+from personafit.kinds.choice import SYSTEM, RunScores
 from personafit.kinds.lines import CONTROL_RATERS
 from personafit.reports.result import Result
 from personafit.statistics import (

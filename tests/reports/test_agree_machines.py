@@ -132,15 +132,6 @@ def test_nothing_is_claimed_about_a_rater_that_was_fitted_on_these_people() -> N
     assert any(MET in caution for caution in words["cautions"])
 
 
-def test_an_ensemble_leaves_out_raters_that_met_the_people() -> None:
-    machines = {f"m{n}": 0.8 for n in range(3)}
-    names = [rater.name for rater in only(study(machines)).ratings.raters]
-    assert "majority of 3 llm raters" in names
-    met = {"m0": VotingRater("m0", "llm", met=MET)}
-    names = [rater.name for rater in only(study(machines, known=met)).ratings.raters]
-    assert not any(name.startswith("majority") for name in names)
-
-
 def test_controls_are_shown_and_not_tested() -> None:
     found = only(
         study({"rule": 0.5, "llm": 0.8}, known={"rule": VotingRater("rule:length", "rule", control=True)})
@@ -173,7 +164,5 @@ def test_a_flip_with_the_order_is_half_a_point_unless_a_margin_decides(size: flo
     assert percent is not None
     assert percent.value == pytest.approx(share)
     said = " ".join(cautions(found, source))
-    if size == 1.0:
-        assert "Answers that change with the order (8 of judge) and have no margin to decide are ties" in said
-    else:
-        assert "Where the answers of judge change with the order, the mean margin decides" in said
+    flips = "Answers that change with the order (8 of judge) and have no margin to decide are ties"
+    assert (flips in said) is (size == 1.0)

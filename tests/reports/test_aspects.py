@@ -15,7 +15,7 @@ from personafit._errors import UserError
 from personafit.benchmarks import ImportedPairs, write_folder
 from personafit.benchmarks.config import RunConfig
 from personafit.items.choice import ASPECTS
-from personafit.reports import RunScores, load_scores, load_totals, run_results
+from personafit.kinds.choice import RunScores, load_scores
 from personafit.reports.aspects import (
     VARIABLES,
     _pearson,
@@ -27,6 +27,7 @@ from personafit.reports.aspects import (
     published_aspects,
 )
 from personafit.reports.pieces import Grid, Picture
+from personafit.reports.totals import load_totals, run_results
 from personafit.store import Store
 from tests.scripted import run, simple_pairs, write_lines, write_pairs
 
@@ -141,7 +142,7 @@ def test_correlations_are_pearsons_over_answers_with_an_interval_over_people(
         for index, product in enumerate(item.products):
             lengths.append(len(texts[product]))
             chosen.append(float(gold[item.id] == str(index)))
-    by_name = {(pair.first, pair.second): pair for pair in found.pairs}
+    by_name = found.pairs
     helpful = by_name["chosen", "helpfulness"]
     assert helpful.value is not None
     assert helpful.value == pytest.approx(stats.pearsonr(lengths, chosen).statistic)
@@ -167,22 +168,22 @@ def test_correlations_over_few_people_have_no_interval() -> None:
             person=np.repeat(np.arange(count), 10), prompt=np.arange(10 * count)
         )
         pairs = _pearson(rows)
-        assert all((pair.low is not None) == given for pair in pairs)
-        assert all(given or "at least 6 people" in str(pair.note) for pair in pairs)
+        assert all((pair.low is not None) == given for pair in pairs.values())
+        assert all(given or "at least 6 people" in str(pair.note) for pair in pairs.values())
 
 
 def test_the_heat_map_has_its_numbers_in_the_cells(store: Store, tmp_path: Path, module: str) -> None:
     spec = f"aspects:python:{module}"
     scores = judged(store, tmp_path, f"{spec}:heads", f"{spec}:partly")
     found = analyze_aspects(store, scores)
-    assert sum(isinstance(piece, Picture) for piece in found.part.lead) == 2
+    assert sum(isinstance(piece, Picture) for piece in found.part().lead) == 2
     figure = heat_map(aspect_correlations(store, scores)[0])
     (axis,) = figure.axes
     texts = [text.get_text() for text in axis.texts]
     assert len(texts) == len(VARIABLES) ** 2
     assert {"1.00", "−1.00", "–"} <= set(texts)
-    accuracy, *_ = (piece for piece in found.part.lead if isinstance(piece, Grid))
-    total = {(one.rater, one.slice["aspect"]): one.value for one in found.results if len(one.slice) == 1}
+    accuracy, *_ = (piece for piece in found.part().lead if isinstance(piece, Grid))
+    total = {(one.rater, one.slice["aspect"]): one.value for one in found.figures if len(one.slice) == 1}
     place = list(accuracy.columns).index("total")
     assert {tuple(row.names): row.cells[place].sort for row in accuracy.rows} == total
     assert len(total) == 10

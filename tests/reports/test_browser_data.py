@@ -8,9 +8,10 @@ import orjson
 import polars as pl
 import pytest
 
-from personafit.reports import browse, load_totals, rated_items
+from personafit.reports import browse, rated_items
 from personafit.reports.browse import LEFT_OUT, frame_blocks, list_blocks
 from personafit.reports.rated_items import raw_replies
+from personafit.reports.totals import load_totals
 from personafit.store import Ask, Outcome, RunRecord, Status, Store
 from tests.reports.test_report_page import make_report
 from tests.reports.unpacking import unpacked
@@ -58,12 +59,20 @@ def asks(folder: Path) -> list[dict[str, Any]]:
     return [item for block in blocks for item in unpacked(block)]
 
 
-@pytest.mark.parametrize("read", [1, 5, 1_000])
+def test_replies_of_a_part_of_a_run_are_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_report(tmp_path, TEXTS)
+    monkeypatch.setattr(browse, "READ", 5)
+    monkeypatch.setattr("personafit.reports.totals.MAX_ITEMS", 2)
+    replies = [reply for item in asks(tmp_path) for reply in item["reply"]]
+    assert len(replies) == 2 * ASKS
+    assert set(replies) < {f"reply {text}" for text in TEXTS}
+
+
 def test_replies_fill_the_room_and_then_there_is_a_remark(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_report(tmp_path, TEXTS)
-    monkeypatch.setattr(browse, "READ", read)
+    monkeypatch.setattr(browse, "READ", 5)
     whole = [reply for item in asks(tmp_path) for reply in item["reply"]]
     assert whole == [f"reply {text}" for text in TEXTS for _ in range(ASKS)]
     monkeypatch.setattr(browse, "MAX_REPLIES", len("reply Apples") * ASKS + 1)
@@ -100,7 +109,7 @@ def test_replies_about_parts_of_items_come_by_item_and_what_is_not_shown_takes_n
     store: Store, judged: RunRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def replies(items: str) -> list[tuple[str, str | None, str | None]]:
-        found = raw_replies(store, judged, {item: item for item in items}, {"judge": 0})
+        found = raw_replies(store, judged, {item: item for item in items}, ["judge"])
         return [(one["item"], one["reply"], one["detail"]) for asks in found.values() for one in asks]
 
     monkeypatch.setattr(rated_items, "ROWS", 1)

@@ -72,21 +72,14 @@ def test_figures_are_those_of_the_statistics(
     assert all(row.low is not None for row in table.values())
 
 
-def test_coverage_is_that_of_the_tier(raters: dict[str, RaterMargins]) -> None:
-    honest = raters["honest"]
-    easy = pl.col("tier") == "easy"
-    few = replace(honest, frame=honest.frame.filter(~easy | (pl.int_range(pl.len()).over("tier") < 100)))
-    found = {tuple(one.slice.values()): one.coverage for one in graded_results(few) if one.metric == "ece"}
-    count = honest.planned["easy"]
-    expected = {(): 1 - (count - 100) / 800, ("easy",): 100 / count, ("hard",): 1.0}
-    assert found == pytest.approx(expected)
+def test_coverage_is_of_all_items(raters: dict[str, RaterMargins]) -> None:
+    few = replace(raters["honest"], frame=raters["honest"].frame.head(100))
+    assert {one.coverage for one in graded_results(few)} == {100 / 800}
 
 
-def test_keeping_the_confident_raises_accuracy_in_every_tier(results: dict[str, list[Result]]) -> None:
+def test_keeping_the_confident_raises_accuracy(results: dict[str, list[Result]]) -> None:
     kept = numbers(results["honest"], "selective_accuracy")
-    for tier in ((), ("easy",), ("hard",)):
-        assert value(kept[*tier, "50%"]) > value(kept[*tier, "80%"]) > value(kept[*tier, "100%"])
-        assert value(numbers(results["honest"], "risk_area")[tier]) < 1 - value(kept[*tier, "100%"])
+    assert value(kept["50%",]) > value(kept["80%",]) > value(kept["100%",])
     assert kept["50%",].n == 400
 
 
@@ -94,9 +87,6 @@ def test_margins_against_votes(results: dict[str, list[Result]]) -> None:
     honest, boastful = results["honest"], results["boastful"]
     assert (numbers(honest, "share_correlation")[()].low or 0) > 0.4
     assert numbers(honest, "share_correlation")[()].n == 800
-    gain = numbers(honest, "brier_share_gain")[()]
-    assert (gain.low or 0) > 0
-    assert value(numbers(honest, "brier_share")[()]) < value(numbers(honest, "brier_share_coin")[()])
     assert value(numbers(boastful, "brier_share")[()]) > value(numbers(honest, "brier_share")[()])
 
 

@@ -169,9 +169,6 @@ def test_dialogue_and_mark_claims() -> None:
     assert context_effect("bot", "profile", "none", finding(0.5, 0.1), "").startswith(
         "bot: being given profile helps (personalization over none, +0.50 points"
     )
-    assert "I~drop:0.5 does worse than I, so the history is used" in context_effect(
-        "bot", "I~drop:0.5", "I", finding(-0.5, 0.1), ""
-    )
     assert "cannot be told from no preference (2.79 to 3.41; this run could have detected" in mean_mark(
         "j", 3.1, finding(3.1, 0.15, 3.0), ""
     )

@@ -138,7 +138,7 @@ def test_nothing_in_common_cannot_be_compared(store: Store, folder: Path) -> Non
 def test_fewer_than_six_people_give_counts_and_no_verdict(
     store: Store, folder: Path, items: int, said: str
 ) -> None:
-    """Five people who all gain as much are no certainty: the exact permutation p is 0.0625."""
+    """Five people who all gain as much are no certainty."""
     one = judged(store, folder, "one", lambda item: True if item < items else None)
     two = judged(store, folder, "two", lambda item: item % 3 == 0 if item < items else None)
     comparison = only(compare_runs(one, two))

@@ -1,4 +1,4 @@
-"""Many runs at once: permutation tests, Holm's adjustment, and a ranking with intervals."""
+"""Many runs at once: Holm's adjustment, and a ranking with intervals."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -11,10 +11,9 @@ import pytest
 from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
 from personafit.benchmarks.config import RunConfig
 from personafit.kinds import run_lines
-from personafit.kinds.lines import RunLines, paired_rows
+from personafit.kinds.lines import RunLines
 from personafit.reports.compare import compare_runs, rank_runs
 from personafit.statistics.decisions import holm
-from personafit.statistics.ranking import paired_permutation
 from personafit.store import Store
 from tests.scripted import run, simple_pairs, write_lines, write_pairs, write_recording
 
@@ -58,9 +57,6 @@ def test_one_comparison_needs_no_adjustment(judged: Callable[..., RunLines]) -> 
     runs = [judged("one", right(0.9, 1)), judged("two", right(0.5, 2))]
     (listed,) = compare_runs(*runs)
     assert listed.tested.p_adjusted == listed.tested.p
-    both = paired_rows(listed.first.line, listed.second.line, listed.measured)
-    expected = paired_permutation(both["difference"].to_numpy(), both["person"].to_numpy())
-    assert listed.permutation == expected
     assert rank_runs(runs) == [], "two are no ranking"
 
 
@@ -71,7 +67,7 @@ def test_every_run_against_the_first_with_holm(judged: Callable[..., RunLines]) 
     assert (same.tested.p_adjusted, poor.tested.p_adjusted) == adjusted
     assert poor.distinguishable
     assert "base.jsonl (profile) is better than replay:" in poor.sentence()
-    assert "over 2 comparisons, permutation p" in poor.sentence()
+    assert "over 2 comparisons" in poor.sentence()
     assert same.distinguishable is False
     assert "are not distinguishable: they differ by" in same.sentence()
 
@@ -104,7 +100,7 @@ def test_three_contestants_are_ranked(judged: Callable[..., RunLines]) -> None:
     values = [e.value for e in ranked.strengths]
     assert values == sorted(values, key=lambda v: -(v or 0))
     assert all(e.low is not None and e.low < (e.value or 0) < (e.high or 0) for e in ranked.strengths)
-    assert all((contrast.tested.estimate.value or 0.0) > 0 for contrast in ranked.contrasts)
+    assert all((tested.estimate.value or 0.0) > 0 for tested in ranked.contrasts.values())
     assert "good.jsonl (profile) ranks above" in ranked.sentences()[0]
     body: dict[str, Any] = ranked.as_dict()
     assert [row["rank"] for row in body["contestants"]] == [1, 2, 3]
@@ -121,10 +117,7 @@ def test_equals_are_not_distinguishable_in_rank(judged: Callable[..., RunLines])
         for s in ranked.sentences()
     )
     body = ranked.as_dict()
-    assert all(
-        row["detectable"] > 0 and row["margin"] == pytest.approx(0.2007, abs=1e-4)
-        for row in body["contrasts"]
-    )
+    assert all(row["detectable"] > 0 for row in body["contrasts"])
     (wide,) = rank_runs(runs, margin=0.45)
     assert all("not distinguishable in rank and equivalent (Holm p" in one for one in wide.sentences())
 

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,13 @@ from typer.testing import CliRunner
 
 import personafit as pf
 from personafit._errors import UserError
+from personafit.api.reading import run_votes
 from personafit.api.run import Run
 from personafit.cli.app import app
 from personafit.kinds import run_lines
-from personafit.kinds.choice_scores import choices_of
+from personafit.kinds.choice import choices_of
 from personafit.kinds.lines import RunLines
+from personafit.reports.agree import agreements
 from personafit.reports.analysis import Analysis
 from personafit.reports.bias import analyze_bias, bias_results, judge_bias, line_bias
 from personafit.reports.calibration import analyze_calibration, graded_results, line_margins, rater_margins
@@ -36,15 +38,13 @@ from personafit.simulate import dialogues
 from personafit.statistics.power import smallest_difference, spread
 from personafit.statistics.rouge import words
 from tests.golden.cases import JUDGE, PLAIN, SYSTEM
-from tests.reports.kinds_world import KINDS, VOTER, Kinds, make_kinds
+from tests.reports.kinds_world import KINDS, VOTER, Kinds
 from tests.scripted import write_lines
 
 Units = dict[Any, float]
 
 
-@pytest.fixture(scope="module")
-def kinds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kinds]:
-    yield from make_kinds(tmp_path_factory.mktemp("kinds"))
+pytestmark = pytest.mark.usefixtures("elsewhere")
 
 
 def opened(kinds: Kinds, kind: str, place: int = 0) -> RunLines:
@@ -177,7 +177,6 @@ def test_relevance_raters_are_compared_by_f1(kinds: Kinds) -> None:
     assert (row["metric"], row["n"]) == ("f1", len(shared))
     assert row["value"] == pytest.approx(f1(one, gold, shared) - f1(two, gold, shared))
     assert "points of f1" in row["words"]
-    assert row["permutation_note"].startswith("withheld"), "prompts recur here"
 
 
 def test_judges_of_the_same_answers_are_compared_by_how_close_they_are_to_people(kinds: Kinds) -> None:
@@ -335,17 +334,6 @@ def voted(kinds: Kinds, question: str) -> dict[str, float]:
     return dict(kinds.store.frame(query).iter_rows())
 
 
-def test_yes_rates_and_what_is_found_stand_beside_agreement(kinds: Kinds) -> None:
-    said, gold = yes_by_hand(kinds, 0), kinds.gold("relevance")
-    shared = said.keys() & gold.keys()
-    rows = pf.agree(Run(kinds.store, kinds.runs["relevance"][0])).as_dict()["results"]
-    found = {row["figure"]: row["value"] for row in rows if (row["part"], row["first"]) == ("yes", JUDGE)}
-    hits = [item for item in shared if said[item] and gold[item] == "yes"]
-    assert found["yes_rate"] == pytest.approx(np.mean([*said.values()]))
-    assert found["precision"] == pytest.approx(len(hits) / sum(said[item] for item in shared))
-    assert found["f1"] == pytest.approx(f1(said, gold, set(shared)))
-
-
 @pytest.mark.parametrize("kind", ["choice", "relevance", "preference", "dialogue"])
 def test_raters_of_a_study_stand_beside_those_of_a_run(kinds: Kinds, kind: str) -> None:
     run = kinds.runs[kind][1]  # in the first dialogues people voted
@@ -355,24 +343,25 @@ def test_raters_of_a_study_stand_beside_those_of_a_run(kinds: Kinds, kind: str) 
         "label", "new", name, "--from", run.name, "--overlap", "3", "--simulated", "--no-quiz", "--store", url
     )
     command("label", "simulate", name, "--store", url)
-    found = pf.agree(run.name, store=kinds.store).agreements
-    for one in found:
-        who = [rater.kind for rater in one.ratings.raters]
+    found = pf.agree(run.name, store=kinds.store).as_dict()["raters"]
+    asked = {one["question"] for one in found}
+    for question in asked:
+        who = [one["kind"] for one in found if one["question"] == question]
         assert who.count("simulated") == 3
         assert "llm" in who
-    beside = pf.agree(name, run.name, store=kinds.store).agreements
-    assert {one.ratings.question for one in beside} == {one.ratings.question for one in found}
+    beside = pf.agree(name, run.name, store=kinds.store).as_dict()["raters"]
+    assert {one["question"] for one in beside} == asked
 
 
 def test_attacked_choices_agree_with_gold_as_they_were(kinds: Kinds) -> None:
-    found = pf.agree(Run(kinds.store, kinds.runs["injection"][0]))
-    (table,) = [one.ratings for one in found.agreements]
+    source, _ = run_votes(kinds.store, kinds.runs["injection"][0])
+    (table,) = [one.ratings for one in agreements(source)]
     clean = [
         i for i in kinds.store.items(kinds.runs["injection"][0].dataset) if i.slices["version"] == "clean"
     ]
     assert len(table.people) <= len(clean)
-    assert set(found.source.people.values()) <= {item.slices["of"] for item in clean}
-    assert len(set(table.people)) <= len(set(found.source.people.values()))
+    assert set(source.people.values()) <= {item.slices["of"] for item in clean}
+    assert len(set(table.people)) <= len(set(source.people.values()))
 
 
 # -- calibration -------------------------------------------------------------------------------------------------------
@@ -491,7 +480,7 @@ def test_bad_labels_are_one_sentence(kinds: Kinds, tmp_path: Any) -> None:
     with pytest.raises(UserError, match=r"'question' is missing; .* asks completion"):
         read_unit_labels(path, dialogues_held)
     path = write_lines(tmp_path / "elsewhere.jsonl", [{"item": "x", "label": "3"}])
-    with pytest.raises(UserError, match=r'write lines such as {"item": .*"question": "completion"}'):
+    with pytest.raises(UserError, match=r'write lines such as {"item": "ITEM"'):
         read_unit_labels(path, dialogues_held)
 
 
@@ -623,8 +612,8 @@ ANALYSES: dict[str, Callable[[Kinds, str], Analysis]] = {
 )
 def test_every_figure_of_a_table_is_one_of_the_results(kinds: Kinds, name: str, kind: str) -> None:
     found = ANALYSES[name](kinds, kind)
-    values = np.array([one.value for one in found.results if one.value is not None])
-    grids = [piece for piece in found.part.pieces() if isinstance(piece, Grid)]
+    values = np.array([one.value for one in found.figures if one.value is not None])
+    grids = [piece for piece in found.part().pieces() if isinstance(piece, Grid)]
     shown = [cell.sort for grid in grids for row in grid.rows for cell in row.cells if cell.interval]
     assert grids
     listed = name == "failures" and kind not in (

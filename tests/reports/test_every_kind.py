@@ -13,7 +13,6 @@ from personafit.store import Store
 from tests.benchmarks.recentering.world import rows, write_world
 from tests.reports.test_extraction import stages_folder
 from tests.reports.test_report_page import browser
-from tests.reports.test_training import SETTINGS
 from tests.scripted import invoke
 
 pytest.importorskip("axe_playwright_python", reason="axe is not installed: accessibility is NOT tested")
@@ -42,7 +41,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "reward" / "curves.csv").write_text(
         "step,eval_accuracy,eval_loss,loss\n1,,,0.7\n2,0.75,0.6,0.5\n"
     )
-    (folder / "reward" / "started.json").write_text(json.dumps(SETTINGS))
+    (folder / "reward" / "started.json").write_text(
+        json.dumps({"base": "some/base", "data": "pairs.jsonl", "epochs": 2.0})
+    )
     panel = ["--from", "starter", "--question", "fit", "--limit", "30", "--overlap", "3", "--simulated"]
     with pytest.MonkeyPatch.context() as patch:
 
@@ -85,7 +86,6 @@ def test_every_part_says_what_came_out_and_how_to_make_it_again(page: Any) -> No
     assert "The raters of this study are simulated" in text
     assert "3 raters gave 90 answers on 30 pages" in text
     assert "checks of starter fail" in page.locator("#summary").text_content()
-    assert "one simulated person (panel)" in text
     assert page.locator("#summary tbody tr").count() >= 3
 
 

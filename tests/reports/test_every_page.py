@@ -1,6 +1,5 @@
 """The page of a run of every kind: short, whole and inert, its tables holding the results."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ from personafit.reports.kind_report import HEADS, KindReport, line_id
 from personafit.reports.pieces import Grid, Picture
 from personafit.reports.report_page import write_page
 from personafit.reports.run_report import open_report, verdict_of, with_verdict
-from tests.reports.kinds_world import KINDS, make_kinds
+from tests.reports.kinds_world import KINDS, Kinds
 from tests.reports.test_report_page import Page, browser, page  # noqa: F401
 
 TALLEST = 2_500  # pixels before the item browser
@@ -17,18 +16,17 @@ Reports = dict[str, tuple[KindReport, Path]]
 
 
 @pytest.fixture(scope="module")
-def reports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reports]:
+def reports(kinds: Kinds, tmp_path_factory: pytest.TempPathFactory) -> Reports:
     """Made before the browser opens, whose driver keeps a loop running."""
     folder = tmp_path_factory.mktemp("pages")
     made: Reports = {}
-    for world in make_kinds(folder):
-        for kind in KINDS:
-            run = world.runs[kind][0]
-            report = open_report(world.store, run)
-            path = folder / f"{kind}.html"
-            write_page([with_verdict(report.part(), verdict_of(report, world.store, run))], path)
-            made[kind] = report, path
-        yield made
+    for kind in KINDS:
+        run = kinds.runs[kind][0]
+        report = open_report(kinds.store, run)
+        path = folder / f"{kind}.html"
+        write_page([with_verdict(report.part(), verdict_of(report, kinds.store, run))], path)
+        made[kind] = report, path
+    return made
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -67,7 +65,7 @@ def test_a_part_has_one_picture_one_small_table_and_sections_with_something_in_t
         assert all(len(row.names) == len(grid.heads) for row in grid.rows), grid.title
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "choice"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_small_table_holds_the_results(reports: Reports, kind: str) -> None:
     report, _ = reports[kind]
     small = report.table()

@@ -10,8 +10,7 @@ from personafit._errors import UserError
 from personafit.benchmarks.starter import FOLDER
 from personafit.extract.error_flow import FlowFigures, FlowStep
 from personafit.reports.collect import folder_part
-from personafit.reports.extraction import flow_part
-from personafit.reports.extraction_results import flow_results, labelled_pairs, open_source
+from personafit.reports.extraction import flow_part, flow_results, labelled_pairs, open_source
 from personafit.reports.pieces import Grid
 from personafit.statistics import Estimate
 from tests.conftest import Command
@@ -113,8 +112,6 @@ def test_sources_stand_side_by_side_with_their_difference(personafit: Command, t
         found["synthetic", "accepted", ""]["value"] - found["human", "accepted", ""]["value"]
     )
     assert gap["low"] < gap["value"] < gap["high"]
-    assert found["synthetic", "matching_recall", "0.45"]["low"] > 0.6
-    assert found["synthetic", "matching_precision", "0.45"]["low"] > 0.7
     same = personafit("extract", "measure", "a=run", "a=run", code=2)
     assert "same name" in same.err
 
@@ -157,9 +154,6 @@ def test_a_flow_says_where_the_end_result_is_lost_and_asks_nothing_twice(
 def test_bad_sources_are_told_in_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="holds no attributes"):
         open_source(str(tmp_path))
-    run = stages_folder(tmp_path / "run")
-    with pytest.raises(UserError, match="is not there; --known takes"):
-        open_source(str(run), tmp_path / "nothing.jsonl")
     with pytest.raises(UserError, match="no judged attributes of the people"):
         labelled_pairs(Path("starter"), {"nobody"})
 
@@ -183,9 +177,7 @@ def test_a_flow_is_made_again_from_its_records() -> None:
             FlowStep("relevance", (True, True), estimate(0.5), estimate(-0.1)),
         ],
         {"attributes": estimate(0.4), "relevance": estimate(0.2)},
-        {"attributes": estimate(0.3), "relevance": estimate(0.1)},
         0.9,
-        None,
     )
     results = flow_results(traced, names)
     part = flow_part(results)
@@ -193,9 +185,9 @@ def test_a_flow_is_made_again_from_its_records() -> None:
     (steps,) = [piece for piece in part.lead if isinstance(piece, Grid)]
     shown = [[row.names[0], *(cell.text for cell in row.cells)] for row in steps.rows]
     assert shown == [
-        ["people everywhere", "100.0", ""],
-        ["attributes", "60.0", "−40.0"],
-        ["relevance", "50.0", "−10.0"],
+        ["people everywhere", "100.0", "", ""],
+        ["attributes", "60.0", "−40.0", "+40.0"],
+        ["relevance", "50.0", "−10.0", "+20.0"],
     ]
     assert steps.rows[1].cells[1].interval == "−50.0 to −30.0"
     assert "Only 90.0 % of the judged pairs" in part.lead[0].text  # type: ignore[union-attr]

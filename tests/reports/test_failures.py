@@ -10,11 +10,19 @@ from personafit._errors import UserError
 from personafit.benchmarks import ImportedPairs, PersonaFeedback, write_folder
 from personafit.benchmarks.config import RunConfig
 from personafit.contexts import People
+from personafit.kinds.choice import RunScores, load_scores
 from personafit.people import Person
-from personafit.reports import RunScores, load_scores
 from personafit.reports.audit.checks import load_pairs
-from personafit.reports.failure_rules import MODES, Failures, failures, portraits, terms
-from personafit.reports.failures import WHO, answer_failures, failure_results, find_rater
+from personafit.reports.failures import (
+    MODES,
+    WHO,
+    answer_failures,
+    failure_results,
+    failures,
+    find_rater,
+    portraits,
+    terms,
+)
 from personafit.store import Store
 from tests.scripted import run, simple_pairs, write_pairs
 
@@ -69,7 +77,7 @@ PLAIN_ZH = LONG_ZH + "另外可以请朋友一起监督进度。"
 
 def seen(
     person: str, answer: str, question: str = "What shall I do?", other: str = LONG + LONG_ZH
-) -> Failures:
+) -> frozenset[str]:
     return failures(KNOWN[person], question, answer, other)
 
 
@@ -79,7 +87,7 @@ def test_terms_are_words_and_pairs_of_characters() -> None:
 
 def test_an_answer_that_takes_up_much_of_the_profile_uses_it_heavily() -> None:
     heavy = "Your carnivorous plants on a tiny balcony, repairs of typewriters, vegan since university, and no karaoke bars: fine."
-    assert "takes up 4 statements of the profile" in seen("ann", heavy)["heavy profile use"]
+    assert "heavy profile use" in seen("ann", heavy)
     assert "heavy profile use" not in seen("ann", heavy, other=heavy), "not far above the other"
     assert "heavy profile use" not in seen("ann", f"Try one with your typewriters.{LONG}")
     assert "heavy profile use" in seen(
@@ -92,7 +100,7 @@ def test_an_answer_that_takes_up_much_of_the_profile_uses_it_heavily() -> None:
     ["Repair typewriters.", "Grow carnivorous plants.", "A vegan café near the university in Leeds."],
 )
 def test_an_ordinary_short_reply_raises_no_alarm(answer: str) -> None:
-    assert seen("ann", answer) == {}
+    assert not seen("ann", answer)
 
 
 def test_an_answer_that_shares_no_more_with_the_person_than_with_strangers_is_generic() -> None:
@@ -119,7 +127,7 @@ def test_naming_is_found_whatever_the_key_and_by_the_first_name(
     facets: dict[str, str], answer: str, name: str
 ) -> None:
     known = portraits(People({"p": Person(id="p", language="en", facets=dict(facets))}), {"p"})["p"]
-    assert failures(known, "What shall I do?", answer, "")["named"] == f"names the person: {name}"
+    assert "named" in failures(known, "What shall I do?", answer, "")
     assert "named" not in failures(known, f"I am {name}. What shall I do?", answer, "")
 
 
@@ -135,36 +143,6 @@ def test_naming_is_found_whatever_the_key_and_by_the_first_name(
 def test_what_is_no_naming(facets: dict[str, str], answer: str) -> None:
     known = portraits(People({"p": Person(id="p", language="en", facets=dict(facets))}), {"p"})["p"]
     assert "named" not in failures(known, "?", answer, "")
-
-
-@pytest.mark.parametrize(
-    ("person", "answer", "saw"),
-    [
-        ("ann", "The user may like to try this.", "speaks about the person: The user may like"),
-        ("mei", "这位用户可以先试试。", "speaks about the person: 这位用户"),
-        ("ann", "As a 34-year-old you can.", "quotes the age: 34-year-old"),
-        ("mei", "您今年52岁，可以先试试。", "quotes the age: 52岁"),
-        ("ann", "With your Epilepsy, be careful.", "quotes an illness: epilepsy"),
-        ("mei", "您有糖尿病，要注意饮食。", "quotes an illness: 糖尿病"),
-        ("ann", "On 41,500 a year you can.", "quotes an income: 41,500"),
-    ],
-)
-def test_what_is_intrusive(person: str, answer: str, saw: str) -> None:
-    assert seen(person, answer + LONG)["intrusive"] == saw
-
-
-@pytest.mark.parametrize(
-    ("person", "question", "answer"),
-    [
-        ("ann", "How do I win users?", "The user decides."),
-        ("ann", "What is anycast?", "The network sends the user to the nearest server."),
-        ("ann", "I am 34. With epilepsy?", "Yes: epilepsy at 34 years old is no obstacle."),
-        ("ann", "What shall I do?", "134 years old is older than you."),
-        ("mei", "如何获得更多用户？", "该用户很重要。"),
-    ],
-)
-def test_what_is_not_intrusive(person: str, question: str, answer: str) -> None:
-    assert "intrusive" not in seen(person, answer + LONG, question)
 
 
 @pytest.mark.parametrize(
@@ -198,18 +176,18 @@ def test_what_is_no_refusal(answer: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("person", "answer", "thing"),
+    ("person", "answer"),
     [
-        ("ann", "Book a table at one of the karaoke bars.", "karaoke bars"),
-        ("ann", "Add hazelnuts to it.", "hazelnuts"),
-        ("ann", "Start with a steak.", "steak"),
-        ("mei", "可以带上一次性餐具去野餐。", "一次性餐具"),
-        ("mei", "不妨配一杯含糖饮料。", "含糖饮料"),
-        ("mei", "早餐可以加一点花生。", "花生"),
+        ("ann", "Book a table at one of the karaoke bars."),
+        ("ann", "Add hazelnuts to it."),
+        ("ann", "Start with a steak."),
+        ("mei", "可以带上一次性餐具去野餐。"),
+        ("mei", "不妨配一杯含糖饮料。"),
+        ("mei", "早餐可以加一点花生。"),
     ],
 )
-def test_what_contradicts_the_profile(person: str, answer: str, thing: str) -> None:
-    assert f"rules out {thing};" in seen(person, LONG + answer)["contradiction"]
+def test_what_contradicts_the_profile(person: str, answer: str) -> None:
+    assert "contradiction" in seen(person, LONG + answer)
 
 
 @pytest.mark.parametrize(

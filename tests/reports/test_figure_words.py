@@ -39,11 +39,7 @@ def test_a_figure_says_who_is_highest_in_each_panel() -> None:
     )
 
 
-def test_a_figure_of_series_says_each_line_and_of_many_numbers_the_ends() -> None:
-    figure = plots.series_figure(
-        [PlotRow("a judge", [Dot(60.0), Dot(70.0)])], ["with", "without"], 50.0, "accuracy"
-    )
-    assert figure.get_label() == "a judge: without 70.0, with 60.0."
+def test_of_many_numbers_the_ends_are_said() -> None:
     many = [PlotRow(f"rater {place}", [Dot(place / 10)]) for place in range(20)]
     words = plots.panels_figure(many, [Panel("Says yes", digits=2)]).get_label()
     assert words == (

@@ -82,3 +82,13 @@ def test_markdown_has_the_verdict_and_the_first_table_and_no_marks_from_outside(
     assert "| rater | lift | in words |\n| --- | ---: | ---: |" in text
     assert "| −1.5 (−2.0 to −1.0) | @said |" in text
     assert "(control: longest answer)" in text
+
+
+def test_remarks_go_with_the_empty_columns_that_refer_to_them() -> None:
+    cells = [Cell("1.0"), Cell(notes=(1,)), Cell("2.0", notes=(2,))]
+    grid = Grid(
+        "Scores", "", ["rater"], ["a", "b", "c"], [Row(["x"], cells)], ["no item", "too few"]
+    ).filled()
+    assert list(grid.columns) == ["a", "c"]
+    assert list(grid.remarks) == ["too few"]
+    assert grid.rows[0].cells == [Cell("1.0"), Cell("2.0", notes=(1,))]

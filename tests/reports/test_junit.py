@@ -4,12 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
-import orjson
 import pytest
 
 from personafit._errors import UserError
-from personafit.reports.assertions import GateVerdict, Undecided, gate_verdicts
-from personafit.reports.junit import RunCheck, write_junit, write_suites
+from personafit.api.run import Run
+from personafit.reports.gate import GateVerdict, Undecided, gate_verdicts
+from personafit.reports.junit import RunCheck, write_junit
 from personafit.reports.result import Result
 from personafit.testing import assert_lift, assert_metric
 
@@ -66,7 +66,7 @@ def verdict(result: Result, bar: float) -> GateVerdict:
 def test_a_case_per_total_and_per_bar(tmp_path: Path) -> None:
     path = tmp_path / "ci" / "junit.xml"
     bars = [("accuracy", 0.5), ("lift", 0.05), ("restraint", 0.8), ("warmth", 0.1)]
-    write_junit(path, RESULTS, gate_verdicts(RESULTS, bars))
+    write_junit(path, [RunCheck("run", RESULTS, gate_verdicts(RESULTS, bars))])
     assert cases(path) == {
         ("personafit.accuracy", "openai:judge (profile)"): None,
         ("personafit.accuracy", "bad�<name> (profile)"): None,
@@ -95,17 +95,17 @@ def test_a_case_per_total_and_per_bar(tmp_path: Path) -> None:
 
 def test_no_answers_at_all_fail_their_case(tmp_path: Path) -> None:
     nothing = replace(ACCURACY, value=None, low=None, high=None, note="no item has an answer")
-    write_junit(tmp_path / "junit.xml", [nothing], [])
+    write_junit(tmp_path / "junit.xml", [RunCheck("run", [nothing])])
     (failure,) = cases(tmp_path / "junit.xml").values()
     assert failure == "accuracy of openai:judge (profile) is undefined (no item has an answer)."
-    write_junit(tmp_path / "empty.xml", [], [])
+    write_junit(tmp_path / "empty.xml", [RunCheck("run")])
     assert cases(tmp_path / "empty.xml") == {}
 
 
 def test_too_little_answered_is_a_case_and_a_run_that_was_not_made_an_error(tmp_path: Path) -> None:
     missed = "coverage of openai:judge (profile) is 40.0 %, below the bar of 95 %."
     runs = [RunCheck("one", [ACCURACY], missed=missed), RunCheck("two", error="there is no data.")]
-    write_suites(tmp_path / "junit.xml", runs)
+    write_junit(tmp_path / "junit.xml", runs)
     assert cases(tmp_path / "junit.xml")["personafit.coverage", "enough was answered"] == missed
     first, second = ElementTree.parse(tmp_path / "junit.xml").getroot()
     assert (first.get("name"), first.get("failures"), first.get("errors")) == ("one", "1", "0")
@@ -115,7 +115,7 @@ def test_too_little_answered_is_a_case_and_a_run_that_was_not_made_an_error(tmp_
 def test_a_place_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="choose another with --junit"):
-        write_junit(tmp_path / "file" / "junit.xml", RESULTS, [])
+        write_junit(tmp_path / "file" / "junit.xml", [RunCheck("run", RESULTS)])
 
 
 def test_a_number_just_below_its_bar_is_shown_below_it() -> None:
@@ -176,44 +176,48 @@ def test_a_gate_on_anything_wants_the_answers_made() -> None:
     assert gate_verdicts([lift, made], []) == []
 
 
-def test_assertions_read_a_run_folder_or_its_file(tmp_path: Path) -> None:
-    def write(results: list[Result], **more: int) -> None:
-        body = {"benchmark": "b", "results": [one.as_dict() for one in results], **more}
-        (tmp_path / "results.json").write_bytes(orjson.dumps(body))
+class Judged(Run):
+    """A run that has these results."""
 
-    write(RESULTS)
-    assert_lift(tmp_path, "openai:judge", at_least=-0.01)
-    assert_lift(str(tmp_path / "results.json"), "openai:judge", at_least=-0.02)
-    assert_metric(tmp_path, "accuracy", at_least=0.35)
+    def __init__(self, results: list[Result], stale: int = 0) -> None:
+        self._found, self._stale = results, stale
+
+    def figures_by(self, metric: str) -> list[Result]:
+        return self._found
+
+    @property
+    def answers(self) -> dict[str, int]:
+        return {"stale": self._stale}
+
+
+def test_assertions_hold_a_run_against_their_bars() -> None:
+    run = Judged(RESULTS)
+    assert_lift(run, "openai:judge", at_least=-0.01)
+    assert_metric(run, "accuracy", at_least=0.35)
     with pytest.raises(
         AssertionError, match=r"cannot tell whether lift of openai:judge \(profile\) reaches 0\.05"
     ):
-        assert_lift(tmp_path, "openai:judge", at_least=0.05)
-    assert_lift(tmp_path, "openai:judge", at_least=0.05, undecided="pass")
+        assert_lift(run, "openai:judge", at_least=0.05)
+    assert_lift(run, "openai:judge", at_least=0.05, undecided="pass")
     with pytest.raises(AssertionError, match=r"is 0\.020 \(-0\.010 to 0\.060\), below 0\.1\."):
-        assert_lift(tmp_path, "openai:judge", at_least=0.1)
+        assert_lift(run, "openai:judge", at_least=0.1)
     with pytest.raises(AssertionError, match="undefined"):
-        assert_lift(tmp_path)
+        assert_lift(run)
     with pytest.raises(
         UserError, match="There is no warmth in this run; there are accuracy, lift, restraint"
     ):
-        assert_metric(tmp_path, "warmth")
+        assert_metric(run, "warmth")
     with pytest.raises(
         UserError, match="There is no lift of openai:other in this run; there are those of bad"
     ):
-        assert_lift(tmp_path, "openai:other")
-    write(RESULTS, stale=60)
+        assert_lift(run, "openai:other")
+    run = Judged(RESULTS, stale=60)
     with pytest.raises(AssertionError, match="60 answers were reused from an earlier run"):
-        assert_metric(tmp_path, "accuracy", "openai:judge")
-    assert_metric(tmp_path, "accuracy", "openai:judge", reuse=True)
-    write([replace(one, coverage=0.6) for one in RESULTS])
+        assert_metric(run, "accuracy", "openai:judge")
+    assert_metric(run, "accuracy", "openai:judge", reuse=True)
+    run = Judged([replace(one, coverage=0.6) for one in RESULTS])
     with pytest.raises(AssertionError, match=r"coverage of openai:judge \(profile\) is 0\.600, below 0\.95"):
-        assert_metric(tmp_path, "accuracy", "openai:judge")
-    with pytest.raises(UserError, match="cannot be read"):
-        assert_lift(tmp_path / "nowhere")
-    (tmp_path / "results.json").write_text("[]")
-    with pytest.raises(UserError, match=r"is not the results\.json of a run"):
-        assert_lift(tmp_path)
+        assert_metric(run, "accuracy", "openai:judge")
 
 
 def test_a_rater_is_named_without_its_price_and_timeout(tmp_path: Path) -> None:
@@ -222,12 +226,13 @@ def test_a_rater_is_named_without_its_price_and_timeout(tmp_path: Path) -> None:
         replace(ACCURACY, rater=spec),
         replace(ACCURACY, rater="openai:judge@http://host/v1,effort=high"),
     ]
-    (tmp_path / "results.json").write_bytes(orjson.dumps({"results": [one.as_dict() for one in results]}))
-    assert_metric(tmp_path, "accuracy", "openai:judge@http://host/v1,effort=low", at_least=0.5)
-    assert_metric(tmp_path, "accuracy", "openai:judge@http://host/v1", at_least=0.5)
+    run = Judged(results)
+    assert_metric(run, "accuracy", "openai:judge@http://host/v1,effort=low", at_least=0.5)
+    assert_metric(run, "accuracy", "openai:judge@http://host/v1", at_least=0.5)
     with pytest.raises(UserError, match="There is no accuracy of openai:judge@http://other/v1"):
-        assert_metric(tmp_path, "accuracy", "openai:judge@http://other/v1", at_least=0.5)
-    write_junit(tmp_path / "j.xml", results[:1], gate_verdicts(results[:1], [("accuracy", 0.5)]))
+        assert_metric(run, "accuracy", "openai:judge@http://other/v1", at_least=0.5)
+    gate = gate_verdicts(results[:1], [("accuracy", 0.5)])
+    write_junit(tmp_path / "j.xml", [RunCheck("run", results[:1], gate)])
     assert ("personafit.accuracy", "openai:judge@http://host/v1 (profile) at least 0.5") in cases(
         tmp_path / "j.xml"
     )

@@ -46,16 +46,20 @@ def make_pilot(tmp_path: Path, store: Store, recurring: bool) -> RunLines:
     return run_lines(store, run(store, RunConfig(str(tmp_path / "mine"), raters=raters)).run)
 
 
-@pytest.fixture
-def pilot(tmp_path: Path, store: Store) -> RunLines:
+@pytest.fixture(scope="module")
+def pilot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunLines]:
     """Everybody has questions of their own."""
-    return make_pilot(tmp_path, store, recurring=False)
+    folder = tmp_path_factory.mktemp("pilot")
+    with Store(folder / "store.db") as opened:
+        yield make_pilot(folder, opened, recurring=False)
 
 
-@pytest.fixture
-def recurring(tmp_path: Path, store: Store) -> RunLines:
+@pytest.fixture(scope="module")
+def recurring(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunLines]:
     """Everybody is asked the same four questions."""
-    return make_pilot(tmp_path, store, recurring=True)
+    folder = tmp_path_factory.mktemp("recurring")
+    with Store(folder / "store.db") as opened:
+        yield make_pilot(folder, opened, recurring=True)
 
 
 def test_each_rater_is_planned_against_its_best_control_and_the_other(pilot: RunLines) -> None:

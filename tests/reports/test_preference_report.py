@@ -10,7 +10,7 @@ import pytest
 
 from personafit.benchmarks.config import RunConfig
 from personafit.engine import Silence
-from personafit.kinds.preference_scores import load_preferences
+from personafit.kinds.preference import PreferenceScores, load_preferences
 from personafit.reports.preference import preference_results, same_model
 from personafit.reports.report_page import write_page
 from personafit.reports.result import Result
@@ -101,33 +101,36 @@ def test_single_votes_give_the_ceiling_and_simulated_ones_are_called_so(tmp_path
     assert not [r for r in results if r.rater == "human"]
 
 
-def test_published_figures_stand_beside_published_pairs_only_and_are_marked(tmp_path: Path) -> None:
-    published = [
-        r
-        for r in _results(tmp_path, write_pairs(tmp_path / "data"), "rule:length")
-        if r.control == "published"
-    ]
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> PreferenceScores:
+    """The published layout, judged by a rule."""
+    folder = tmp_path_factory.mktemp("pairs")
+    config = RunConfig("responses", data=write_pairs(folder / "data"), raters=["rule:length"])
+    with Store(folder / "s.db") as store:
+        return load_preferences(store, asyncio.run(execute(store, config, Silence())).run)
+
+
+def test_published_figures_stand_beside_published_pairs_only_and_are_marked(
+    pairs: PreferenceScores, tmp_path: Path
+) -> None:
+    published = [r for r in preference_results(pairs) if r.control == "published"]
     assert published
     assert all("published, not measured here" in str(r.note) for r in published)
     assert {r.metric for r in published} >= {"human_spearman", "mention_effect", "mention_rate_items"}
-    (tmp_path / "other").mkdir()
-    own = _results(tmp_path / "other", write_preferences(tmp_path / "little"), "rule:length")
+    own = _results(tmp_path, write_preferences(tmp_path / "little"), "rule:length")
     assert not [r for r in own if r.control == "published"]
 
 
-def test_the_coverage_of_peoples_marks_is_that_of_the_answers_they_are_of(tmp_path: Path) -> None:
-    config = RunConfig("responses", data=write_pairs(tmp_path / "data"), raters=["rule:length"])
-    with Store(tmp_path / "s.db") as store:
-        scores = load_preferences(store, asyncio.run(execute(store, config, Silence())).run)
+def test_the_coverage_of_peoples_marks_is_that_of_the_answers_they_are_of(pairs: PreferenceScores) -> None:
     some = (pl.col("generator") == "gpt-9") | (pl.col("person") < "u2")
-    units = scores.units.with_columns(pl.when(some).then(4.0).alias("human"))
-    found = preference_results(replace(scores, units=units, people_are="human"))
+    units = pairs.units.with_columns(pl.when(some).then(4.0).alias("human"))
+    found = preference_results(replace(pairs, units=units, people_are="human"))
     marks = [r for r in found if (r.metric, r.rater, r.control) == ("rating", "human", "people")]
     assert {r.system: r.coverage for r in marks} == {None: 0.75, "gpt-9": 1.0, "claude-9": 0.5}
 
 
-def test_rates_by_generator_and_naming_against_liking_it(tmp_path: Path) -> None:
-    results = _results(tmp_path, write_pairs(tmp_path / "data"), "rule:length")
+def test_rates_by_generator_and_naming_against_liking_it(pairs: PreferenceScores) -> None:
+    results = preference_results(pairs)
     rates = {
         r.system: r.value for r in results if r.metric == "mention_rate_items" and r.system and not r.control
     }

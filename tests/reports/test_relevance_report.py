@@ -6,18 +6,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from personafit.benchmarks.config import RunConfig
-from personafit.reports.analysis import print_part
-from personafit.reports.assertions import totals
+from personafit.reports.gate import totals
 from personafit.reports.pieces import Grid
 from personafit.reports.relevance import RelevanceReport
 from personafit.reports.report_page import write_page
 from personafit.reports.run_report import open_report
 from personafit.reports.verdict import run_verdict
 from personafit.store import Store
-from tests.benchmarks.recentering.world import Row, row, rows, write_module, write_world
+from tests.benchmarks.recentering.world import (
+    Row,
+    leave_out_embedding,
+    row,
+    rows,
+    write_module,
+    write_world,
+)
 from tests.reports.test_report_page import browser  # noqa: F401
 from tests.reports.unpacking import browser_blocks
 from tests.scripted import run
@@ -29,12 +34,22 @@ GRADES = f"graded:python:{MODULE}:grades"
 HOSTILE = '</script><img src=x onerror="window.__broken = 1"> tea'
 
 
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
-    monkeypatch.syspath_prepend(str(tmp_path))
-    write_module(tmp_path, MODULE)
-    with Store(tmp_path / "store.db") as opened:
-        yield opened
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, Path]]:
+    """A run of every way of asking, with and without the prompt, over twelve people and a list of 25; nothing writes to it."""
+    folder = tmp_path_factory.mktemp("relevance")
+    write_module(folder, MODULE)
+    lines = [*rows(users=12, prompts=6), *(row(9, 0, f"The user has hat {n}.") for n in range(25))]
+    with pytest.MonkeyPatch.context() as patch, Store(folder / "store.db") as store:
+        patch.syspath_prepend(str(folder))
+        leave_out_embedding(patch)
+        judged(store, folder, PAIRS, LISTS, GRADES, lines=lines)
+        yield store, folder
+
+
+@pytest.fixture(scope="module")
+def report(world: tuple[Store, Path]) -> RelevanceReport:
+    return reported(world[0])
 
 
 def judged(
@@ -51,52 +66,28 @@ def reported(store: Store) -> RelevanceReport:
     return report
 
 
-def printed(store: Store) -> str:
-    from contextlib import redirect_stdout
-    from io import StringIO
-
-    text = StringIO()
-    with redirect_stdout(text):
-        print_part(
-            open_report(store, store.run("last")).part(), Console(file=text, width=150, color_system=None)
-        )
-    return text.getvalue()
+def test_what_is_claimed_of_raters(report: RelevanceReport) -> None:
+    said = report.sentences()
+    (over,) = [one for one in said if one.startswith(f"{PAIRS} picks")]
+    assert "picks 2.0 times as many attributes as people do: it over-selects" in over
+    assert any(one.startswith(f"{PAIRS}: the same F1 with and without the prompt") for one in said)
+    assert any("control" in one for one in said)
 
 
-def test_a_list_that_picks_less_is_said_to(store: Store, tmp_path: Path) -> None:
-    judged(store, tmp_path, PAIRS, LISTS, views=["none"], lines=rows(users=12, prompts=6))
-    text = printed(store)
-    assert f"{PAIRS} picks 2.0 times as many attributes as people do" in text
-    assert f"{LISTS}: asked for a list it picks fewer than pair by pair" in text
-    assert "(over-selection over pairs −1.00 times" in text
-
-
-def test_a_list_that_picks_the_same_is_not(store: Store, tmp_path: Path) -> None:
-    lists, pairs = f"list:python:{MODULE}:lists", f"python:{MODULE}:tea"
-    judged(store, tmp_path, pairs, lists, views=["none"])
-    assert "picks fewer than pair by pair" not in printed(store)
-
-
-def test_a_rater_that_needs_no_prompt_is_found_out(store: Store, tmp_path: Path) -> None:
-    judged(store, tmp_path, PAIRS)
-    assert f"{PAIRS}: the same F1 with and without the prompt" in printed(store)
-
-
-def test_a_rater_that_met_its_own_prompts_is_not_said_to_beat_a_control(store: Store, tmp_path: Path) -> None:
-    judged(store, tmp_path, LISTS, views=["none"], lines=rows(users=12, prompts=6))
-    report = reported(store)
-    assert any("control" in one for one in report.sentences())
+def test_a_rater_that_met_its_own_prompts_is_not_said_to_beat_a_control(
+    world: tuple[Store, Path], report: RelevanceReport
+) -> None:
+    store = world[0]
     assert not any(r.met_people for r in report.results)
     note = f"{LISTS} was fitted on 6 of the 6 prompts here: its score on them is no evidence."
     last = store.run("last")
     fitted = RelevanceReport(store, last._replace(config={**last.config, "notes": [note]}))
-    assert not any("control" in one for one in fitted.sentences())
+    assert any("control" in one for one in report.sentences() if one.startswith(LISTS))
+    assert not any("control" in one for one in fitted.sentences() if one.startswith(LISTS))
     assert {r.rater for r in fitted.results if r.met_people} == {LISTS}
 
 
-def test_published_rows_stand_in_table_and_results_and_are_marked(store: Store, tmp_path: Path) -> None:
-    judged(store, tmp_path, PAIRS, views=["none"])
-    report = reported(store)
+def test_published_rows_stand_in_table_and_results_and_are_marked(report: RelevanceReport) -> None:
     quoted = {(r.rater, r.metric): r for r in report.results if r.control == "published"}
     assert quoted["GPT-5.4", "f1"].value == pytest.approx(0.474)
     assert quoted["GPT-5.4", "f1"].note == (
@@ -108,42 +99,43 @@ def test_published_rows_stand_in_table_and_results_and_are_marked(store: Store, 
     assert row.source == "Re-Centering Humans, arXiv 2606.06614, Table 3"
     assert row.cells[0].text == "47.4"
     assert "mixes test sets" in scores.note
-    assert [r.rater for r in totals(report.results, "f1")] == [
-        PAIRS
-    ]  # no bar is held against what others published
+    barred = {r.rater for r in totals(report.results, "f1")}
+    assert barred == {PAIRS, LISTS, GRADES}, "no bar is held against what others published"
 
 
-def test_differences_are_records_of_their_own(store: Store, tmp_path: Path) -> None:
-    judged(store, tmp_path, PAIRS, LISTS, views=["none"])
-    results = open_report(store, store.run("last")).results
+def test_differences_are_records_of_their_own(report: RelevanceReport) -> None:
+    results = report.results
     found = {r.slice["against"]: r.value for r in results if r.rater == PAIRS and r.metric == "f1_difference"}
     assert found[LISTS] == pytest.approx(2 / 3 - 1)
     assert "rule:always-yes" in found
     assert "gpt-5.4" in found
 
 
-def test_slices_by_hedging_list_and_prompt(store: Store, tmp_path: Path) -> None:
-    judged(
-        store, tmp_path, LISTS, views=["none"], lines=[*rows(), *(row(9, 0, f"tea {n}") for n in range(25))]
-    )
-    results = open_report(store, store.run("last")).results
-    mine = [r for r in results if r.rater == LISTS and r.metric == "recall"]
+def test_slices_by_hedging_list_and_prompt(report: RelevanceReport) -> None:
+    mine = [r for r in report.results if r.rater == LISTS and r.metric == "recall"]
     assert {r.slice["hedged"] for r in mine if "hedged" in r.slice} == {"hedged", "plain"}
     assert {r.slice["list"] for r in mine if "list" in r.slice} == {"up to 20", "21 to 30"}
-    assert {r.slice["prompt"] for r in mine if "prompt" in r.slice} == {"0", "1", "2", "3"}
+    assert {r.slice["prompt"] for r in mine if "prompt" in r.slice} == {str(n) for n in range(6)}
 
 
-def test_grades_are_counted_and_held_against_people(store: Store, tmp_path: Path) -> None:
-    judged(store, tmp_path, GRADES, views=["none"])
+def test_grades_are_counted_and_held_against_people(report: RelevanceReport) -> None:
     found = {
         (r.metric, r.slice["grade"]): r.value
-        for r in open_report(store, store.run("last")).results
-        if "grade" in r.slice
+        for r in report.results
+        if "grade" in r.slice and r.view == "none"
     }
-    assert found["grade_share", "must"] == pytest.approx(0.2)
+    pairs = 12 * 2 * 5 + 25
+    assert found["grade_share", "must"] == pytest.approx(12 * 2 / pairs)
     assert found["relevant_share", "must"] == 1.0
     assert found["relevant_share", "may"] == 0.0
-    assert found["grade_share", "avoid"] == pytest.approx(0.2)
+    assert found["grade_share", "avoid"] == pytest.approx((12 * 2 + 25) / pairs)
+
+
+def test_votes_in_the_data_are_no_control_that_was_run(report: RelevanceReport) -> None:
+    results = [r for r in report.results if r.rater not in (PAIRS, LISTS, GRADES)]
+    scores = {r.rater: r.value or 0 for r in results if r.metric == "f1" and not r.slice}
+    assert scores["gpt-5.4"] > max(scores["rule:always-yes"], scores["rule:bm25"])
+    assert "(published votes)" not in run_verdict("run", "relevance", results).sentence
 
 
 @pytest.fixture(scope="module")
@@ -155,6 +147,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     raters = [f"pair:python:{module}:both", f"list:python:{module}:both", f"list:python:{module}:mumbling"]
     with pytest.MonkeyPatch.context() as patch, Store(folder / "store.db") as store:
         patch.syspath_prepend(str(folder))
+        leave_out_embedding(patch)
         judged(store, folder, *raters, lines=lines, views=["none"])
         with sqlite3.connect(folder / "store.db") as database:
             database.execute(
@@ -183,14 +176,6 @@ def test_every_list_is_in_the_page_as_inert_data(page: Path) -> None:
     replies = [reply for asks in blocks["asks"] for reply in asks["reply"]]
     assert "who knows" in replies
     assert "She spoke of QUINCES." in replies
-
-
-def test_votes_in_the_data_are_no_control_that_was_run(store: Store, tmp_path: Path) -> None:
-    judged(store, tmp_path, "rule:always-yes", views=["none"])
-    results = [r for r in reported(store).results if r.rater != "embedding"]  # which is better than the votes
-    scores = {r.rater: r.value or 0 for r in results if r.metric == "f1" and not r.slice}
-    assert scores["gpt-5.4"] > max(scores["rule:always-yes"], scores["rule:bm25"])
-    assert "(published votes)" not in run_verdict("run", "relevance", results).sentence
 
 
 def test_lists_can_be_found_and_nothing_breaks_out(page: Path, browser: Any) -> None:  # noqa: F811

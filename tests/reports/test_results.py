@@ -1,16 +1,15 @@
 """Numbers of a run, from recorded replies whose scores are known: lift, restraint, coverage, controls, flat records."""
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from personafit.api.places import results_object
 from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
 from personafit.benchmarks.config import RunConfig
-from personafit.cli.common import results_json
-from personafit.reports import Result, load_totals, run_results
-from personafit.reports.totals import RunTotals
+from personafit.reports.result import Result
+from personafit.reports.totals import RunTotals, load_totals, run_results
 from personafit.store import Store
 from tests.scripted import VIEWS, run, simple_pairs, write_pairs, write_recording
 
@@ -19,25 +18,33 @@ PEOPLE, QUESTIONS = 6, 2
 ITEMS = PEOPLE * QUESTIONS
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store(tmp_path / "store.db") as opened:
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with Store(tmp_path_factory.mktemp("store") / "store.db") as opened:
         yield opened
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Twelve pairs; the first four are marked as better answered without the person; half are hard."""
+    place = tmp_path_factory.mktemp("pairs")
     rows = simple_pairs(PEOPLE, QUESTIONS)
     for number, row in enumerate(rows):
         row |= {"tier": "hard" if number % 2 else "easy", "expect": "generic" if number < 4 else "personal"}
-    write_folder(tmp_path / "mine", ImportedPairs(write_pairs(tmp_path / "pairs.csv", rows)))
-    return tmp_path / "mine"
+    write_folder(place / "mine", ImportedPairs(write_pairs(place / "pairs.csv", rows)))
+    return place / "mine"
+
+
+@pytest.fixture(scope="module")
+def lifted(store: Store, folder: Path) -> RunTotals:
+    """A rater that is right with the person, on 3 of 12 without, on 6 of 12 with the wrong one."""
+    return judged(store, folder, with_person)
 
 
 def judged(store: Store, folder: Path, decide: Decide, views: tuple[str, ...] = VIEWS) -> RunTotals:
     """A finished run of recorded replies."""
-    recording = write_recording(folder / "said.jsonl", FolderBenchmark(folder), decide)
+    said = folder / f"said-{len(list(folder.glob('said-*')))}.jsonl"
+    recording = write_recording(said, FolderBenchmark(folder), decide)
     finished = run(store, RunConfig(str(folder), raters=[f"replay:{recording}"], views=list(views)))
     return load_totals(store, finished.run)
 
@@ -61,8 +68,8 @@ def with_person(view: str, item: int, order: str) -> str:
     return "right" if item < right else "wrong"
 
 
-def test_lift_is_the_view_minus_the_larger_control_paired_by_item(store: Store, folder: Path) -> None:
-    scores = judged(store, folder, with_person)
+def test_lift_is_the_view_minus_the_larger_control_paired_by_item(lifted: RunTotals) -> None:
+    scores = lifted
     assert [number(scores, "accuracy", view).value for view in VIEWS] == [1.0, 0.25, 0.5]
     lift = number(scores, "lift")
     # Four of the items, of two people, are marked expect: generic: they count in restraint and not in lift.
@@ -70,8 +77,8 @@ def test_lift_is_the_view_minus_the_larger_control_paired_by_item(store: Store, 
     assert "the larger of the two controls" in (lift.note or "")
 
 
-def test_numbers_of_items_are_whole_numbers(store: Store, folder: Path) -> None:
-    found = run_results(judged(store, folder, with_person))
+def test_numbers_of_items_are_whole_numbers(lifted: RunTotals) -> None:
+    found = run_results(lifted)
     assert {type(count) for one in found for count in (one.n, one.people)} == {int}
 
 
@@ -94,10 +101,9 @@ def test_lift_can_be_negative_and_is_given_by_slice(store: Store, folder: Path) 
 
 
 def test_control_views_have_no_lift_and_without_controls_lift_is_null_with_a_note(
-    store: Store, folder: Path
+    store: Store, folder: Path, lifted: RunTotals
 ) -> None:
-    scores = judged(store, folder, with_person)
-    assert {r.view for r in run_results(scores) if r.metric == "lift"} == {"profile"}
+    assert {r.view for r in run_results(lifted) if r.metric == "lift"} == {"profile"}
     alone = judged(store, folder, with_person, views=("profile", "none"))
     lift = number(alone, "lift")
     assert (lift.value, lift.low, lift.high, lift.n) == (None, None, None, 0)
@@ -165,8 +171,8 @@ def test_consistency_stands_apart_from_accuracy(store: Store, folder: Path) -> N
     assert "order cannot matter" in (rule.note or "")
 
 
-def test_controls_are_marked(store: Store, folder: Path) -> None:
-    scores = judged(store, folder, with_person)
+def test_controls_are_marked(lifted: RunTotals) -> None:
+    scores = lifted
     marks = {(r.rater or "", r.view): r.control for r in run_results(scores)}
     replay = next(name for name, _ in marks if name.startswith("replay"))
     assert marks == {
@@ -178,15 +184,15 @@ def test_controls_are_marked(store: Store, folder: Path) -> None:
     }
 
 
-def test_recurring_prompts_are_said(store: Store, folder: Path) -> None:
+def test_recurring_prompts_are_said(lifted: RunTotals) -> None:
     """Six people put the same two questions, so prompts are clusters as well."""
-    note = number(judged(store, folder, with_person), "accuracy", view="wrong:profile").note
+    note = number(lifted, "accuracy", view="wrong:profile").note
     assert "clustered by person and prompt" in (note or "")
 
 
 def test_records_are_flat_with_exactly_the_promised_keys_and_no_nan(store: Store, folder: Path) -> None:
     scores = judged(store, folder, lambda view, item, order: "right" if view == "profile" else None)
-    body = json.loads(results_json("mine", run_results(scores)), parse_constant=pytest.fail)
+    body = results_object("mine", run_results(scores))
     assert list(body) == ["benchmark", "results"]
     assert body["results"]
     for record in body["results"]:

@@ -11,8 +11,7 @@ from rich.console import Console
 import personafit as pf
 from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
 from personafit.benchmarks.config import RunConfig
-from personafit.reports.agree import agreements
-from personafit.reports.agree_part import agreement_part
+from personafit.reports.agree import agreement_part, agreements
 from personafit.reports.agree_ratings import run_source
 from personafit.reports.audit import audit_benchmark, audit_object, audit_part
 from personafit.reports.compare import Ranked
@@ -86,5 +85,5 @@ def test_an_audit(folder: Path, console: Console) -> None:
 
 def test_a_ranking(console: Console) -> None:
     wide = Estimate(0.0, None, None, 1, 1)
-    print_pieces([Ranked(TITLE, ("[/a name]",), (wide,), (), None).grid()], console)
+    print_pieces([Ranked(TITLE, ("[/a name]",), (wide,), {}, frozenset(), None).grid()], console)
     assert TITLE in shown(console).replace("\n", "")

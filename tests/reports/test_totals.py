@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from personafit.kinds.choice import load_scores
 from personafit.people import Person
-from personafit.reports import load_scores, load_totals, run_results
+from personafit.reports.totals import load_totals, run_results
 from personafit.store import (
     Ask,
     Item,
@@ -153,8 +154,7 @@ def _outcome(
 
 @pytest.mark.parametrize("metric", ["accuracy", "win_rate"])
 @pytest.mark.parametrize("prompts", [0, 9], ids=["every prompt once", "prompts recur"])
-@pytest.mark.parametrize("selected", [False, True], ids=["all", "some"])
-@pytest.mark.parametrize("page", [9, 1_000])
+@pytest.mark.parametrize(("selected", "page"), [(True, 9), (False, 1_000)], ids=["some", "all"])
 def test_sums_give_the_numbers_of_whole_frames(
     store: Store, monkeypatch: pytest.MonkeyPatch, metric: str, prompts: int, selected: bool, page: int
 ) -> None:

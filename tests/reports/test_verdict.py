@@ -38,7 +38,8 @@ def test_a_teams_own_assistant_is_the_subject_and_not_its_judge() -> None:
     assert verdict.sentences == [
         "Your assistant’s answers beat its own generic ones in 75.0 % of 49 questions (59.0–91.0); knowing the right person adds "
         "22.0 points (+1.0 to +44.0) over the better control; it holds back where it should in 6 of 6 questions.",
-        "Gate lift=0.05: cannot tell (lift 0.220, 0.010 to 0.440); about 93 people (152 items) would tell, if that is its true value.",
+        "Gate lift=0.05: cannot tell whether lift of us given profile, judged by judge (profile) reaches 0.05: it is 0.220 (0.010 to 0.440); if that is its true value, about "
+        "93 people with as many items each (152 items) would tell.",
     ]
     assert [one.outcome for one in verdict.gate] == ["cannot tell"]
 
@@ -78,7 +79,7 @@ def test_the_gate_has_three_outcomes(low: float, high: float, outcome: str) -> N
     rows = answers(((low + high) / 2, low, high))
     (gate,) = run_verdict("run", "choice", rows, bars=[("lift", 0.05)]).gate
     assert gate.outcome == outcome
-    assert gate.sentence.startswith(f"Gate lift=0.05: {outcome} (lift ")
+    assert gate.sentence.startswith(f"Gate lift=0.05: {outcome}")
 
 
 def test_the_page_the_terminal_and_json_say_the_same(

@@ -275,7 +275,7 @@ def test_a_failed_turn_is_tried_again_by_the_same_command(
     [
         ({"systems": []}, "dialogues need --system SPEC"),
         ({"options": {"tasks": "XD"}}, "tasks=XD"),
-        ({"givens": ["D+D"]}, "names D twice"),
+        ({"givens": ["D+D"]}, "name each at most once"),
         ({"views": ["profile"]}, "--context profile: raters of dialogue items are told given"),
         ({"data": Path("nowhere")}, "there is no such folder"),
         ({"data": None}, "personalens needs --data FOLDER"),

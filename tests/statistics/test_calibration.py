@@ -56,29 +56,6 @@ def test_order_of_rows_does_not_matter() -> None:
     assert calibration.reliability_table(confidence, correct) == pytest.approx(
         calibration.reliability_table(confidence[order], correct[order])
     )
-    first, second = (
-        calibration.selective_accuracy(confidence, correct),
-        calibration.selective_accuracy(confidence[order], correct[order]),
-    )
-    assert first.accuracy == pytest.approx(second.accuracy)
-
-
-def test_selective_accuracy_by_hand() -> None:
-    result = calibration.selective_accuracy([0.9, 0.8, 0.8, 0.6], [1, 1, 0, 0.5])
-    assert result.coverage.tolist() == [0.25, 0.75, 1.0]
-    assert result.accuracy.tolist() == pytest.approx([1, 2 / 3, 2.5 / 4])
-    assert result.at(0.5).value == pytest.approx(2 / 3)
-    assert result.at(1).value == pytest.approx(0.625)
-    assert result.risk_area().value == pytest.approx(0.5 / 3 + 0.25 * 0.375)
-
-
-def test_selective_accuracy_equals_a_loop() -> None:
-    confidence, correct = sample(3, 200)
-    order = np.argsort(-confidence)
-    looped = [correct[order[:kept]].mean() for kept in range(1, 201)]
-    result = calibration.selective_accuracy(confidence, correct)
-    assert result.accuracy == pytest.approx(np.array(looped))
-    assert result.risk_area().value == pytest.approx(1 - np.mean(looped))
 
 
 def test_margins_become_the_confidence_of_the_chosen_side() -> None:
@@ -91,9 +68,6 @@ def test_nothing_is_undefined() -> None:
     assert calibration.reliability_table([], []) == ()
     assert calibration.calibration_error([], []).value is None
     assert calibration.calibration_error([np.nan], [1]).note
-    empty = calibration.selective_accuracy([], [])
-    assert empty.at(0.5).value is None
-    assert empty.risk_area().value is None
 
 
 def test_one_judgment_and_one_confidence() -> None:

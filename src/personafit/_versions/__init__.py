@@ -6,7 +6,6 @@ stores of that time are still recognised.
 """
 
 from collections.abc import Mapping
-from dataclasses import fields
 from importlib.resources import files
 from typing import Any
 
@@ -48,10 +47,9 @@ PINNED: Mapping[tuple[str, str], str] = {
 """Name and version to the fingerprint; a version that is not here gets a hash of name and version."""
 
 
-def fingerprint_of(name: str, version: str, words: Any = None) -> str:
-    """The fingerprint of a wording, parser or rule; `words` are what differs from the usual ones, if anything does."""
-    known = PINNED.get((name, version)) or content_hash([name, version])
-    return content_hash([known, words]) if words else known
+def fingerprint_of(name: str, version: str) -> str:
+    """The fingerprint of a wording, parser or rule."""
+    return PINNED.get((name, version)) or content_hash([name, version])
 
 
 def own_version(question: Any) -> str:
@@ -60,12 +58,6 @@ def own_version(question: Any) -> str:
     if version is None:
         raise TypeError(f"{type(question).__name__} asks or reads in a way of its own: give it a `version`.")
     return version
-
-
-def other_words(question: Any) -> dict[str, Any]:
-    """The fields of a question (a dataclass) that say something else than usual."""
-    found = {field.name: getattr(question, field.name) for field in fields(question)}
-    return {field.name: found[field.name] for field in fields(question) if found[field.name] != field.default}
 
 
 def frozen_text(name: str, version: str) -> str:

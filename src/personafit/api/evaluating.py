@@ -67,10 +67,6 @@ class Evaluation:
         """The kind of the items."""
         return kind_of(self.benchmark)
 
-    async def execute(self, store: Store, progress: ProgressView) -> Finished:
-        """Carry it out, from wherever it stands."""
-        return await execute(store, self.config, progress, self.benchmark)
-
     def warn(self) -> None:
         """Say what would make the result worth little."""
         for note in [*self.kind.warnings(self.config), *self.notes]:
@@ -192,7 +188,7 @@ async def aevaluate(
     """
     ready = await asyncio.to_thread(prepare, benchmark, **arguments)
     with _opened(ready, store, out, backend, progress) as (opened, owns, shown):
-        finished = await ready.execute(opened, shown)
+        finished = await execute(opened, ready.config, shown, ready.benchmark)
         run = Run(opened, finished.run, finished.summary, owns, ready.notes)
         if out is not None and run.judged:
             await asyncio.to_thread(run.write, out)
@@ -220,6 +216,8 @@ def estimate(
 
 def prepare(benchmark: Any, **asked: Unpack[EvaluateOptions]) -> Evaluation:
     """The evaluation that the arguments of `evaluate` ask for; what is wrong with them is said before anything is asked."""
+    if unknown := asked.keys() - EvaluateOptions.__annotations__.keys():
+        raise TypeError(f"evaluate() got an unexpected keyword argument '{min(unknown)}'")
     limit, samples, seed = asked.get("limit"), asked.get("samples", 1), asked.get("seed", 0)
     data, where = asked.get("data"), asked.get("where", ())
     _at_least_one(limit=limit, samples=samples)
@@ -273,10 +271,11 @@ def carry_out(
 ) -> Run:
     """Carry an evaluation out; where an event loop is running already, on a thread with a loop of its own."""
     with _opened(ready, store, out, backend, progress) as (opened, owns, shown):
-        if _loop_is_running():
-            finished = _on_a_thread(lambda: asyncio.run(ready.execute(opened, shown)))
-        else:
-            finished = asyncio.run(ready.execute(opened, shown))
+
+        def work() -> Finished:
+            return asyncio.run(execute(opened, ready.config, shown, ready.benchmark))
+
+        finished = _on_a_thread(work) if _loop_is_running() else work()
         run = Run(opened, finished.run, finished.summary, owns, ready.notes)
         if out is not None and run.judged:
             run.write(out)

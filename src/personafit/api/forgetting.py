@@ -32,7 +32,7 @@ class ErasureResult:
 def forget(
     person: str, *, store: str | Path | None = None, folders: Sequence[Path] = (), dry_run: bool = False
 ) -> ErasureResult:
-    """Remove a person from a store and from output folders of `extract` and `train verifier`; with `dry_run`, only count."""
+    """Remove a person from a store and from output folders of `extract`; with `dry_run`, only count."""
     try:
         person.encode()
     except UnicodeEncodeError:
@@ -41,14 +41,12 @@ def forget(
         refuse_foreign(folder)
     held = {folder: _erase(folder, person, True)[0] for folder in folders}
     with Store(store_url(store)) as opened:
-        pages = forget_in_studies(opened.engine, person, dry_run)
-        done = opened.forget(person, dry_run, elsewhere=any(counts.total() for counts in held.values()))
+        elsewhere = any(counts.total() for counts in held.values())
+        done = opened.forget(person, dry_run, elsewhere, first=forget_in_studies)
         place = opened.url
     if done is None:
         places = " or ".join([place, *map(str, held)])
         raise UserError(f"Nobody is called '{person}' in {places}; nothing was removed.")
-    for name, count in pages.items():
-        done.counts[name] = done.counts.get(name, 0) + count
     result = ErasureResult(place, done.counts, done.before, held)
     if done.remains is not None:
         result.remains[place] = done.remains
@@ -65,10 +63,8 @@ def _erase(folder: Path, person: str, dry_run: bool) -> tuple[Counter[str], str 
     try:
         counts = Counter(erase_lines(folder, person, dry_run))
         counts["benchmark items"] = _erase_benchmark(folder / "benchmark", person, dry_run)
-        if (folder / "pages").is_dir() and not dry_run:
-            from personafit.reports.people import write_person_pages
-
-            write_person_pages(folder)
+        if (folder / "pages").is_dir() and not dry_run:  # an earlier edition wrote a page for each person
+            shutil.rmtree(folder / "pages")
         rows, remains = erase_rows(folder, person, dry_run)
     except OSError as error:
         raise UserError(f"{error.filename or folder} cannot be written ({error.strerror}).") from error

@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from personafit._errors import UserError
@@ -12,7 +12,8 @@ from personafit.api.run import Run
 from personafit.benchmarks.answers import Answers
 from personafit.benchmarks.benchmark import Prompts
 from personafit.engine import Summary
-from personafit.reports.assertions import COVERAGE, MADE, Bar, Undecided, bar_metric, read_bar
+from personafit.reports.gate import COVERAGE, MADE, Bar, Undecided, bar_metric, read_bar
+from personafit.reports.junit import RunCheck
 from personafit.statistics.decisions import GateOutcome
 
 MOST_VALUES = 20  # that a sentence lists
@@ -54,6 +55,11 @@ def say_end_of(run: Run, undecided: Undecided = Undecided.FAIL) -> int:
         if one.stops(undecided):
             code = max(code, 1 if one.subject else 2)
     return code
+
+
+def run_check(run: Run, undecided: Undecided) -> RunCheck:
+    """The checks of a run, for JUnit."""
+    return RunCheck(run.name, run.figures, run.verdict.gate, missed=run.coverage_gap, undecided=undecided)
 
 
 def parse_bar(text: str, metrics: Sequence[str]) -> Bar:
@@ -99,29 +105,25 @@ def known_slices(ready: Evaluation) -> dict[str, set[str]]:
     return found
 
 
-def _check_slice(text: str, what: str, slices: Mapping[str, set[str]], computed: Sequence[str]) -> None:
-    """Refuse a bar on a slice that no item is in; `computed` slices are known once the run is read back."""
-    for name, value in bar_metric(what)[1].items():
-        if name not in slices and name not in computed:
-            there = ", ".join(sorted({*slices, *computed}))
-            raise UserError(
-                f"--fail-under {text}: items have no '{name}'; "
-                + (f"their slices are {there}." if there else "they have no slices.")
-            )
-        if name in slices and value not in slices[name]:
-            values = ", ".join(sorted(slices[name])[:MOST_VALUES])
-            raise UserError(f"--fail-under {text}: no item has {name}={value}; there are {values}.")
-
-
 def check_bars(ready: Evaluation, bars: Sequence[str]) -> None:
     """Refuse bars on a metric or a slice that the evaluation cannot have: now, not after it is paid for."""
     kind, views = ready.kind, ready.config.views
-    read = [(text, parse_bar(text, gate_metrics(ready))[0]) for text in bars]
-    slices = known_slices(ready) if any("[" in what for _, what in read) else {}
-    for text, what in read:
-        _check_slice(text, what, slices, kind.computed_slices)
+    metrics, slices = gate_metrics(ready), None
+    for text in bars:
+        metric, within = bar_metric(parse_bar(text, metrics)[0])
+        for name, value in within.items():
+            slices = known_slices(ready) if slices is None else slices
+            if (
+                name not in slices and name not in kind.computed_slices
+            ):  # these are known once the run is read back
+                there = ", ".join(sorted({*slices, *kind.computed_slices}))
+                listed = f"their slices are {there}." if there else "they have no slices."
+                raise UserError(f"--fail-under {text}: items have no '{name}'; {listed}")
+            if name in slices and value not in slices[name]:
+                values = ", ".join(sorted(slices[name])[:MOST_VALUES])
+                raise UserError(f"--fail-under {text}: no item has {name}={value}; there are {values}.")
         told_apart = "none" in views and any(view.startswith("wrong:") for view in views)
-        if bar_metric(what)[0] == "lift" and kind.name == "choice" and views and not told_apart:
+        if metric == "lift" and kind.name == "choice" and views and not told_apart:
             raise UserError(
                 f"--fail-under {text}: a lift is over choices told of nobody and of somebody else; add --context none and "
                 "--context wrong:profile, or name no context."

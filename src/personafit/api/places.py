@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ import orjson
 
 from personafit._errors import UserError, writing
 from personafit._names import inside
-from personafit.reports import Result, RunScores, load_scores
+from personafit.kinds.choice import RunScores, load_scores
+from personafit.reports.result import Result
 from personafit.store import RunRecord, Store
 
 HOME = Path(".personafit")
@@ -67,11 +69,6 @@ def say_if_long(run: RunRecord) -> None:
         hint(f"Reading {run.planned:,} judgments of {run.name} ...")
 
 
-def judged_run(store: Store, name: str) -> RunRecord:
-    """A run that has got as far as being judged."""
-    return require_judged(find_run(store, name))
-
-
 def require_judged(run: RunRecord) -> RunRecord:
     """The run, or a sentence that says why there is nothing to read in it."""
     if run.config.get("kind") == "stages":
@@ -88,24 +85,15 @@ def require_judged(run: RunRecord) -> RunRecord:
 
 def load_run(store: Store, name: str) -> RunScores:
     """The scores of a run of choices; other kinds have none of that sort."""
-    run = judged_run(store, name)
+    run = require_judged(find_run(store, name))
     if (kind := run.config.get("kind", "choice")) != "choice":
         raise UserError(f"{run.name} is a {kind} run; this command reads runs in which raters chose answers.")
     return load_scores(store, run)
 
 
-def results_json(benchmark: str, results: list[Result], command: str | None = None) -> bytes:
-    """The results as the one object `--json` prints; in a file that no run stands behind, with the command that made it."""
-    body: dict[str, Any] = {"benchmark": benchmark, "results": [result.as_dict() for result in results]}
-    if command is not None:
-        body["command"] = command
-    return orjson.dumps(body, option=orjson.OPT_INDENT_2)
-
-
-def write_results(folder: Path, run: str, body: dict[str, Any]) -> None:
-    """Write a run as the object that `--json` prints, and whose it is, so that the folder can be given as a RUN."""
-    (folder / "results.json").write_bytes(orjson.dumps(body, option=orjson.OPT_INDENT_2))
-    (folder / "run.json").write_bytes(orjson.dumps({"run": run}) + b"\n")
+def results_object(benchmark: str, results: Iterable[Result]) -> dict[str, Any]:
+    """Results that no run stands behind as the one object that `--json` prints."""
+    return {"benchmark": benchmark, "results": [result.as_dict() for result in results]}
 
 
 def _run_of_folder(folder: Path) -> str:

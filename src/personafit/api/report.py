@@ -1,6 +1,7 @@
 """Reports of anything that has a name: runs, studies, folders; as a page, Markdown, tables, figures or JSON."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import orjson
 from personafit._errors import UserError, writing
 from personafit.api.places import find_run, make_folder, require_judged
 from personafit.api.reading import votes_source
+from personafit.reports.pieces import Grid
 from personafit.reports.report import ReportPart
 from personafit.statistics.decisions import MARGIN
 from personafit.store import Store
@@ -26,11 +28,10 @@ class ReportFormat(StrEnum):
     JSON = "json"
 
 
-def collect_parts(names: Sequence[str], store: Store, margin: float | None = None) -> list[ReportPart]:
+def collect_parts(names: Sequence[str], store: Store, margin: float = MARGIN) -> list[ReportPart]:
     """The parts of a report, one for each name; runs on the same items are compared first."""
     from personafit.reports.collect import compared_part, folder_part, run_part, votes_part
 
-    within = MARGIN if margin is None else margin
     folders = {name: part for name in names if Path(name).is_dir() and (part := folder_part(Path(name)))}
     sources = {
         name: source
@@ -45,12 +46,12 @@ def collect_parts(names: Sequence[str], store: Store, margin: float | None = Non
     parts = [
         folders[name]
         if name in folders
-        else votes_part(sources[name], study_standing(name, store), within)
+        else votes_part(sources[name], study_standing(name, store), margin)
         if name in sources
-        else run_part(store, runs[name], within, list(sources.values()))
+        else run_part(store, runs[name], margin)
         for name in names
     ]
-    compared = compared_part(store, list(runs.values()), within)
+    compared = compared_part(store, list(runs.values()), margin)
     return [compared, *parts] if compared is not None else parts
 
 
@@ -76,9 +77,7 @@ def write_report(parts: Sequence[ReportPart], out: Path, form: ReportFormat = Re
             return f"{write_figures(parts, out)} figures as PNG and SVG in {out}"
         if not out.suffix or out.is_dir():
             out = out / f"report.{form.value}"
-        elif (
-            out.suffix.lower() != f".{form.value}"
-        ):  # or a mistyped name would cost somebody a file of another kind
+        elif out.suffix.lower() != f".{form.value}":  # or a mistyped name would cost somebody a file
             raise UserError(f"--out {out} does not end in .{form.value}: name such a file, or a folder.")
         make_folder(out.parent)
         if form is ReportFormat.HTML:
@@ -92,10 +91,6 @@ def write_report(parts: Sequence[ReportPart], out: Path, form: ReportFormat = Re
 
 def parts_object(parts: Sequence[ReportPart]) -> dict[str, Any]:
     """What parts say and show first, as one object."""
-    from dataclasses import asdict
-
-    from personafit.reports.pieces import Grid
-
     return {
         "parts": [
             {

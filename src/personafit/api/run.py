@@ -1,13 +1,14 @@
 """A run as Python sees it: its numbers, judgments and items as frames, its report, and what it says first."""
 
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import Any
 
+import orjson
 import polars as pl
 from rich.console import Console
 
@@ -18,40 +19,19 @@ from personafit.api.places import (
     require_judged,
     say_if_long,
     store_url,
-    write_results,
 )
 from personafit.engine import Summary
-from personafit.reports import Result
-from personafit.reports.asked import lost_asks
-from personafit.reports.kind_report import KindReport
+from personafit.reports.analysis import results_frame
+from personafit.reports.kind_report import KindReport, lost_asks
 from personafit.reports.pieces import Prose, Sentences
 from personafit.reports.report import ReportPart
+from personafit.reports.result import Result
 from personafit.reports.run_report import made_results, open_report, run_bars, verdict_of, with_verdict
 from personafit.reports.terminal import print_pieces
 from personafit.reports.verdict import RunVerdict
 from personafit.statistics.decisions import MARGIN
 from personafit.store import RunRecord, Store, gold_answers, run_answers
 
-_RESULTS: dict[str, Any] = {
-    "rater": pl.String,
-    "system": pl.String,
-    "system_context": pl.String,
-    "context": pl.String,
-    "metric": pl.String,
-    "slice": pl.String,
-    "value": pl.Float64,
-    "low": pl.Float64,
-    "high": pl.Float64,
-    "n": pl.Int64,
-    "people": pl.Int64,
-    "coverage": pl.Float64,
-    "control": pl.String,
-    "note": pl.String,
-    "se": pl.Float64,
-    "df": pl.Float64,
-    "met_people": pl.Boolean,
-    "fingerprint": pl.String,
-}
 _JUDGMENTS: dict[str, Any] = {
     "item": pl.String,
     "target": pl.String,
@@ -86,13 +66,13 @@ class Run:
         summary: Summary | None = None,
         owns: bool = False,
         notes: Sequence[str] = (),
-        margin: float | None = None,
+        margin: float = MARGIN,
     ) -> None:
         """`summary` says how the work went, where this process did it; `owns` closes the store with the run.
 
         Differences below `margin` count as none in tests of equivalence.
         """
-        self._margin = MARGIN if margin is None else margin
+        self._margin = margin
         self.bars = run_bars(record)
         """Metrics and the least that the run's gate asks of them; the verdict says whether they reach it."""
         self._store = store
@@ -173,11 +153,6 @@ class Run:
         counts = self.record.config.get("answers") or {}
         return {name: int(counts.get(name, 0)) for name in ("made", "reused", "resumed", "stale")}
 
-    @property
-    def spent(self) -> list[dict[str, Any]]:
-        """What each system took under each context: its answers, their median and 95th percentile in seconds, their mean and total cost in USD."""
-        return list(self.record.config.get("spent", []))
-
     @cached_property
     def figures(self) -> list[Result]:
         """Every number of the run as a record; `results` is the same as a frame."""
@@ -254,11 +229,6 @@ class Run:
         )
 
     @property
-    def sentences(self) -> list[str]:
-        """What the report says in words, a sentence each."""
-        return [*self.verdict.sentences, *(self._report.sentences() if self.judged else [])]
-
-    @property
     def verdict(self) -> RunVerdict:
         """What the report says first: a sentence for everything that was tested, and what the gate says."""
         if not self.judged:
@@ -278,10 +248,10 @@ class Run:
         return f"{said} ({lost})." if (lost := lost_asks(self._store, self.record)) else f"{said}."
 
     def report(self, path: str | Path) -> Path:
-        """Write the report as one self-contained HTML page and return where it is."""
+        """Write the report with all analyses as one self-contained HTML page and return where it is."""
         from personafit.reports.report_page import write_page
 
-        page = Path(path)
+        page, self._report.complete = Path(path), True
         make_folder(page.parent)
         with writing(page):
             write_page([self.part()], page)
@@ -294,7 +264,9 @@ class Run:
         place = Path(folder)
         make_folder(place)
         with writing(place):
-            write_results(place, self.name, self.as_dict())
+            body = orjson.dumps(self.as_dict(), option=orjson.OPT_INDENT_2)
+            (place / "results.json").write_bytes(body)
+            (place / "run.json").write_bytes(orjson.dumps({"run": self.name}) + b"\n")
             write_page([self.part()], place / "report.html")
         return place / "report.html"
 
@@ -320,7 +292,7 @@ class Run:
             "verdict": self.verdict.as_dict(),
             "gate": [asdict(one) for one in self.verdict.gate],
             **self.answers,
-            "systems": self.spent,
+            "systems": self.record.config.get("spent", []),
             "results": [result.as_dict() for result in self.figures],
         }
 
@@ -362,7 +334,7 @@ class Run:
         return open_report(self._store, self.record, self._margin)
 
 
-def load(name: str = "last", *, store: str | Path | Store | None = None, margin: float | None = None) -> Run:
+def load(name: str = "last", *, store: str | Path | Store | None = None, margin: float = MARGIN) -> Run:
     """A run that is in the store: by its name, by the folder its files are in, or the one used `last`.
 
     Nothing is asked, and nothing that the store names is imported. Differences below `margin`, a share of the scale, count as
@@ -380,14 +352,3 @@ def load(name: str = "last", *, store: str | Path | Store | None = None, margin:
 def open_store(store: str | Path | Store | None) -> tuple[Store, bool]:
     """The store asked for, and whether it was opened here."""
     return (store, False) if isinstance(store, Store) else (Store(store_url(store)), True)
-
-
-def results_frame(results: Iterable[Result]) -> pl.DataFrame:
-    """Results as a frame, in the words of the Python surface."""
-    rows = []
-    for result in results:
-        row = asdict(result)
-        row["context"], row["system_context"] = row.pop("view"), row.pop("given")
-        row["slice"] = ", ".join(f"{name}={value}" for name, value in result.slice.items())
-        rows.append(tuple(row[name] for name in _RESULTS))
-    return pl.DataFrame(rows, schema=_RESULTS, orient="row")

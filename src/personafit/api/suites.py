@@ -3,42 +3,22 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import orjson
-from rich.table import Table
-from rich.text import Text
 
 from personafit._errors import UserError, writing
 from personafit._names import inside
 from personafit.api.evaluating import Evaluation, carry_out, evaluation_of
-from personafit.api.gate import check_bars, gated, say_end_of
+from personafit.api.gate import check_bars, gated, run_check, say_end_of
 from personafit.api.places import HOME, hint, make_folder, out_folder
 from personafit.api.run import Run
 from personafit.benchmarks.config import RunConfig
-from personafit.benchmarks.lamp import COPIES
 from personafit.benchmarks.suite import Suite
-from personafit.kinds import find_kind
-from personafit.reports import Result
-from personafit.reports.assertions import Undecided
-from personafit.reports.claims import line_name
-from personafit.reports.junit import RunCheck, write_suites
-from personafit.reports.naming import NamedRun, apart
+from personafit.reports.gate import Undecided
+from personafit.reports.junit import RunCheck, write_junit
+from personafit.reports.pieces import Grid
 from personafit.store import Status, Store
-
-POINTS = ("rating", "personalization", "naturalness", "coherence")  # on scales of their own
-
-
-COPIED = tuple(COPIES.values())  # controls that nobody in particular wrote
-
-
-class SuiteResult(NamedTuple):
-    """The outcome of one run of a suite."""
-
-    config: RunConfig
-    run: Run
-    version: str
-    """Of the benchmark's data."""
 
 
 class SuiteRunner:
@@ -47,7 +27,6 @@ class SuiteRunner:
     def __init__(
         self,
         suite: Suite,
-        name: str,
         limit: int | None,
         budget: float | None,
         retry: frozenset[Status],
@@ -56,7 +35,6 @@ class SuiteRunner:
         reuse: bool = False,
     ) -> None:
         self.suite = suite
-        self._name = name
         self._budget = budget
         self._undecided = undecided
         self.failed: list[tuple[str, str]] = []
@@ -89,134 +67,57 @@ class SuiteRunner:
         """What all runs would take."""
         return "\n".join(ready.estimate(store) for ready in self._plans)
 
-    def run(self, store: Store) -> tuple[list[SuiteResult], int]:
-        """Carry all runs out, each from wherever it stands; returns what came of them and the exit code."""
-        came: list[SuiteResult] = []
+    def run(self, store: Store) -> tuple[list[Run], int]:
+        """Carry all runs out, each from wherever it stands; returns those that were judged and the exit code."""
+        judged: list[Run] = []
         code, spent = 0, 0.0
         for name, said in self.failed:
             hint(f"personafit: {name}: {said}")
             code = 2
         for ready in self._plans:
-            config = ready.config
             rest = None if self._budget is None else max(0.0, self._budget - spent)
             try:
-                done = carry_out(replace(ready, config=replace(config, budget=rest)), store)
+                done = carry_out(replace(ready, config=replace(ready.config, budget=rest)), store)
             except UserError as error:  # one run that cannot be is no reason to lose the others
-                hint(f"personafit: {_called(config)}: {error}")
-                self.failed.append((_called(config), str(error)))
+                name = _name(ready.config)
+                hint(f"personafit: {name}: {error}")
+                self.failed.append((name, str(error)))
                 code = max(code, error.code)
                 continue
             spent += done.cost
             if done.judged:
                 done.write(out_folder(None, done.name))
-                version = str(store.dataset_info(done.record.dataset)["version"])
-                came.append(SuiteResult(config, done, version))
+                judged.append(done)
             ending = say_end_of(done, self._undecided)
             code = max(code, ending)
             if done.interrupted:
-                return came, ending
-        return came, code
+                return judged, ending
+        return judged, code
 
-    def write_junit(self, came: Sequence[SuiteResult], path: Path) -> None:
+    def write_junit(self, runs: Sequence[Run], path: Path) -> None:
         """Write all runs as one file for CI."""
-        made = [
-            RunCheck(
-                run.name, run.figures, run.verdict.gate, missed=run.coverage_gap, undecided=self._undecided
-            )
-            for _, run, _ in came
-        ]
-        write_suites(path, [*made, *(RunCheck(name, error=said) for name, said in self.failed)])
+        checks = [run_check(run, self._undecided) for run in runs]
+        write_junit(path, [*checks, *(RunCheck(name, error=said) for name, said in self.failed)])
 
-    def write(self, store: Store, came: Sequence[SuiteResult], out: Path | None) -> Path:
-        """Write the collected page and all numbers; returns where the page is."""
+    def write(self, store: Store, runs: Sequence[Run], out: Path | None, name: str) -> tuple[Path, Grid]:
+        """Write the collected page and all numbers; returns where the page is, and the table of all results."""
         from personafit.api.report import collect_parts
-        from personafit.reports.report_page import write_page
+        from personafit.reports.report_page import summary_grid, write_page
 
-        folder = out or inside(HOME / "suites", self._name)
+        folder = out or inside(HOME / "suites", name)
         make_folder(folder)
-        page = folder / "report.html"
+        parts = collect_parts([run.name for run in runs], store)
         with writing(folder):
-            write_page(collect_parts([one.run.name for one in came], store), page, self.suite.title)
-            (folder / "results.json").write_bytes(self.body(came))
-        return page
+            write_page(parts, folder / "report.html", self.suite.title)
+            body = orjson.dumps(self.as_dict(runs), option=orjson.OPT_INDENT_2)
+            (folder / "results.json").write_bytes(body)
+        return folder / "report.html", summary_grid(parts, self.suite.title)
 
-    def body(self, came: Sequence[SuiteResult]) -> bytes:
-        """All numbers as one object: the suite, and of each run what `--json` prints of it, and the version of its benchmark."""
-        runs = [
-            {**one.run.as_dict(), "benchmark": one.config.benchmark, "version": one.version} for one in came
-        ]
-        return orjson.dumps({"suite": self.suite.title, "runs": runs}, option=orjson.OPT_INDENT_2)
+    def as_dict(self, runs: Sequence[Run]) -> dict[str, Any]:
+        """The suite as the one object that `--json` prints, with what it prints of each run."""
+        return {"suite": self.suite.title, "runs": [run.as_dict() for run in runs]}
 
 
-def suite_table(title: str, came: Sequence[SuiteResult]) -> Table:
-    """One line for every rater of every run: its score, what the best control scores, and what the person adds."""
-    said = Text(f"{title}: in %, ratings in points; 95 % interval in brackets")
-    table = Table(title=said, title_justify="left")
-    for heading in ("benchmark", "rater", "context", "metric"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("score", "best control", "lift", "coverage", "people"):
-        table.add_column(heading, justify="right", no_wrap=heading != "best control")
-    for name, one in zip(suite_names(came), came, strict=True):
-        table.add_section()
-        for head, lift, control in _lines(one):
-            cells = (
-                name,
-                (head.rater if head.system is None else line_name(head.rater, head.system, head.given)) or "",
-                head.view or "",
-                head.metric,
-                _number(head),
-                f"{_number(control, bare=True)} {control.rater or ''} ({control.control})" if control else "",
-                _number(lift, signed=True) if lift else "",
-                "" if head.coverage is None else f"{100 * head.coverage:.1f}",
-                str(head.people),
-            )
-            table.add_row(*map(Text, cells))  # a name in brackets is no markup
-    return table
-
-
-def suite_names(came: Sequence[SuiteResult]) -> list[str]:
-    """A name for each run of a suite by which a reader can tell it from the others."""
-    return apart([NamedRun(_called(one.config), one.version, one.run.name) for one in came])
-
-
-def _called(config: RunConfig) -> str:
+def _name(config: RunConfig) -> str:
     """What a run is called: its benchmark, and the kind of its items where it was asked for."""
     return f"{config.benchmark} ({config.kind})" if config.kind else config.benchmark
-
-
-def _lines(came: SuiteResult) -> list[tuple[Result, Result | None, Result | None]]:
-    """The headline of each rater that was asked for, its lift, and the best control; controls alone where nobody was asked."""
-    totals = [result for result in came.run.figures if not result.slice]
-    kind = came.run.kind
-    wanted = ("accuracy", "win_rate") if kind == "choice" else find_kind(kind).bars
-    metric = next((name for name in wanted if any(r.metric == name for r in totals)), "")
-    heads = [result for result in totals if result.metric == metric]
-    controls = [result for result in heads if result.control and result.value is not None]
-    lifts = {(r.rater, r.system, r.given, r.view): r for r in totals if r.metric == "lift"}
-    asked = [result for result in heads if not result.control]
-    return [
-        (head, lifts.get((head.rater, head.system, head.given, head.view)), _best(head, controls))
-        for head in asked or controls
-    ]
-
-
-def _best(head: Result, controls: Sequence[Result]) -> Result | None:
-    """The best that scores without understanding: a rule, or the same rater without the person or with the wrong one."""
-    fair = [
-        control
-        for control in controls
-        if control is not head
-        and (control.system == head.system or control.control in COPIED)
-        and (control.rater == head.rater or control.control not in ("no view", "wrong person"))
-    ]
-    return max(fair, key=lambda control: control.value or 0.0, default=None)
-
-
-def _number(result: Result, signed: bool = False, bare: bool = False) -> str:
-    if result.value is None:
-        return "–"
-    scale = 1 if result.metric in POINTS else 100
-    text = f"{scale * result.value:+.1f}" if signed else f"{scale * result.value:.1f}"
-    if bare or result.low is None or result.high is None:
-        return text
-    return f"{text} [{scale * result.low:.1f}–{scale * result.high:.1f}]"

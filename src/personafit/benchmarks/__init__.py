@@ -41,39 +41,33 @@ def _read_from(name: str, reader: str, expected: str) -> Callable[[Path | None],
     return opened
 
 
-BENCHMARKS: dict[str, Callable[[Path | None], Benchmark]] = {
-    "starter": lambda _: starter(),
-    "personafeedback": _read_from(
-        "personafeedback",
+_PUBLISHED = {
+    "personafeedback": (
         "personafeedback:PersonaFeedback",
         "the published data in its GitHub or hub layout (rm_benchmark_all/ and persona_all/, or data/ and persona/)",
     ),
+    "prefeval": ("prefeval:PrefEval", "benchmark_dataset/ as in amazon-science/PrefEval"),
+    "personamem": (
+        "personamem:PersonaMem",
+        "questions_32k.csv and shared_contexts_32k.jsonl, or 128k or 1M",
+    ),
+    "lamp": ("lamp:LaMP", "LaMP_1/, LaMP_2/ or LaMP_3/, each with dev_questions.json and dev_outputs.json"),
+    "lamp-writing": (
+        "lamp:LaMPWriting",
+        "LaMP_4/ to LaMP_7/, each with dev_questions.json and dev_outputs.json",
+    ),
+    "rewardbench": ("rewardbench:RewardBench", "data/*.parquet as in allenai/reward-bench"),
+    "helpsteer2": ("rewardbench:HelpSteer2", "validation.jsonl.gz as in nvidia/HelpSteer2"),
+}
+"""Benchmarks of others that are read from a folder: their readers, and what the folder must hold."""
+
+BENCHMARKS: dict[str, Callable[[Path | None], Benchmark]] = {
+    "starter": lambda _: starter(),
+    **{name: _read_from(name, *how) for name, how in _PUBLISHED.items()},
     "recentering": _opened_by("recentering:open_relevance"),
     "responses": _opened_by("recentering.responses:open_responses"),
     "personalens": _opened_by("personalens:open_tasks"),
     "injection": _opened_by("injection:open_injection"),
-} | {
-    name: _read_from(name, reader, expected)
-    for name, reader, expected in (
-        ("prefeval", "prefeval:PrefEval", "benchmark_dataset/ as in amazon-science/PrefEval"),
-        (
-            "personamem",
-            "personamem:PersonaMem",
-            "questions_32k.csv and shared_contexts_32k.jsonl, or 128k or 1M",
-        ),
-        (
-            "lamp",
-            "lamp:LaMP",
-            "LaMP_1/, LaMP_2/ or LaMP_3/, each with dev_questions.json and dev_outputs.json",
-        ),
-        (
-            "lamp-writing",
-            "lamp:LaMPWriting",
-            "LaMP_4/ to LaMP_7/, each with dev_questions.json and dev_outputs.json",
-        ),
-        ("rewardbench", "rewardbench:RewardBench", "data/*.parquet as in allenai/reward-bench"),
-        ("helpsteer2", "rewardbench:HelpSteer2", "validation.jsonl.gz as in nvidia/HelpSteer2"),
-    )
 }
 """Name to how the benchmark is opened, given its folder of data."""
 

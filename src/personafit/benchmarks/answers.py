@@ -14,7 +14,7 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict, Field
 
 from personafit._hashing import draw
-from personafit.benchmarks.benchmark import BenchmarkInfo, Published
+from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo
 from personafit.contexts.context import HISTORY, UNTIL
 from personafit.people import Person
 from personafit.people.prompts import PROMPT_SCHEMA
@@ -81,7 +81,7 @@ class AnswerRow(BaseModel):
     cost: float | None = Field(None, ge=0, description="What the answer cost, in USD.")
 
 
-class Answers:
+class Answers(Benchmark):
     """Answer rows as a benchmark of pairs."""
 
     def __init__(
@@ -124,10 +124,6 @@ class Answers:
         """Which of the two is the tested answer."""
         for item, tested, _ in self._pairs:
             yield Judgment(item=item.id, rater=TESTED, label=str(item.products.index(tested.id)))
-
-    def published(self) -> list[Published]:
-        """Nobody has published on your answers."""
-        return []
 
     def notes(self) -> list[str]:
         """What could not be compared."""

@@ -1,30 +1,33 @@
 """Fetching a data set from the hub: its files at one commit, tried before they are kept."""
 
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
+import orjson
+
 from personafit._errors import UserError
 from personafit.benchmarks.folder import check_folder
-from personafit.models.hub import hub_client, hub_errors
-
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi
 from personafit.benchmarks.hub import (
-    _COMMIT,
     DATA,
     LAYOUTS,
-    PARTIAL,
+    SOURCE,
     DatasetCopy,
     Layout,
     layout_of,
     read_source,
     repo_of,
     wanted,
-    write_source,
 )
+from personafit.models.hub import hub_client, hub_errors
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+PARTIAL = ".partial"
 
 
 def fetch_dataset(
@@ -38,7 +41,7 @@ def fetch_dataset(
     api = hub_client()
     with hub_errors(repo, "fetched"):
         info = api.dataset_info(repo, revision=revision)
-        if not _COMMIT.fullmatch(commit := info.sha or ""):
+        if not re.fullmatch("[0-9a-f]{40}", commit := info.sha or ""):
             raise UserError(f"{repo} cannot be fetched: what answers at {api.endpoint} is no hub.")
         sizes = _files(api, repo, commit)
         layout = layout_of(list(sizes))
@@ -68,7 +71,7 @@ def fetch_dataset(
         for file in names:
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             os.replace(partial / file, folder / file)
-        write_source(fetched)
+        (folder / SOURCE).write_bytes(orjson.dumps(fetched.model_dump()) + b"\n")
         shutil.rmtree(partial)
     return fetched
 

@@ -104,16 +104,16 @@ def check_folder(folder: Path) -> list[str]:
         raise
     except UserError as error:
         return [str(error)]
-    return _faults(folder, unlabelled=True)
+    return _faults(folder, strict=True)
 
 
-def _faults(folder: Path, unlabelled: bool = False) -> list[str]:
-    """What is wrong with the records of a folder; `unlabelled` items can be run, but not scored."""
+def _faults(folder: Path, strict: bool = False) -> list[str]:
+    """What is wrong with the records of a folder; `strict` lists what can be run too: unlabelled items, repeated names and answers."""
     problems: list[str] = []
-    records = FolderRecords(folder, problems.append)
+    records = FolderRecords(folder, problems.append, strict)
     for stream in (records.people(), records.products(), records.items(), records.gold()):
         deque(stream, maxlen=0)
-    problems += records.unlabelled() if unlabelled else []
+    problems += records.unlabelled() if strict else []
     for rest in (records.conversations(), records.tasks(), records.votes()):
         deque(rest, maxlen=0)
     return problems

@@ -4,8 +4,6 @@ Ids of products are names within the folder. In the store a product goes by the 
 may use the same names, and an edited answer is another answer that nobody has judged yet.
 """
 
-import sqlite3
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,56 +12,10 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from personafit._errors import UserError, located
-from personafit.benchmarks.lines import read_lines, validated
+from personafit.benchmarks.lines import read_lines, refuse, validated
 from personafit.items import MOST
 from personafit.people import Conversation, Person, Task
 from personafit.store import TIE, Item, Judgment, Product
-
-CACHE_KIB = 4_096  # what is held in memory; a small folder never touches the disk
-
-
-class Names:
-    """A set of names, each with a short value, in a temporary file that goes with it."""
-
-    def __init__(self) -> None:
-        self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-        weakref.finalize(self, self._database.close)
-        for statement in (
-            f"PRAGMA cache_size=-{CACHE_KIB}",
-            "PRAGMA journal_mode=OFF",
-            "PRAGMA synchronous=OFF",
-            "CREATE TABLE names (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
-            "BEGIN",
-        ):
-            self._database.execute(statement)
-
-    def add(self, name: str, value: str = "") -> bool:
-        """Take in a name; False if it is there already, and then nothing changes."""
-        row = (_storable(name), value)
-        return self._database.execute("INSERT OR IGNORE INTO names VALUES (?, ?)", row).rowcount == 1
-
-    def get(self, name: str) -> str | None:
-        """What the name stands for; None if it is unknown."""
-        query = "SELECT value FROM names WHERE name = ?"
-        row = self._database.execute(query, (_storable(name),)).fetchone()
-        return None if row is None else str(row[0])
-
-    def __contains__(self, name: str) -> bool:
-        return self.get(name) is not None
-
-    def __iter__(self) -> Iterator[str]:
-        for (name,) in self._database.execute("SELECT name FROM names ORDER BY name"):
-            yield str(name)
-
-
-def _storable(name: str) -> str:
-    """The name in a form that SQLite takes, whatever code points it has, and that no other name has."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return "\x00" + name.encode("utf-8", "surrogatepass").hex()
-    return name
-
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -84,42 +36,38 @@ Complain = Callable[[str], None]
 """Where faults go, which are not put right: raises the sentence as an error, or keeps it."""
 
 
-def refuse(sentence: str) -> None:
-    """Take the first fault as an error."""
-    raise UserError(sentence)
-
-
 class FolderRecords:
     """Reads a folder; every fault goes to `complain`. A faulty record is left out."""
 
-    def __init__(self, folder: Path, complain: Complain = refuse) -> None:
+    def __init__(self, folder: Path, complain: Complain = refuse, strict: bool = False) -> None:
+        """`strict` refuses what can be run and is most likely a slip."""
         self._folder = folder
         self._complain = complain
-        self._people: Names | None = None
-        self._products: Names | None = None
+        self._strict = strict
+        self._people: set[str] | None = None
+        self._products: dict[str, str] | None = None
         """Each with the hash it goes by in the store."""
-        self._items: Names | None = None
+        self._items: dict[str, tuple[str, int]] | None = None
         """Each with its kind and how many products it has."""
-        self._labelled = Names()
+        self._labelled: set[str] = set()
 
     def people(self) -> Iterator[Person]:
         """Everyone, each id once."""
-        path, seen = self._folder / "people.jsonl", Names()
-        for number, person in self._lines(path, Person):
-            if self._is_new(person.id, "", seen, path, number):
-                yield person
+        seen: set[str] = set()
+        for _, person in self._unique("people.jsonl", Person, lambda person: person.id):
+            seen.add(person.id)
+            yield person
         self._people = seen
 
     def products(self) -> Iterator[Product]:
         """The answers, under their content hash."""
-        path, seen = self._folder / "products.jsonl", Names()
-        for number, product in self._lines(path, Product):
+        seen: dict[str, str] = {}
+        for number, product in self._unique("products.jsonl", Product, lambda product: product.id):
             content = product.model_copy(update={"id": ""})
             content.model_post_init(None)
-            if not self._is_new(product.id, content.id, seen, path, number):
-                continue
+            seen[product.id] = content.id
             if product.kind == "answer" and not product.text.strip():
-                self._complain(f"{located(path, number, 'text')} is empty.")
+                self._complain(f"{located(self._folder / 'products.jsonl', number, 'text')} is empty.")
                 continue
             yield content
         self._products = seen
@@ -130,12 +78,12 @@ class FolderRecords:
             deque(self.people(), maxlen=0)
         if self._products is None:
             deque(self.products(), maxlen=0)
-        path, seen = self._folder / "items.jsonl", Names()
-        for number, item in self._lines(path, Item):
-            fresh = self._is_new(item.id, f"{len(item.products)} {item.kind}", seen, path, number)
-            products = [self._product(product) for product in item.products]
-            if fresh and self._fits(item, products, path, number):
+        seen: dict[str, tuple[str, int]] = {}
+        for number, item in self._unique("items.jsonl", Item, lambda item: item.id):
+            seen[item.id] = item.kind, len(item.products)
+            if self._fits(item, number):
                 # The hash is made anew: one that was written beside a text since edited would be wrong.
+                products = [self._hash(product) for product in item.products]
                 content = item.model_copy(update={"products": products, "hash": ""})
                 content.model_post_init(None)
                 yield content
@@ -145,41 +93,65 @@ class FolderRecords:
         """The labels; each names an item and, for a choice, one of its products."""
         if self._items is None:
             deque(self.items(), maxlen=0)
-        path, seen = self._folder / "gold.jsonl", Names()
-        for number, gold in self._lines(path, Judgment):
+        path = self._folder / "gold.jsonl"
+        for number, gold in self._unique("gold.jsonl", Judgment, _gold_key, "item"):
             self._labelled.add(gold.item)
-            known = self._item(gold.item)
-            if known is None:
+            if gold.item not in (self._items or {}):
                 self._complain(f"{located(path, number, 'item')}: '{gold.item}' is not in items.jsonl.")
-                continue
-            target = self._target(gold)
-            key = " ".join(
-                filter(None, [gold.item, f"({gold.target})" if gold.target else "", "by", gold.rater])
-            )
-            if self._labels(gold, *known, path, number) and self._is_new(key, "", seen, path, number, "item"):
-                yield gold.model_copy(update={"target": target}) if gold.target else gold
+            elif self._labels(gold, number):
+                yield gold.model_copy(update={"target": self._hash(gold.target)}) if gold.target else gold
 
     def kind(self, item: str) -> str | None:
         """What kind an item is of, once the items were read."""
-        found = self._item(item)
-        return found[0] if found else None
+        return (self._items or {}).get(item, (None, 0))[0]
 
-    def _product(self, name: str) -> str | None:
-        return None if self._products is None else self._products.get(name)
+    def tasks(self) -> Iterator[Task]:
+        """The dialogue tasks, if there are any; their people and the preferences they name are known."""
+        path = self._folder / "tasks.jsonl"
+        if not path.is_file():
+            return
+        facets = {person.id: person.facets for person in self.people()}
+        for number, task in self._unique("tasks.jsonl", Task, lambda task: f"{task.person}/{task.id}"):
+            missing = [name for name in task.preferences if name not in facets.get(task.person, {})]
+            if task.person not in facets:
+                self._complain(f"{located(path, number, 'person')}: '{task.person}' is not in people.jsonl.")
+            elif missing:
+                self._complain(
+                    f"{located(path, number, 'preferences')}: {task.person} has no facet '{missing[0]}'."
+                )
+            else:
+                yield task
 
-    def _item(self, item: str) -> tuple[str, int] | None:
-        """An item's kind, and how many products it has."""
-        found = self._items.get(item) if self._items is not None else None
-        if found is None:
-            return None
-        products, _, kind = found.partition(" ")
-        return kind, int(products)
+    def conversations(self) -> Iterator[Conversation]:
+        """The conversations, if there are any; their people are known."""
+        path = self._folder / "conversations.jsonl"
+        for number, one in self._lines(path, Conversation) if path.is_file() else ():
+            if one.person in (self._people or ()):
+                yield one
+            else:
+                self._complain(f"{located(path, number, 'person')}: '{one.person}' is not in people.jsonl.")
 
-    def _target(self, gold: Judgment) -> str:
-        """A target that names a product of the folder goes by its content hash, like the product itself."""
-        return (gold.target and self._product(gold.target)) or gold.target
+    def votes(self) -> Iterator[Judgment]:
+        """The single votes, if there are any; they name items, and whatever labels their question has."""
+        path = self._folder / "votes.jsonl"
+        for number, vote in self._lines(path, Judgment) if path.is_file() else ():
+            if vote.item in (self._items or ()):
+                yield vote.model_copy(update={"target": self._hash(vote.target)})
+            else:
+                self._complain(f"{located(path, number, 'item')}: '{vote.item}' is not in items.jsonl.")
 
-    def _labels(self, gold: Judgment, kind: str, products: int, path: Path, number: int) -> bool:
+    def unlabelled(self) -> list[str]:
+        """A sentence for each item without gold, once all has been read."""
+        missing = sorted(set(self._items or ()) - self._labelled)
+        return [f"{self._folder / 'gold.jsonl'}: item '{item}' has no gold." for item in missing]
+
+    def _hash(self, product: str) -> str:
+        """What a product of the folder goes by in the store; the name itself where it is none of the folder's."""
+        return (self._products or {}).get(product, product)
+
+    def _labels(self, gold: Judgment, number: int) -> bool:
+        """Whether a label is an answer to the question about its item."""
+        kind, products = (self._items or {})[gold.item]
         if kind == "choice":
             allowed = (*(str(index) for index in range(products)), TIE)
             what = f"is no index into the item's products; use 0 to {products - 1}"
@@ -189,86 +161,46 @@ class FolderRecords:
         else:
             return True
         if gold.label not in allowed:
-            self._complain(f"{located(path, number, 'label')}: '{gold.label}' {what}.")
+            place = located(self._folder / "gold.jsonl", number, "label")
+            self._complain(f"{place}: '{gold.label}' {what}.")
         return gold.label in allowed
 
-    def tasks(self) -> Iterator[Task]:
-        """The dialogue tasks, if there are any; their people and the preferences they name are known."""
-        path = self._folder / "tasks.jsonl"
-        if not path.is_file():
-            return
-        facets = {person.id: person.facets for person in self.people()}
-        seen = Names()
-        for number, task in self._lines(path, Task):
-            key = f"{task.person}/{task.id}"
-            missing = [name for name in task.preferences if name not in facets.get(task.person, {})]
-            if task.person not in facets:
-                self._complain(f"{located(path, number, 'person')}: '{task.person}' is not in people.jsonl.")
-            elif missing:
-                self._complain(
-                    f"{located(path, number, 'preferences')}: {task.person} has no facet '{missing[0]}'."
-                )
-            elif self._is_new(key, "", seen, path, number):
-                yield task
-
-    def conversations(self) -> Iterator[Conversation]:
-        """The conversations, if there are any; their people are known."""
-        return self._knowing("conversations.jsonl", Conversation, "person", self._people)
-
-    def votes(self) -> Iterator[Judgment]:
-        """The single votes, if there are any; they name items, and whatever labels their question has."""
-        for vote in self._knowing("votes.jsonl", Judgment, "item", self._items):
-            yield vote.model_copy(update={"target": self._target(vote)})
-
-    def _knowing(self, file: str, model: type[M], field: str, known: Names | None) -> Iterator[M]:
-        """The records of a file that need not be there, whose field names somebody or something that is known."""
-        path = self._folder / file
-        for number, record in self._lines(path, model) if path.is_file() else ():
-            named = getattr(record, field)
-            if named in (known or ()):
-                yield record
-            else:
-                where = "people" if field == "person" else "items"
-                self._complain(f"{located(path, number, field)}: '{named}' is not in {where}.jsonl.")
-
-    def unlabelled(self) -> list[str]:
-        """A sentence for each item without gold, once all has been read."""
-        missing = [item for item in self._items or () if item not in self._labelled]
-        return [f"{self._folder / 'gold.jsonl'}: item '{item}' has no gold." for item in missing]
-
-    def _fits(self, item: Item, products: list[str | None], path: Path, number: int) -> bool:
-        place = located(path, number, "products")
-        faults = [
-            f"{place}: '{product}' is not in products.jsonl."
-            for product, found in zip(item.products, products, strict=True)
-            if found is None
-        ]
+    def _fits(self, item: Item, number: int) -> bool:
+        """Whether an item's person and products exist, and are as many as its kind takes."""
+        path, count, faults = self._folder / "items.jsonl", len(item.products), []
         if item.person not in (self._people or ()):
-            faults.insert(0, f"{located(path, number, 'person')}: '{item.person}' is not in people.jsonl.")
-        least, most, what = COUNTS.get(item.kind, (0, len(products), ""))
-        if not least <= len(products) <= most:
-            faults.append(f"{place}: {what.format(len(products))}.")
+            faults.append(f"{located(path, number, 'person')}: '{item.person}' is not in people.jsonl.")
+        place = located(path, number, "products")
+        unknown = (product for product in item.products if product not in (self._products or ()))
+        faults += [f"{place}: '{product}' is not in products.jsonl." for product in unknown]
+        twice = {product for product in item.products if item.products.count(product) > 1}
+        if self._strict and item.kind == "choice":
+            faults += [
+                f"{place}: '{product}' is there twice: a choice is between different answers."
+                for product in sorted(twice)
+            ]
+        least, most, what = COUNTS.get(item.kind, (0, count, ""))
+        if not least <= count <= most:
+            faults.append(f"{place}: {what.format(count)}.")
         for fault in faults:
             self._complain(fault)
         return not faults
 
-    def _is_new(self, key: str, value: str, seen: Names, path: Path, number: int, field: str = "id") -> bool:
-        """Whether the key is met for the first time; it is taken in with its value."""
-        if seen.add(key, value):
-            return True
-        self._complain(f"{located(path, number, field)}: '{key}' occurs twice; ids must be unique.")
-        return False
+    def _unique(
+        self, file: str, model: type[M], key: Callable[[M], str], field: str = "id"
+    ) -> Iterator[tuple[int, M]]:
+        """The records of a file, each key once."""
+        seen: set[str] = set()
+        for number, record in self._lines(self._folder / file, model):
+            if (name := key(record)) in seen:
+                place = located(self._folder / file, number, field)
+                self._complain(f"{place}: '{name}' occurs twice; ids must be unique.")
+            else:
+                seen.add(name)
+                yield number, record
 
     def _lines(self, path: Path, model: type[M]) -> Iterator[tuple[int, M]]:
-        lines = read_lines(path, self._complain)
-        while True:
-            try:
-                number, row = next(lines)
-            except StopIteration:
-                return
-            except UserError as error:  # a file that cannot be read any further
-                self._complain(str(error))
-                return
+        for number, row in read_lines(path, self._complain, self._strict):
             try:
                 record = validated(model, row, path, number)
             except UserError as error:
@@ -276,3 +208,8 @@ class FolderRecords:
                     self._complain(fault)
                 continue
             yield number, record
+
+
+def _gold_key(gold: Judgment) -> str:
+    """What there may be one of: an item's label by a rater, for each target."""
+    return " ".join(filter(None, [gold.item, f"({gold.target})" if gold.target else "", "by", gold.rater]))

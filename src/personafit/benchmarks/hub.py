@@ -10,16 +10,13 @@ import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from personafit._errors import UserError
 from personafit.benchmarks.folder import OPTIONAL, REQUIRED
-
-if TYPE_CHECKING:
-    pass
 
 FOLDER_FILES = (*REQUIRED, *OPTIONAL)
 NOTICES = ("README.md", "LICENSE*", "NOTICE*", "CITATION*")
@@ -43,15 +40,9 @@ class Layout(NamedTuple):
 LAYOUTS = (
     Layout("benchmark folder", REQUIRED, FOLDER_FILES, None),
     Layout(
-        "PersonaFeedback (hub layout)",
+        "PersonaFeedback",
         ("data/*/*.jsonl", "persona/all_personas.jsonl"),
         ("data/*", "persona/*"),
-        "personafeedback",
-    ),
-    Layout(
-        "PersonaFeedback (GitHub layout)",
-        ("rm_benchmark_all/*.jsonl", "persona_all/*.json"),
-        ("rm_benchmark_all/*", "persona_all/*"),
         "personafeedback",
     ),
     Layout(
@@ -60,12 +51,6 @@ LAYOUTS = (
         ("data/*", "res/*.json"),
         "personalens",
         " --system SPEC",
-    ),
-    Layout(
-        "Re-Centering Humans",
-        ("relevance.jsonl",),
-        ("relevance.jsonl", "response_pairs.jsonl"),
-        "recentering",
     ),
     Layout(
         "PersonaMem",
@@ -149,11 +134,6 @@ def read_source(folder: Path) -> DatasetCopy | None:
         return None
 
 
-def write_source(fetched: DatasetCopy) -> None:
-    """Mark a folder as a whole copy."""
-    (fetched.folder / SOURCE).write_bytes(orjson.dumps(fetched.model_dump()) + b"\n")
-
-
 def data_folder(name: str, data: Path | None) -> Path | None:
     """The folder that --data names, or else a copy of that benchmark fetched before; nothing if there is none."""
     fetched = DATA / name
@@ -167,8 +147,3 @@ def how_to_run(copy: DatasetCopy, name: str, out: Path | None) -> str:
         return f"personafit run {copy.folder}"
     found = out is None and name == layout.benchmark
     return f"personafit run {layout.benchmark}{'' if found else f' --data {copy.folder}'}{layout.options}"
-
-
-PARTIAL = ".partial"
-
-_COMMIT = re.compile(r"[0-9a-f]{40}")

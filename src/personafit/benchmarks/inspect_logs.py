@@ -1,18 +1,11 @@
-"""Logs of Inspect AI, `.eval` or `.json`: a task's answers as an answer log, and our own task's replies as a recording.
-
-Any task whose samples say in their metadata whom they are for can be judged by `run answers`. Logs of `personafit/choices` hold
-judgments already: their replies are read again by the same parser, under the names that `replay:` looks for.
-"""
+"""Logs of Inspect AI, `.eval` or `.json`: the answers of any task whose samples say in their metadata whom they are for, as an answer log."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from personafit._errors import UserError, located
+from personafit._errors import UserError
 from personafit._hashing import hash_text
-from personafit.benchmarks.reach import refuse_view
-from personafit.items import FIT
 from personafit.models import one_line
 
 if TYPE_CHECKING:
@@ -23,61 +16,17 @@ OURS = "personafit/choices"
 UNREAD = {"events", "store", "attachments", "timelines", "events_data"}
 
 
-@dataclass(frozen=True)
-class Choices:
-    """What a log of our own task was about."""
-
-    benchmark: str
-    data: str | None
-    """Where its data was when the log was made: to be told to the user, never to be opened."""
-    view: str
-    seed: int
-    model: str
-
-
 class InspectLog:
     """One log."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._header = _header(path)
-        self.model = str(self._header.eval.model)
-
-    @property
-    def choices(self) -> Choices | None:
-        """What it was about where it is a log of our own task; None for anybody else's."""
-        spec = self._header.eval
-        if OURS not in (spec.task, spec.task_registry_name):
-            return None
-        about = spec.metadata or {}
-        if about.get("question") != FIT.fingerprint:
+        if OURS in (self._header.eval.task, self._header.eval.task_registry_name):
             raise UserError(
-                f"{self.path} was made with other prompts or another parser than this version has, so its replies are not comparable."
+                f"{path} holds choices among the answers of a benchmark and no answers; `run BENCHMARK --rater inspect:MODEL` reports those."
             )
-        arguments = spec.task_args
-        data, view, seed = arguments.get("data"), str(about.get("view", "profile")), about.get("seed", 0)
-        refuse_view(view, located(self.path, field="eval.metadata.view"))
-        if type(seed) is not int:
-            raise UserError(f"{located(self.path, field='eval.metadata.seed')} must be a whole number.")
-        return Choices(
-            benchmark=str(arguments.get("benchmark", "starter")),
-            data=str(data) if data else None,
-            view=view,
-            seed=seed,
-            model=self.model,
-        )
-
-    def replies(self) -> Iterator[dict[str, Any]]:
-        """Our own task's replies as lines of a recording; samples that failed have none."""
-        for sample in self._samples():
-            if sample.error is None and sample.output.choices:
-                usage = sample.output.usage
-                yield {
-                    "key": str(sample.id),
-                    "reply": sample.output.completion,
-                    "tokens_in": usage.input_tokens if usage else 0,
-                    "tokens_out": usage.output_tokens if usage else 0,
-                }
+        self.model = str(self._header.eval.model)
 
     @property
     def ending(self) -> str:

@@ -7,16 +7,17 @@ mostly not published. Profiles become memories.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property, partial
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from personafit._errors import UserError
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls, Published
 from personafit.benchmarks.choices import ChoiceBenchmark, MultipleChoice, read_published
-from personafit.benchmarks.lines import read_entries, read_object, required_text
+from personafit.benchmarks.lines import FilledText, read_entries, read_object, validated
 from personafit.contexts.retrieval import Retriever
 from personafit.items import MOST
 from personafit.people import Memory, Person
@@ -29,68 +30,81 @@ VERSION = "2304.11406"
 # Retrieval as in the paper; no embedder is needed, and four entries are told whole.
 VIEW = "memory:k=4,by=bm25,budget=4000"
 SPLITS = ("dev", "train")
-DEPTH = 4  # folders deep: time/LaMP_2/new/dev
 UNFIT = 0.01  # of a task's questions may be malformed, as one of LaMP_2's dev is; more are a wrong file
 
 _TASK = re.compile(r"LaMP[_-]?([1-7])(?!\d)")
 
 
-TaskFiles = tuple[Path, Path]
-"""The questions and the outputs of a task."""
+class _LampLine(BaseModel):
+    model_config = ConfigDict(extra="ignore", coerce_numbers_to_str=True)
 
 
-@dataclass(frozen=True)
-class LampQuestion:
+class _Gold(_LampLine):
+    id: FilledText
+    output: FilledText
+
+
+class _Outputs(_LampLine):
+    golds: list[_Gold]
+
+
+class LampQuestion(_LampLine):
     """One question, whose it is, and what they answered themselves."""
 
-    place: str
-    id: str
-    input: str
-    output: str
-    profile: list[dict[str, Any]]
+    id: FilledText
+    input: FilledText
+    profile: list[dict[str, Any]] = Field(min_length=1, description="What the person did before.")
+    output: str = ""
 
-
-def find_tasks(folder: Path, wanted: Collection[str]) -> dict[str, TaskFiles]:
-    """The tasks that a folder holds, by name; of several copies dev before train, the newer LaMP_2, then the nearest."""
-    found: dict[str, TaskFiles] = {}
-    for split in SPLITS:
-        depths = ("*/" * depth + f"{split}_outputs.json" for depth in range(DEPTH + 1))
-        paths = [path for pattern in depths for path in sorted(folder.glob(pattern))]
-        for outputs in sorted(paths, key=lambda path: "new" not in path.relative_to(folder).parts):
-            questions = outputs.with_name(f"{split}_questions.json")
-            match = _TASK.match(str(read_object(outputs).get("task", ""))) if questions.is_file() else None
-            if match is not None and (task := f"LaMP_{match[1]}") in wanted:
-                found.setdefault(task, (questions, outputs))
-    return {task: found[task] for task in wanted if task in found}
+    def memories(self, worded: Callable[[dict[str, str]], str]) -> list[Memory]:
+        """The profile as memories, each entry as `worded` puts it; entries of which nothing is said are left out."""
+        found = []
+        for number, entry in enumerate(self.profile):
+            texts = {name: str(value).strip() for name, value in entry.items() if value is not None}
+            filled = {name: text for name, text in texts.items() if text}
+            if text := worded(filled):
+                found.append(Memory(id=f"{number}", text=text, time=filled.get("date")))
+        return found
 
 
 def read_tasks(
-    tasks: Mapping[str, TaskFiles], make: Callable[[str, LampQuestion], T]
+    folder: Path, wanted: Mapping[str, object], make: Callable[[str, LampQuestion], T], expected: str
 ) -> tuple[list[T], list[str]]:
-    """What `make` makes of each question of each task, and notes on what was read and what was left out.
+    """What `make` makes of each question of the tasks that a folder holds, and notes on what was read and what was left out.
 
     A few questions that do not fit their task are left out and said; many of them are an error.
     """
     every: list[T] = []
     notes: list[str] = []
-    for task, (questions, outputs) in tasks.items():
-        golds, before = _golds(outputs), len(every)
+    tasks = _find_tasks(folder)
+    if not tasks.keys() & wanted.keys():
+        raise UserError(f"{folder} holds no {expected}")
+    for task in (task for task in wanted if task in tasks):
+        outputs = tasks[task]
+        questions = outputs.with_name(outputs.name.replace("_outputs", "_questions"))
+        golds = {one.id: one.output for one in validated(_Outputs, read_object(outputs), outputs, None).golds}
+        found: dict[str, T] = {}
         wrong: list[UserError] = []
-        seen: set[str] = set()
         for place, row in read_entries(questions):
             try:
-                question = _question(place, row, golds, outputs)
-                if question.id in seen:
+                question = validated(LampQuestion, row, place, None)
+                if question.id not in golds:
+                    raise UserError(f"{place}, field 'id': {outputs.name} has no output for '{question.id}'.")
+                if question.id in found:
                     raise UserError(f"{place}, field 'id': '{question.id}' occurs twice.")
-                seen.add(question.id)
-                every.append(make(task, question))
+                question.output = golds[question.id]
+                try:
+                    found[question.id] = make(task, question)
+                except ValueError as error:
+                    raise UserError(f"{place}, field 'input' is not a question of {task}{error}.") from error
             except UserError as error:
                 wrong.append(error)
-        count = len(every) - before + len(wrong)
+        count = len(found) + len(wrong)
         if len(wrong) > UNFIT * count:
             raise wrong[0]
         if not count:
             raise UserError(f"{questions} holds no questions.")
+        every += found.values()
         notes.append(f"{task}: {questions.name} of {questions.parent.name}.")
         if wrong:
             notes.append(
@@ -99,40 +113,17 @@ def read_tasks(
     return every, notes
 
 
-def _question(place: str, row: dict[str, Any], golds: dict[str, str], outputs: Path) -> LampQuestion:
-    name = required_text({"id": str(row.get("id", ""))}, "id", place)
-    if name not in golds:
-        raise UserError(f"{place}, field 'id': {outputs.name} has no output for '{name}'.")
-    profile = row.get("profile")
-    if not isinstance(profile, list) or not profile:
-        raise UserError(f"{place}, field 'profile' must be a list of what the person did before.")
-    for number, entry in enumerate(profile, 1):
-        if not isinstance(entry, dict):
-            raise UserError(f"{place}, profile {number} must be an object.")
-    return LampQuestion(place, name, required_text(row, "input", place), golds[name], profile)
-
-
-def _golds(path: Path) -> dict[str, str]:
-    golds = read_object(path).get("golds")
-    if not isinstance(golds, list):
-        raise UserError(f"{path}, field 'golds' must be a list of objects with 'id' and 'output'.")
-    found = {}
-    for number, row in enumerate(golds, 1):
-        place = f"{path}, golds {number}"
-        if not isinstance(row, dict):
-            raise UserError(f"{place} must be an object with 'id' and 'output'.")
-        found[str(row.get("id"))] = required_text({"output": str(row.get("output") or "")}, "output", place)
+def _find_tasks(folder: Path) -> dict[str, Path]:
+    """The outputs of each task that a folder holds; of several copies dev before train, the newer LaMP_2, then the nearest."""
+    found: dict[str, Path] = {}
+    for split in SPLITS:
+        paths = [(path.relative_to(folder).parts, path) for path in folder.rglob(f"{split}_outputs.json")]
+        for _, outputs in sorted(paths, key=lambda one: ("new" not in one[0], len(one[0]), one[0])):
+            if outputs.with_name(f"{split}_questions.json").is_file():
+                match = _TASK.match(str(read_object(outputs).get("task", "")))
+                if match is not None:
+                    found.setdefault(f"LaMP_{match[1]}", outputs)
     return found
-
-
-def profile_memories(question: LampQuestion, told: Callable[[dict[str, str]], str]) -> Iterator[Memory]:
-    """The profile as memories, each entry as `told` words it; entries of which nothing is told are left out."""
-    for number, entry in enumerate(question.profile):
-        filled = {
-            name: text for name, value in entry.items() if value is not None and (text := str(value).strip())
-        }
-        if text := told(filled):
-            yield Memory(id=f"{number}", text=text, time=filled.get("date"))
 
 
 STARS = tuple(f"{number} out of 5" for number in range(1, 6))
@@ -174,46 +165,37 @@ class LaMP(ChoiceBenchmark):
     info = INFO
 
     def __init__(self, folder: Path) -> None:
-        self._files = find_tasks(folder, TASKS)
-        if not self._files:
-            raise UserError(
-                f"{folder} holds no LaMP task that is a choice: expected LaMP_1/dev_questions.json and LaMP_1/dev_outputs.json, "
-                "or LaMP_2 or LaMP_3; the writing tasks are read by `run lamp-writing`."
-            )
+        self._made, self._notes = read_tasks(
+            folder,
+            TASKS,
+            _choice,
+            "LaMP task that is a choice: expected LaMP_1/dev_questions.json and LaMP_1/dev_outputs.json, or LaMP_2 or LaMP_3; "
+            "the writing tasks are read by `run lamp-writing`.",
+        )
 
     def people(self) -> Iterator[Person]:
         """Whoever is asked about, with their past papers, tags or reviews as memories."""
-        for person, _ in self._read[0]:
-            yield person
+        return (person for person, _ in self._made)
 
     def read(self) -> Iterator[MultipleChoice]:
         """One choice per question."""
-        for _, choice in self._read[0]:
-            yield choice
+        return (choice for _, choice in self._made)
 
     def remarks(self) -> list[str]:
         """What is read, and how far it is the published task."""
-        notes = list(self._read[1])
-        if "LaMP_3" in self._files:
-            notes.append("LaMP_3 is scored as a choice among five ratings; its authors report MAE and RMSE.")
-        return notes
-
-    @cached_property
-    def _read(self) -> tuple[list[tuple[Person, MultipleChoice]], list[str]]:
-        return read_tasks(self._files, _asked)
+        if not any(choice.slices["task"] == "LaMP_3" for _, choice in self._made):
+            return self._notes
+        rated = "LaMP_3 is scored as a choice among five ratings; its authors report MAE and RMSE."
+        return [*self._notes, rated]
 
 
-def _asked(task: str, question: LampQuestion) -> tuple[Person, MultipleChoice]:
+def _choice(task: str, question: LampQuestion) -> tuple[Person, MultipleChoice]:
     asked = TASKS[task].ask(question.input, question.output)
     if asked is None:
-        raise UserError(
-            f"{question.place}, field 'input' is not a question of {task}, or its output does not fit it."
-        )
+        raise ValueError(", or its output does not fit it")
     fields = TASKS[task].memory
-    memories = profile_memories(
-        question, lambda entry: " — ".join(entry[name] for name in fields if name in entry)
-    )
-    person = Person(id=f"{task}/{question.id}", language="en", memories=list(memories))
+    memories = question.memories(lambda entry: " — ".join(entry[name] for name in fields if name in entry))
+    person = Person(id=f"{task}/{question.id}", language="en", memories=memories)
     prompt, right, wrong, called = asked
     item = f"lamp/{task}/{question.id}"
     return person, MultipleChoice(item, person.id, prompt, right, wrong, {"task": called})
@@ -333,26 +315,26 @@ class LaMPWriting(Benchmark):
     info = WRITING_INFO
 
     def __init__(self, folder: Path) -> None:
-        self._files = find_tasks(folder, WRITING_TASKS)
-        if not self._files:
-            raise UserError(
-                f"{folder} holds no LaMP task that is written: expected LaMP_4/dev_questions.json and LaMP_4/dev_outputs.json, or "
-                "LaMP_5, LaMP_6 or LaMP_7; the choices are read by `run lamp`."
-            )
-        self._retriever = Retriever("bm25")
+        self._made, self._notes = read_tasks(
+            folder,
+            WRITING_TASKS,
+            partial(_written, Retriever("bm25")),
+            "LaMP task that is written: expected LaMP_4/dev_questions.json and LaMP_4/dev_outputs.json, or LaMP_5, LaMP_6 or "
+            "LaMP_7; the choices are read by `run lamp`.",
+        )
 
     def people(self) -> Iterator[Person]:
         """Whoever wrote, with what they wrote before as memories."""
-        return (person for person, _, _ in self._read[0])
+        return (person for person, _, _ in self._made)
 
     def products(self) -> Iterator[Product]:
         """What they wrote, and what may be had without writing."""
-        for _, _, products in self._read[0]:
+        for _, _, products in self._made:
             yield from products
 
     def items(self) -> Iterator[Item]:
         """One item per text."""
-        return (item for _, item, _ in self._read[0])
+        return (item for _, item, _ in self._made)
 
     def published(self) -> list[Published]:
         """Scores others have published on the same questions."""
@@ -360,47 +342,36 @@ class LaMPWriting(Benchmark):
 
     def notes(self) -> list[str]:
         """What is read."""
-        return self._read[1]
+        return self._notes
 
-    @cached_property
-    def _read(self) -> tuple[list[WritingItem], list[str]]:
-        return read_tasks(self._files, self._written)
 
-    def _written(self, name: str, question: LampQuestion) -> WritingItem:
-        task = WRITING_TASKS[name]
-        before, colon, text = question.input.partition(":")
-        if not colon or task.sort not in before or not text.strip():
-            bare = (
-                "; as published it holds ids alone, make it whole with LaMP's script"
-                if name == "LaMP_6"
-                else ""
-            )
-            raise UserError(f"{question.place}, field 'input' is not a question of {name}{bare}.")
-        memories = list(profile_memories(question, partial(_told, task)))
-        person = Person(id=f"{name}/{question.id}", language="en", memories=memories)
-        texts = [question.output, self._nearest(task, question, memories, text)]
-        texts += [text.strip()] if task.rewrites else []
-        products = [
-            Product(kind="answer", text=text, maker=maker, about=person.id)
-            for text, maker in zip(texts, MAKERS, strict=False)
-        ]
-        item = Item(
-            id=f"lamp/{name}/{question.id}",
-            kind="prompt",
-            person=person.id,
-            prompt=f"{task.ask}\n\n{text.strip()}",
-            products=[product.id for product in products],
-            slices={"task": name},
+def _written(retriever: Retriever, name: str, question: LampQuestion) -> WritingItem:
+    task = WRITING_TASKS[name]
+    before, _, text = question.input.partition(":")
+    if task.sort not in before or not (text := text.strip()):
+        bare = "; as published it holds ids alone, make it whole with LaMP's script"
+        raise ValueError(bare if name == "LaMP_6" else "")
+    memories = question.memories(
+        lambda entry: " ".join(
+            f"{called}: {entry[field]}" for called, field in task.told.items() if field in entry
         )
-        return person, item, products
-
-    def _nearest(self, task: WritingTask, question: LampQuestion, memories: list[Memory], text: str) -> str:
-        """The person's own words in the entry that retrieval finds first; the latest where it finds none."""
-        found = self._retriever.find(question.id, memories, text, 1) or memories[-1:]
-        own = next(iter(task.told.values()))
-        words = [str(question.profile[int(memory.id)].get(own) or "").strip() for memory in found]
-        return "".join(words) or "–"
-
-
-def _told(task: WritingTask, entry: dict[str, str]) -> str:
-    return " ".join(f"{called}: {entry[field]}" for called, field in task.told.items() if field in entry)
+    )
+    person = Person(id=f"{name}/{question.id}", language="en", memories=memories)
+    # The person's own words in the entry that retrieval finds first; in the latest where it finds none.
+    nearest = retriever.find(question.id, memories, text, 1) or memories[-1:]
+    own = next(iter(task.told.values()))
+    words = [str(question.profile[int(memory.id)].get(own) or "").strip() for memory in nearest]
+    texts = [question.output, "".join(words) or "–", *([text] if task.rewrites else [])]
+    products = [
+        Product(kind="answer", text=text, maker=maker, about=person.id)
+        for text, maker in zip(texts, MAKERS, strict=False)
+    ]
+    item = Item(
+        id=f"lamp/{name}/{question.id}",
+        kind="prompt",
+        person=person.id,
+        prompt=f"{task.ask}\n\n{text}",
+        products=[product.id for product in products],
+        slices={"task": name},
+    )
+    return person, item, products

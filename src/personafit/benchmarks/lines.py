@@ -1,9 +1,13 @@
-"""Reading JSON and JSONL with errors that name file, line and field; shared by all readers."""
+"""Reading JSON, JSONL, CSV and parquet with errors that name file, line and field; shared by all readers."""
 
 import codecs
+import csv
 import gzip
+import json
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, cast
 
@@ -32,42 +36,111 @@ class PublishedLine(BaseModel):
     model_config = ConfigDict(strict=True, extra="ignore")
 
 
+@contextmanager
+def noted(faults: list[str]) -> Iterator[None]:
+    """Keep what is refused within the block as faults, and go on after it."""
+    try:
+        yield
+    except UserError as error:
+        faults += error.faults
+
+
 LONGEST = 64 << 20  # bytes of one line or one object: longer ones are mistakes, and would fill the memory
 DEEPEST = 100  # objects and lists within each other
+LONGEST_CELL = 8 << 20  # characters: a cell beyond that is a quote that was never closed
 BOM = codecs.BOM_UTF8
 
 
+def refuse(sentence: str) -> None:
+    """Take a fault as an error."""
+    raise UserError(sentence)
+
+
 def read_lines(
-    path: Path, complain: Callable[[str], None] | None = None
+    path: Path, complain: Callable[[str], None] = refuse, strict: bool = False
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Each line of a JSONL file, packed or not, with its number; blank lines are passed over.
 
-    A line that is no JSON object is an error, or is handed to `complain` and passed over.
+    A line that is no JSON object goes to `complain` and is passed over; so does a file that cannot be read any further. `strict`
+    refuses a name that an object has twice, of which readers of JSON take the last.
     """
+    fault = None
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            number = 0
-            while line := file.readline(LONGEST + 1):
-                number += 1
-                if len(line) > LONGEST:
-                    raise UserError(
-                        f"{located(path, number)} is longer than {LONGEST >> 20} MB; write one object to a line."
-                    )
+            for number in count(1):
+                line = file.readline(LONGEST + 1)
+                if not line or len(line) > LONGEST:
+                    break
                 if number == 1:
                     line = line.removeprefix(BOM)
-                if not line.strip():
-                    continue
-                try:
-                    row = parse_object(line, path, number)
-                except UserError as error:
-                    if complain is None:
-                        raise
-                    complain(str(error))
-                    continue
-                yield number, row
+                row, wrong = None, list[str]()
+                if line.strip():
+                    with noted(wrong):
+                        parsed = parse_object(line, path, number)
+                        if strict:
+                            _refuse_repeated_names(line, path, number)
+                        row = parsed
+                if row is not None:
+                    yield number, row
+                elif wrong:
+                    complain(wrong[0])
+            if line:
+                fault = (
+                    f"{located(path, number)} is longer than {LONGEST >> 20} MB; write one object to a line."
+                )
     except (OSError, EOFError, zlib.error) as error:
         said = getattr(error, "strerror", None) or "it is not a whole gzip file"
-        raise UserError(f"{path} cannot be read ({said}); check the path.") from error
+        fault = f"{path} cannot be read ({said}); check the path."
+    if fault is not None:
+        complain(fault)
+
+
+def read_csv(
+    path: Path, needed: Sequence[str] = (), complain: Callable[[str], None] = refuse
+) -> Iterator[tuple[int, dict[str, str | None]]]:
+    """Each row of a CSV file with the number of its first line, an empty cell as None; `needed` are columns it must have.
+
+    A row with too few or too many cells goes to `complain` and is passed over.
+    """
+    number = 1
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            csv.field_size_limit(LONGEST_CELL)
+            reader = csv.DictReader(line.replace("\x00", "\ufffd") for line in file)  # no database takes NUL
+            names = list(reader.fieldnames or [])
+            if missing := [name for name in needed if name not in names]:
+                raise UserError(
+                    f"{located(path, 1, missing[0])}: this column is missing; needed are {', '.join(needed)}."
+                )
+            if twice := next((name for name in names if name and names.count(name) > 1), None):
+                raise UserError(f"{located(path, 1, twice)}: this column is there twice; keep one of them.")
+            number = reader.line_num + 1
+            for row in reader:
+                if None not in row and None not in row.values():
+                    yield number, {name: value or None for name, value in row.items()}
+                else:
+                    complain(f"{located(path, number)} has another number of cells than the first line.")
+                number = reader.line_num + 1  # a row may run over several lines
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}); check the path.") from error
+    except UnicodeDecodeError as error:
+        raise UserError(
+            f"{path} is not UTF-8 (byte {error.start} cannot be read); save it as UTF-8."
+        ) from error
+    except csv.Error as error:
+        raise UserError(f"{located(path, number)} is not CSV: {error}.") from error
+
+
+def read_parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each row of a parquet file with its number."""
+    import polars as pl
+
+    try:
+        frame = pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError, UnicodeDecodeError) as error:
+        why = " ".join(str(error).split())[:200].rstrip(".")
+        raise UserError(f"{path} cannot be read as parquet ({why}).") from error
+    yield from enumerate(frame.iter_rows(named=True), 1)
 
 
 def read_entries(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -107,6 +180,15 @@ def parse_object(data: bytes, path: Path, number: int | None = None) -> dict[str
     if data.count(b"{") + data.count(b"[") > DEEPEST and _depth(value) > DEEPEST:
         raise UserError(f"{located(path, number)} is nested more than {DEEPEST} deep.")
     return cast(dict[str, Any], _without_nul(value)) if b"\\u0000" in data else value
+
+
+def _refuse_repeated_names(data: bytes, path: Path, number: int) -> None:
+    def refuse_twice(pairs: list[tuple[str, Any]]) -> None:
+        names = [name for name, _ in pairs]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise UserError(f"{located(path, number, twice)} is there twice in one object; keep one of them.")
+
+    json.loads(data, object_pairs_hook=refuse_twice)
 
 
 def read_object(path: Path) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """`data push`: a benchmark folder, checked first, becomes a data set on the hub in one commit.
 
-Checked are the folder itself, the licence it may be published under, and strings that look private: e-mail addresses, telephone numbers
-or keys. That is a simple search, made to err on the side of asking; it knows no names, addresses or identity numbers.
+Checked are the folder itself, the licence it may be published under, and strings that look private: e-mail addresses, telephone and card
+numbers, keys. That is a simple search (`people.redaction`); it knows no names, addresses or identity numbers.
 """
 
 import re
@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from personafit._errors import UserError, located
-from personafit._secrets import masked
 from personafit.benchmarks.benchmark import BenchmarkInfo
 from personafit.benchmarks.folder import check_folder, read_info
 from personafit.benchmarks.hub import FOLDER_FILES, repo_of
 from personafit.benchmarks.lines import read_lines
 from personafit.models.hub import TOKEN, hub_client, hub_errors, hub_token
+from personafit.people.redaction import redact
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -52,41 +52,30 @@ def publishable(stated: str, given: str | None, where: str) -> dict[str, str]:
 
 
 # Telephone numbers are looked for where people speak or are described: answers rightly name help lines.
-ABOUT_PEOPLE = ("people.jsonl", "conversations.jsonl", "tasks.jsonl")
-
-_MAIL = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}")
-_PHONE = re.compile(
-    r"""(?<![\w.,/-])(?:
-        \+\d[\d\s().-]{6,16}\d                   # +44 20 7946 0958
-      | \(?\d{3}\)?[\s.-]\d{3}[\s.-]\d{4}        # (212) 555-0142
-      | 1[3-9]\d[\s-]?\d{4}[\s-]?\d{4}           # 138 1234 5678
-      | 0\d{1,4}[\s/-]\d{3,4}[\s-]?\d{3,5}       # 020 7946 0958
-    )(?![\w/-])""",
-    re.VERBOSE,
-)
+ABOUT_PEOPLE = (
+    "people.jsonl",
+    "conversations.jsonl",
+    "tasks.jsonl",
+)  # elsewhere a telephone number may be a help line
+PRIVATE = {
+    "e-mail": "an e-mail address",
+    "key": "a key or password",
+    "card": "a card number",
+    "phone": "a telephone number",
+}
 
 
 def find_private(folder: Path) -> list[str]:
     """Places that look private, a sentence part each; what stands there is not repeated."""
     found = []
-    for name in FOLDER_FILES:
-        path = folder / name
-        if path.suffix == ".jsonl" and path.is_file():
-            for number, row in read_lines(path):
-                for field, text in _texts(row):
-                    if kind := _kind(text, phones=name in ABOUT_PEOPLE):
-                        found.append(f"{located(path, number, field)}: {kind}")
+    for path in (folder / name for name in FOLDER_FILES if name.endswith(".jsonl")):
+        for number, row in read_lines(path) if path.is_file() else ():
+            for field, text in _texts(row):
+                kinds = redact(text).counts.keys() - (() if path.name in ABOUT_PEOPLE else {"phone"})
+                found += [
+                    f"{located(path, number, field)}: {PRIVATE[kind]}" for kind in PRIVATE if kind in kinds
+                ]
     return found
-
-
-def _kind(text: str, phones: bool) -> str | None:
-    if _MAIL.search(text):
-        return "an e-mail address"
-    if masked(text) != text:
-        return "a key or password"
-    if phones and _PHONE.search(text):
-        return "a telephone number"
-    return None
 
 
 def _texts(value: Any, field: str = "") -> Iterator[tuple[str, str]]:
@@ -102,63 +91,36 @@ def _texts(value: Any, field: str = "") -> Iterator[tuple[str, str]]:
 
 
 SPLIT = "test"  # a benchmark is nothing to train on
-SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
-FIRST = "items"  # the configuration shown first
-
-_LANGUAGE = re.compile(r"[a-z]{2,3}")
+FIRST = "items.jsonl"  # the configuration shown first
 
 
 def dataset_card(folder: Path, info: BenchmarkInfo, repo: str, licence: dict[str, str]) -> str:
-    """The README.md of the repository."""
+    """The README.md of the repository: what the hub and `datasets.load_dataset` go by, the folder's own card, and how to use it."""
     from huggingface_hub import DatasetCardData
 
-    languages = [language for language in info.language if _LANGUAGE.fullmatch(language)]
+    records = [folder / name for name in FOLDER_FILES if name.endswith(".jsonl")]
+    held = [
+        path for path in records if path.is_file() and path.stat().st_size
+    ]  # an empty one cannot be loaded
     front = DatasetCardData(
         license=licence["license"],
         license_name=licence.get("license_name"),
-        language=languages or None,
+        language=[language for language in info.language if re.fullmatch("[a-z]{2,3}", language)] or None,
         pretty_name=info.title or info.name,
-        size_categories=[_size(folder / "items.jsonl")],
         tags=["personafit", "personalization", "benchmark"],
-        configs=_configs(folder),
+        configs=[
+            {
+                "config_name": path.stem,
+                **({"default": True} if path.name == FIRST else {}),
+                "data_files": [{"split": SPLIT, "path": path.name}],
+            }
+            for path in sorted(held, key=lambda path: path.name != FIRST)
+        ],
     )
     own = folder / "card.md"
-    text = own.read_text(encoding="utf-8").strip() if own.is_file() else ""
-    return f"---\n{front.to_yaml()}\n---\n\n{text or f'# {info.title or info.name}'}\n\n{_usage(repo)}"
-
-
-def _configs(folder: Path) -> list[dict[str, object]]:
-    """One configuration for each file that holds records; an empty file cannot be loaded."""
-    records = [name for name in FOLDER_FILES if name.endswith(".jsonl")]
-    names = [name for name in records if (folder / name).is_file() and (folder / name).stat().st_size]
-    return [
-        {
-            "config_name": Path(name).stem,
-            **({"default": True} if Path(name).stem == FIRST else {}),
-            "data_files": [{"split": SPLIT, "path": name}],
-        }
-        for name in sorted(names, key=lambda name: Path(name).stem != FIRST)
-    ]
-
-
-def _size(items: Path) -> str:
-    with items.open("rb") as file:
-        count = sum(1 for line in file if line.strip())
-    return next((name for most, name in SIZES if count < most), "n>1M")
-
-
-def _usage(repo: str) -> str:
-    return f"""## Use
-
-```bash
-personafit data get {repo} --out DIR
-personafit run DIR
-```
-
-```python
-items = datasets.load_dataset("{repo}", "items", split="{SPLIT}")
-```
-"""
+    text = own.read_text(encoding="utf-8").strip() if own.is_file() else f"# {info.title or info.name}"
+    use = f"## Use\n\n```bash\npersonafit data get {repo} --out DIR\npersonafit run DIR\n```\n"
+    return f"---\n{front.to_yaml()}\n---\n\n{text}\n\n{use}"
 
 
 CARD = "README.md"

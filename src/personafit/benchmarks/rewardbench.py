@@ -7,14 +7,20 @@ version 2 (one right answer among four); any parquet or JSONL file with those co
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from personafit._errors import UserError, located
 from personafit.benchmarks.benchmark import BenchmarkInfo, Controls, Published
 from personafit.benchmarks.choices import ChoiceBenchmark, MultipleChoice, read_published
-from personafit.benchmarks.lines import FilledText, PublishedLine, read_lines, required_text, validated
+from personafit.benchmarks.lines import (
+    FilledText,
+    PublishedLine,
+    read_lines,
+    read_parquet,
+    validated,
+)
 from personafit.items import MOST
 from personafit.people import Person
 
@@ -113,40 +119,44 @@ class Impersonal(ChoiceBenchmark):
             yield Person(id=choice.person, language="en")
 
 
+class _RewardRow(PublishedLine):
+    prompt: FilledText
+    chosen: FilledText | list[FilledText]
+    rejected: FilledText | list[FilledText]
+    subset: str | None = None
+    id: int | str | None = None
+
+
 class RewardBench(Impersonal):
     """Files in RewardBench's columns."""
 
     def __init__(self, folder: Path) -> None:
-        self._files = _first(folder, FILES)
+        self._files = next((found for pattern in FILES if (found := sorted(folder.glob(pattern)))), [])
         if not self._files:
             raise UserError(
                 f"{folder} holds nothing in RewardBench's layout: expected data/filtered-*.parquet or data/test-*.parquet as on the "
                 "hub, or a .jsonl file with prompt, chosen and rejected."
             )
-        self._ties = 0
         second = any(isinstance(row.get("chosen"), list) for _, row in self._rows())
         self.info = REWARDBENCH.model_copy(update=SECOND if second else {})
 
     def read(self) -> Iterator[MultipleChoice]:
         """One choice per row; what has several right answers is no choice and is left out."""
         seen: Counter[str] = Counter()
-        self._ties = 0
-        for number, (place, row) in enumerate(self._rows()):
-            name = str(number if row.get("id") is None else row["id"])
-            subset = str(row.get("subset") or "other")
+        for number, (place, raw) in enumerate(self._rows()):
+            row = validated(_RewardRow, raw, place, None)
+            subset = row.subset or "other"
             if subset == TIES:
-                self._ties += 1
                 continue
-            right, *more = _texts(row, "chosen", place)
-            wrong = _texts(row, "rejected", place)
-            if more or len(wrong) >= MOST:
+            right, wrong = (one if isinstance(one, list) else [one] for one in (row.chosen, row.rejected))
+            if len(right) != 1 or not 0 < len(wrong) < MOST:
                 raise UserError(f"{place}: one right answer and at most {MOST - 1} others make a choice.")
-            item = f"rewardbench/{subset}/{name}"
+            item = f"rewardbench/{subset}/{number if row.id is None else row.id}"
             seen[item] += 1
             if seen[item] > 1:  # ids are those of the sources, which need not be unique
                 item += f".{seen[item]}"
             slices = {"subset": subset, "section": SECTION_OF.get(subset, subset)}
-            yield MultipleChoice(item, item, required_text(row, "prompt", place), right, tuple(wrong), slices)
+            yield MultipleChoice(item, item, row.prompt, right[0], tuple(wrong), slices)
 
     def published(self) -> list[Published]:
         """By section for version 1, by subset for version 2."""
@@ -159,18 +169,17 @@ class RewardBench(Impersonal):
                 "The leaderboard weighs math-prm as much as all code and averages the four sections; a section here is the mean over "
                 "its choices, and the total the mean over all."
             ]
-        _ = self._all
+        ties = sum(row.get("subset") == TIES for _, row in self._rows())
         return [
-            f"{self._ties} rows of the subset Ties have several right answers, are scored otherwise and are left out."
+            f"{ties} rows of the subset Ties have several right answers, are scored otherwise and are left out."
         ]
 
     def _rows(self) -> Iterator[tuple[str, dict[str, Any]]]:
         for path in self._files:
             if path.suffix == ".parquet":
-                yield from _read_parquet(path)
+                yield from ((f"{path}, row {number}", row) for number, row in read_parquet(path))
             else:
-                for number, row in read_lines(path):
-                    yield located(path, number), row
+                yield from ((located(path, number), row) for number, row in read_lines(path))
 
 
 class HelpSteer2(Impersonal):
@@ -200,27 +209,3 @@ class HelpSteer2(Impersonal):
     def remarks(self) -> list[str]:
         """What was read."""
         return [f"Read from {self._path.name}; pairs less than two points of helpfulness apart are left out."]
-
-
-def _first(folder: Path, patterns: Sequence[str]) -> list[Path]:
-    return next((found for pattern in patterns if (found := sorted(folder.glob(pattern)))), [])
-
-
-def _read_parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    import polars as pl
-
-    try:
-        frame = pl.read_parquet(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise UserError(
-            f"{path} cannot be read as parquet ({' '.join(str(error).split())[:120]})."
-        ) from error
-    for number, row in enumerate(frame.iter_rows(named=True), 1):
-        yield f"{path}, row {number}", row
-
-
-def _texts(row: dict[str, Any], field: str, place: str) -> list[str]:
-    """A text, or a list of them."""
-    value = row.get(field)
-    values = value if isinstance(value, list) and value else [value]
-    return [required_text({field: one}, field, place) for one in values]

@@ -93,15 +93,16 @@ def read_suite(path: Path) -> Suite:
     file = validated(SuiteFile, raw, path, None)
     runs = []
     for one in file.run:
-        shared = file.systems if one.benchmark in TAKE_SYSTEMS else []
+        raters = [] if one.benchmark in UNJUDGED else file.raters
+        systems = file.systems if one.benchmark in TAKE_SYSTEMS else []
         is_log = one.benchmark.endswith(".jsonl")
         place = _place(path, Path(one.benchmark)) if is_log or "/" in one.benchmark else Path(one.benchmark)
         config = RunConfig(
             benchmark="answers" if is_log else place.as_posix(),
             data=_place(path, one.data) if one.data else None,
             log=place if is_log else None,
-            raters=_shared(file, one) if one.raters is None else one.raters,
-            systems=shared if one.systems is None else one.systems,
+            raters=raters if one.raters is None else one.raters,
+            systems=systems if one.systems is None else one.systems,
             views=one.contexts,
             givens=one.system_contexts,
             user=one.user,
@@ -123,10 +124,6 @@ def _kinds(config: RunConfig) -> list[str | None]:
     folder = Path(config.benchmark)
     held = folder_kinds(folder) if config.kind is None and folder.is_dir() else []
     return [*held] if len(held) > 1 else [config.kind]
-
-
-def _shared(file: SuiteFile, one: SuiteRun) -> list[str]:
-    return [] if one.benchmark in UNJUDGED else file.raters
 
 
 def _place(suite: Path, named: Path) -> Path:

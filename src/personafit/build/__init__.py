@@ -3,13 +3,12 @@
 `step.py` tells how to add a step.
 """
 
-from personafit.build.asking import Generation, Maker, Target, Unfit, chosen, plain
-from personafit.build.bench import Bench, RequestBatch, Stopped
+from personafit.build.asking import Generation, Target, Unfit
+from personafit.build.bench import Bench, Stopped
 from personafit.build.config import BuildConfig, ConfigSection
-from personafit.build.line import Built, build, estimate
+from personafit.build.line import Built, build, estimate, read_config
 from personafit.build.prompts import PromptTemplate
 from personafit.build.quota import Quota
-from personafit.build.sections import read_config
 from personafit.build.step import BuildStep, ExpectedAsks
 
 __all__ = [
@@ -20,16 +19,12 @@ __all__ = [
     "ConfigSection",
     "ExpectedAsks",
     "Generation",
-    "Maker",
     "PromptTemplate",
     "Quota",
-    "RequestBatch",
     "Stopped",
     "Target",
     "Unfit",
     "build",
-    "chosen",
     "estimate",
-    "plain",
     "read_config",
 ]

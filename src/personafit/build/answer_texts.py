@@ -19,29 +19,21 @@ _MARKS = re.compile(r"\*\*|__|`+|^[^\S\n]*(?:#+|[-*•]|\d+[.)、])\s+", re.MULT
 _SPACE = re.compile(r"(?<!\s)\s*\n\s*")
 
 
-def answer_reader(people: Sequence[Person], words: int) -> Callable[[str], str]:
-    """Reads a first answer, which names none of these people."""
+def answer_reader(people: Sequence[Person], words: int, before: str = "") -> Callable[[str], str]:
+    """Reads an answer that names none of these people: of about so many words, or as long as the one it is written anew from."""
 
     def read(reply: str) -> str:
         text = without_marks(reply)
         count = length_in_words(text)
-        if not SHORTEST * words <= count <= LONGEST * words:
+        if before:
+            check_rewrite(text, before)
+        elif not SHORTEST * words <= count <= LONGEST * words:
             raise Unfit(
                 f"it must have about {words} words, not {count}", f"应有大约{words}个字，现在是{count}个"
             )
-        _nameless(text, people)
-        return text
-
-    return read
-
-
-def rewrite_reader(people: Sequence[Person], before: str) -> Callable[[str], str]:
-    """Reads an answer that was written anew: another one, as long as before."""
-
-    def read(reply: str) -> str:
-        text = without_marks(reply)
-        check_rewrite(text, before)
-        _nameless(text, people)
+        for person in people:
+            if named := name_in(text, person):
+                raise Unfit(f"it must not say the name {named}", f"不能出现名字“{named}”")
         return text
 
     return read
@@ -77,7 +69,7 @@ def length_in_words(text: str) -> int:
     return wide + len(re.findall(r"[^\W_]+(?:['’][^\W_]+)*", WIDE.sub(" ", text)))
 
 
-def names(text: str, person: Person) -> str:
+def name_in(text: str, person: Person) -> str:
     """The part of the person's name that a text says; empty if it says none."""
     name = str(person.facets.get("Name", ""))
     for part in [name, *re.split(r"[\s·]+", name)]:
@@ -88,57 +80,49 @@ def names(text: str, person: Person) -> str:
     return ""
 
 
-def _nameless(text: str, people: Sequence[Person]) -> None:
-    for person in people:
-        if named := names(text, person):
-            raise Unfit(f"it must not say the name {named}", f"不能出现名字“{named}”")
-
-
-TEMPLATE = "template:answers-1"
 SENTENCES: dict[str, dict[str, list[str]]] = WORDINGS["answers"]
 DRAWS = 40  # answers a rewrite is chosen from
 
 
 def template_answer(
-    language: str, known: Sequence[str], words: int, *key: str | int, others: str = "general"
-) -> str:
-    """An answer of about so many words that quotes something that is known, and more of it where there is room."""
-    sentences: list[str] = []
-    for number, text in enumerate(known):
-        wordings = SENTENCES["personal"][language]
-        wording = wordings[draw("wording", *key, number, among=len(wordings))]
-        said = wording.format(text.rstrip(".。"))
-        if not sentences or length_in_words(" ".join([*sentences, said])) <= 0.7 * words:
-            sentences.append(said)
-    drawn = sorted(SENTENCES[others][language], key=lambda said: draw("sentence", *key, said, among=2**63))
-    for said in drawn:
-        if sentences and length_in_words(" ".join([*sentences, said])) > 1.2 * words:
-            continue
-        sentences.append(said)
-        if length_in_words(" ".join(sentences)) >= 0.9 * words:
-            break
-    return ("" if language == "zh" else " ").join(sentences)
-
-
-def template_rewrite(
-    language: str, before: str, direction: str, known: Sequence[str], words: int, *key: str | int
+    language: str, told: str, words: int, *key: str | int, before: str = "", direction: str = ""
 ) -> str | None:
-    """Another answer that fits better, or worse, of the same length; None where no draw gives one."""
-    least, most = bounds(before)
+    """An answer of about so many words that quotes what a model would be told of the person.
+
+    One written anew quotes it only where it is to be better, is vague where it is to be of less use, and is as long as before;
+    None where no draw is.
+    """
     others = "vague" if direction == "less-helpful" else "general"
-    told = list(known) if direction == "better" else []
+    known = _known(told) if direction in ("", "better") else []
+    least, most = bounds(before) if before else (1, 10**6)
     for number in range(DRAWS):
-        text = template_answer(language, told[number % 2 :], words, *key, number, others=others)
+        text = _put_together(language, known[number % 2 :], words, others, *key, number)
         if least <= len(text) <= most and text != before:
             return text
     return None
 
 
-def known_of(person: Person, told: str) -> list[str]:
-    """What a person is told to be, sentence by sentence, in the order of what was told: list entries first."""
+def _put_together(language: str, known: Sequence[str], words: int, others: str, *key: str | int) -> str:
+    wordings = SENTENCES["personal"][language]
+    sentences: list[str] = []
+    for number, text in enumerate(known):
+        wording = wordings[draw("wording", *key, number, among=len(wordings))]
+        said = wording.format(text.rstrip(".。"))
+        if not sentences or length_in_words(" ".join([*sentences, said])) <= 0.7 * words:
+            sentences.append(said)
+    for said in sorted(
+        SENTENCES[others][language], key=lambda said: draw("sentence", *key, said, among=2**63)
+    ):
+        if not sentences or length_in_words(" ".join([*sentences, said])) <= 1.2 * words:
+            sentences.append(said)
+        if length_in_words(" ".join(sentences)) >= 0.9 * words:
+            break
+    return ("" if language == "zh" else " ").join(sentences)
+
+
+def _known(told: str) -> list[str]:
+    """What a person is told to be, sentence by sentence: list entries, or else what stands after a field's name."""
     lines = [line.strip() for line in told.splitlines()]
     marked = [line.removeprefix("- ") for line in lines if line.startswith("- ")]
-    if marked:
-        return marked
     said = [line.partition(": ")[2] for line in lines if ": " in line]
-    return [text for text in said if len(text) > (4 if person.language == "zh" else 12)]
+    return marked or [text for text in said if len(text) > (4 if WIDE.search(text) else 12)]

@@ -1,43 +1,60 @@
 """The answers step: to each question some that know the person, some that know little, some that know nothing.
 
 The first answers are by each drawn model, then some of them are written anew. All answers to one question by one model differ in
-what the model was told and in nothing else: what bears on the question, or what a draw left unmasked; never the name. Everything
-of one block of people is in memory and nothing else.
+what the model was told and in nothing else: what bears on the question, or what a draw left unmasked; never the name.
 """
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import groupby
 from math import ceil
 from typing import Any
 
-from personafit._errors import UserError
+from pydantic import Field
+
 from personafit._hashing import draw, hash_text
-from personafit.build.answer_texts import (
-    TEMPLATE,
-    answer_reader,
-    bounds,
-    known_of,
-    rewrite_reader,
-    template_answer,
-    template_rewrite,
-)
+from personafit.build.answer_texts import answer_reader, bounds, template_answer
 from personafit.build.asking import Generation, Target
-from personafit.build.bench import Bench, RequestBatch
+from personafit.build.bench import Bench
+from personafit.build.config import MOST_ANSWERERS, ConfigSection
 from personafit.build.prompts import PROMPTS
-from personafit.build.quota import REMEDY
+from personafit.build.questions.lists import expected_questions
 from personafit.build.rows import in_blocks
-from personafit.build.sections import FIRST_ANSWERS, AnswersSection, expected_questions
 from personafit.build.step import BuildStep, ExpectedAsks, table
 from personafit.models.embeddings import Embedder, Vectors, make_embedder
-from personafit.people import FacetValue, Person, render_facets
+from personafit.people import Person, render_facets
 from personafit.store import Product
 
+FOR_PERSON = PROMPTS["answers.person"]
+FOR_ANYBODY = PROMPTS["answers.anybody"]
+BETTER = PROMPTS["answers.better"]
+LESS_PERSONAL = PROMPTS["answers.less-personal"]
+LESS_HELPFUL = PROMPTS["answers.less-helpful"]
+DIRECTIONS = {"better": BETTER, "less-personal": LESS_PERSONAL, "less-helpful": LESS_HELPFUL}
+A1, A2, A3, WRONG, IMPROVED, DEGRADED = "A1", "A2", "A3", "wrong-person", "improved", "degraded"
+FIRST_ANSWERS = (A1, A2, A3, WRONG)
+WORSE = ("less-personal", "less-helpful")
 NAME = "Name"
 CORE = ("Demographics", "Personality")
 BEARING, MASKED = "rule:bearing-1", "rule:masked-1"
+FIRST, BLOCK = 8, 50  # people at a time
+ATTEMPTS = 2  # asks for one answer, each with the model told what was wrong once
+
+
+class AnswersSection(ConfigSection):
+    """What the answers step is asked for."""
+
+    words: int = Field(120, ge=8, le=2000, description="Length asked for, in words or Chinese characters.")
+    makers: int = Field(
+        MOST_ANSWERERS,
+        ge=1,
+        le=MOST_ANSWERERS,
+        description="Models of the pool, drawn, that answer each question.",
+    )
+    features: int = Field(4, ge=1, le=20, description="Features that bear on the question, told for A1.")
+    masked: float = Field(0.8, gt=0, lt=1, description="Share of the profile that is masked for A2.")
+    improved: int = Field(1, ge=0, le=4, description="Answers to each question that are made better.")
+    degraded: int = Field(1, ge=0, le=4, description="Answers to each question that are made worse.")
 
 
 @dataclass(frozen=True)
@@ -47,54 +64,29 @@ class AnswerContext:
     product: Product
     masked: tuple[str, ...] = ()
 
-    @property
-    def text(self) -> str:
-        """In words."""
-        return self.product.text
 
-
-def candidates(person: Person) -> list[tuple[str, str]]:
+def known_of(person: Person) -> list[tuple[str, str]]:
     """What may bear on a question besides the core, as (id or path, text): inferred features, then preferences."""
-    inferred = [(one.id, one.text) for one in person.attributes]
-    preferred = [
+    return [(one.id, one.text) for one in person.attributes] + [
         (path, "; ".join(value) if isinstance(value, list) else str(value))
         for path, value in person.facets.items()
         if path != NAME and path.partition(".")[0] not in CORE
     ]
-    return inferred + preferred
 
 
-class Bearing:
-    """Says what of a person bears on a question; remembers the vectors of a few people."""
-
-    def __init__(self, features: int, embedder: Embedder) -> None:
-        self._features, self._embedder = features, embedder
-        self._vectors: dict[str, Vectors] = {}
-
-    def forget(self) -> None:
-        """Make room for other people."""
-        self._vectors = {}
-
-    def told(self, question: str, made_from: Sequence[str], person: Person, *key: str | int) -> AnswerContext:
-        """The core fields, and the features nearest to the question; those it was made from come first."""
-        known = candidates(person)
-        likeness = (
-            self._embedded(person.id, [text for _, text in known])
-            @ self._embedded(f"? {question}", [question])[0]
-        )
-        order = sorted(
-            range(len(known)), key=lambda place: (known[place][0] not in made_from, -likeness[place], place)
-        )
-        chosen = [known[place] for place in order[: self._features]]
-        core = {path: value for path, value in person.facets.items() if path.partition(".")[0] in CORE}
-        lines = [render_facets(core), *(f"- {text}" for _, text in chosen)]
-        parents = [person.id, *(name for name, _ in chosen)]
-        return AnswerContext(_context("\n".join(filter(None, lines)), BEARING, person.id, parents, *key))
-
-    def _embedded(self, name: str, texts: Sequence[str]) -> Vectors:
-        if name not in self._vectors:
-            self._vectors[name] = self._embedder.embed(texts)
-        return self._vectors[name]
+def bearing(
+    person: Person, likeness: Vectors, made_from: Sequence[str], count: int, *key: str | int
+) -> AnswerContext:
+    """The core fields, and the features most like the question; those it was made from come first."""
+    known = known_of(person)
+    order = sorted(
+        range(len(known)), key=lambda place: (known[place][0] not in made_from, -likeness[place], place)
+    )
+    chosen = [known[place] for place in order[:count]]
+    core = {path: value for path, value in person.facets.items() if path.partition(".")[0] in CORE}
+    lines = [render_facets(core), *(f"- {text}" for _, text in chosen)]
+    parents = [person.id, *(name for name, _ in chosen)]
+    return AnswerContext(_context("\n".join(filter(None, lines)), BEARING, person.id, parents, *key))
 
 
 def mostly_masked(person: Person, share: float, *key: str | int) -> AnswerContext:
@@ -102,11 +94,8 @@ def mostly_masked(person: Person, share: float, *key: str | int) -> AnswerContex
     paths = [path for path in person.facets if path != NAME]
     count = min(round(share * len(paths)), max(0, len(paths) - 1))
     drawn = sorted(paths, key=lambda path: draw("mask", *key, person.id, path, among=2**63))
-    hidden = set(drawn[:count])
-    left: Mapping[str, FacetValue] = {
-        path: value for path, value in person.facets.items() if path not in hidden and path != NAME
-    }
-    masked = tuple(path for path in paths if path in hidden)
+    masked = tuple(path for path in paths if path in drawn[:count])
+    left = {path: value for path, value in person.facets.items() if path not in (*masked, NAME)}
     return AnswerContext(_context(render_facets(left), MASKED, person.id, [person.id], *key), masked)
 
 
@@ -116,30 +105,12 @@ def _context(text: str, maker: str, person: str, parents: list[str], *key: str |
     return Product(id=own, kind="context", text=text, maker=maker, about=person, parents=parents)
 
 
-FOR_PERSON = PROMPTS["answers.person"]
-FOR_ANYBODY = PROMPTS["answers.anybody"]
-BETTER = PROMPTS["answers.better"]
-LESS_PERSONAL = PROMPTS["answers.less-personal"]
-LESS_HELPFUL = PROMPTS["answers.less-helpful"]
-A1, A2, A3, WRONG, IMPROVED, DEGRADED = "A1", "A2", "A3", "wrong-person", "improved", "degraded"
-DIRECTIONS = {"better": BETTER, "less-personal": LESS_PERSONAL, "less-helpful": LESS_HELPFUL}
-WORSE = ("less-personal", "less-helpful")
-FIRST, BLOCK = 8, 50  # people at a time
-ENOUGH_TO_TELL = 10  # first answers by which a model of no use is found out
-LEAST_USABLE = 0.2  # of them
-ATTEMPTS = 2  # asks for one answer, each with the model told what was wrong once
-
-
 @dataclass
 class PersonQuestion:
     """A question with the person who asks it and the drafts of its answers."""
 
     row: dict[str, Any]
     person: Person
-    other: Person | None = None
-    """For whom the answer that does not fit is written; None where nobody else is at hand."""
-    makers: tuple[int, ...] = ()
-    """Which models of the pool answer."""
     drafts: list["AnswerDraft"] = field(default_factory=list)
 
 
@@ -150,15 +121,13 @@ class AnswerDraft:
     asked: PersonQuestion
     strategy: str
     maker: int
+    """Which model of the pool answers."""
+    meant_for: Person
     told: AnswerContext | None = None
     direction: str | None = None
     parent: "AnswerDraft | None" = None
     number: int = 0
     answer: Generation | None = None
-    text: str = ""
-    product: str = ""
-    made_by: str = ""
-    """Fingerprint of the maker, or our template's name; empty while there is no answer."""
 
     @property
     def key(self) -> str:
@@ -166,57 +135,59 @@ class AnswerDraft:
         return f"{self.asked.row['id']}/{self.strategy}{self.number or ''}/{self.maker}"
 
     @property
-    def meant_for(self) -> Person:
-        """Whom it is written for."""
-        other = self.asked.other
-        return other if self.strategy == WRONG and other is not None else self.asked.person
-
-    @property
     def given(self) -> str | None:
         """What the maker was told, as a product."""
         return self.told.product.id if self.told else None
 
+    @property
+    def text(self) -> str:
+        """The answer; empty while there is none."""
+        return (self.answer.text if self.answer else None) or ""
 
-def blocks(bench: Bench) -> Iterator[list[PersonQuestion]]:
-    """All questions, some people's at a time; both streams are in the order of people."""
-    people = bench.people()
+    @property
+    def product(self) -> str:
+        """The answer's id as a product."""
+        return self.answer.product if self.answer else ""
 
-    def groups() -> Iterator[list[PersonQuestion]]:
-        for person_id, rows in groupby(bench.read_rows("questions"), key=lambda row: row["person"]):
-            person = next(one for one in people if one.id == person_id)
-            yield [PersonQuestion(row, person) for row in rows]
 
-    for found in in_blocks(groups(), FIRST, BLOCK):
-        yield [asked for group in found for asked in group]
+def question_blocks(bench: Bench) -> Iterator[list[PersonQuestion]]:
+    """All questions, some people's at a time."""
+    people = {person.id: person for person in bench.people()}
+    groups = groupby(bench.read_rows("questions"), key=lambda row: row["person"])
+    by_person = ([PersonQuestion(row, people[name]) for row in rows] for name, rows in groups)
+    for block in in_blocks(by_person, FIRST, BLOCK):
+        yield [asked for mine in block for asked in mine]
 
 
 def first_drafts(
     block: Sequence[PersonQuestion],
     section: AnswersSection,
     pool: int,
-    bearing: Bearing,
+    embedder: Embedder,
     seed: tuple[str | int, ...],
-) -> None:
+) -> list[AnswerDraft]:
     """A1, A2, A3 and one for another person, by each drawn model."""
     people = list({asked.person.id: asked.person for asked in block}.values())
-    for asked in block:
+    vectors = {one.id: embedder.embed([text for _, text in known_of(one)]) for one in people}
+    questions = embedder.embed([asked.row["text"] for asked in block])
+    for asked, question in zip(block, questions, strict=True):
         row, person = asked.row, asked.person
         key = (*seed, "answers", row["id"])
         others = [one for one in people if one.language == person.language and one.id != person.id]
-        asked.other = others[draw(*key, "other", among=len(others))] if others else None
         order = sorted(range(pool), key=lambda place: draw(*key, "maker", place, among=2**63))
-        asked.makers = tuple(sorted(order[: section.makers]))
-        near = bearing.told(row["text"], row.get("features", ()), person, *key)
+        near = bearing(person, vectors[person.id] @ question, row["features"], section.features, *key)
         masked = mostly_masked(person, section.masked, *key)
-        for maker in asked.makers:
+        other = others[draw(*key, "other", among=len(others))] if others else None
+        far = bearing(other, vectors[other.id] @ question, (), section.features, *key) if other else None
+        for maker in sorted(order[: section.makers]):
             asked.drafts += [
-                AnswerDraft(asked, A1, maker, near),
-                AnswerDraft(asked, A2, maker, masked),
-                AnswerDraft(asked, A3, maker),
+                AnswerDraft(asked, A1, maker, person, near),
+                AnswerDraft(asked, A2, maker, person, masked),
+                AnswerDraft(asked, A3, maker, person),
             ]
-            if asked.other is not None:
-                far = bearing.told(row["text"], (), asked.other, *key)
-                asked.drafts.append(AnswerDraft(asked, WRONG, maker, far))
+            if other is not None:
+                asked.drafts.append(AnswerDraft(asked, WRONG, maker, other, far))
+    return [draft for asked in block for draft in asked.drafts]
 
 
 def rewrite_drafts(
@@ -225,87 +196,56 @@ def rewrite_drafts(
     """For each question some answers to be improved, of those that know little, and some degraded, of those that know more."""
     found = []
     for asked in block:
-        made = [draft for draft in asked.drafts if draft.made_by]
+        made = [draft for draft in asked.drafts if draft.text]
         near = next((draft.told for draft in asked.drafts if draft.strategy == A1), None)
         for strategy, count, among in (
             (IMPROVED, section.improved, (A2, A3)),
             (DEGRADED, section.degraded, (A1, A2)),
         ):
-            parents = [draft for draft in made if draft.strategy in among]
             key = (*seed, strategy, asked.row["id"])
+            parents = [draft for draft in made if draft.strategy in among]
             parents.sort(key=lambda one: draw(*key, one.key, among=2**63))
             for number, parent in enumerate(parents[:count]):
                 way = "better" if strategy == IMPROVED else WORSE[draw(*key, number, "way", among=2)]
                 told = near if strategy == IMPROVED else None
-                asked.drafts.append(AnswerDraft(asked, strategy, parent.maker, told, way, parent, number))
-                found.append(asked.drafts[-1])
+                found.append(
+                    AnswerDraft(asked, strategy, parent.maker, asked.person, told, way, parent, number)
+                )
+                asked.drafts.append(found[-1])
     return found
 
 
-async def ask(
-    bench: Bench, drafts: Sequence[AnswerDraft], section: AnswersSection, label: str, attempt: int = 0
-) -> None:
-    """Have every model make its own; a draft without a usable reply stays without. Without a model our template answers."""
-    pool = bench.pool()
-    if not pool:
-        for draft in drafts if attempt == 0 else ():
-            _from_template(bench, draft, section)
-        return
-    mine = [[draft for draft in drafts if draft.maker == place] for place in range(len(pool))]
-    batches = [
-        RequestBatch(model, partial(map, partial(wanted, section, attempt), own), len(own), label)
-        for model, own in zip(pool, mine, strict=True)
-    ]
-    answers = await bench.ask(*batches)
-    for draft in (draft for own in mine for draft in own):
-        draft.answer = answer = next(answers)
-        if answer.text is not None:
-            draft.text, draft.product, draft.made_by = answer.text, answer.product, answer.maker
-
-
-def wanted(section: AnswersSection, attempt: int, draft: AnswerDraft) -> Target:
-    """What is asked of the model for a draft."""
-    row, people = draft.asked.row, (draft.asked.person, draft.meant_for)
-    values: dict[str, object] = {"question": row["text"], "words": section.words}
-    prompt, read = FOR_ANYBODY, answer_reader(people, section.words)
-    parents, most = [row["id"]], round(2.2 * section.words) + 24
+def answer_target(bench: Bench, section: AnswersSection, attempt: int, draft: AnswerDraft) -> Target:
+    """What is asked of the model for a draft; without models our template answers."""
+    row, told = draft.asked.row, draft.told.product.text if draft.told else ""
+    before, direction = (draft.parent.text if draft.parent else ""), draft.direction or ""
+    values = {"question": row["text"], "words": section.words}
+    prompt, parents, most = FOR_ANYBODY, [row["id"]], round(2.2 * section.words) + 24
     if draft.told is not None:
-        prompt, values["told"] = FOR_PERSON, draft.told.text
+        prompt, values["told"] = FOR_PERSON, told
     if draft.parent is not None:
-        before = draft.parent.text
-        prompt, read = DIRECTIONS[draft.direction or ""], rewrite_reader(people, before)
+        prompt = DIRECTIONS[direction]
         values |= {"answer": before, **dict(zip(("least", "most"), bounds(before), strict=True))}
         parents, most = [row["id"], draft.parent.product], len(before) + 24
+    stand_in = None
+    if not bench.models.pool():
+        key = (bench.seed, bench.take, draft.key)
+        stand_in = template_answer(
+            row["language"], told, section.words, *key, before=before, direction=direction
+        )
     return Target.for_person(
         draft.meant_for,
         draft.key,
         prompt,
         values,
         "answer",
-        read,
+        answer_reader((draft.asked.person, draft.meant_for), section.words, before),
         given=draft.given,
         parents=tuple(parents),
         sample=attempt,
         max_tokens=most,
+        stand_in=stand_in,
     )
-
-
-def _from_template(bench: Bench, draft: AnswerDraft, section: AnswersSection) -> None:
-    """Our template's answer; where it has none of the right length, the draft stays without."""
-    language, key = draft.asked.row["language"], (bench.seed, bench.take, draft.key)
-    known = known_of(draft.meant_for, draft.told.text) if draft.told else []
-    if draft.parent is None:
-        text: str | None = template_answer(language, known, section.words, *key)
-    else:
-        text = template_rewrite(
-            language, draft.parent.text, draft.direction or "", known, section.words, *key
-        )
-    if text is None:
-        bench.reject(draft.key, "no sentence of ours is as long", about=draft.meant_for.id, by=TEMPLATE)
-        return
-    draft.text, draft.made_by = text, TEMPLATE
-    draft.product = hash_text(TEMPLATE, draft.key, text)
-    bench.add(_product(draft))
 
 
 class AnswersStep(BuildStep):
@@ -315,17 +255,15 @@ class AnswersStep(BuildStep):
     after = ("people", "questions")
     uses = ("memories", "features")
     section = AnswersSection
+    version = 2
     roles = ("answerers",)
     prompts = (FOR_PERSON, FOR_ANYBODY, BETTER, LESS_PERSONAL, LESS_HELPFUL)
 
     def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
         """First answers by each drawn model, then those written anew."""
-        section, pool, questions = (
-            bench.config.section(AnswersSection),
-            bench.pool(),
-            expected_questions(bench.config),
-        )
-        first = questions * min(section.makers, len(pool)) * FIRST_ANSWERS
+        section, pool = bench.config.section(AnswersSection), bench.models.pool()
+        questions = expected_questions(bench.config)
+        first = questions * min(section.makers, len(pool)) * len(FIRST_ANSWERS)
         again = questions * (section.improved + section.degraded)
         long = round(1.4 * section.words)
         for model in pool:
@@ -336,125 +274,91 @@ class AnswersStep(BuildStep):
     async def make(self, bench: Bench) -> None:
         """Block after block of people."""
         section = bench.config.section(AnswersSection)
-        bearing = Bearing(section.features, make_embedder())
-        seed, proven = (bench.seed, bench.take), False
-        for block in blocks(bench):
-            first_drafts(block, section, max(1, len(bench.pool())), bearing, seed)
-            bearing.forget()
-            drafts = [draft for asked in block for draft in asked.drafts]
+        embedder = make_embedder()
+        seed, pool, trial = (bench.seed, bench.take), max(1, len(bench.models.pool())), True
+        for block in question_blocks(bench):
+            drafts = first_drafts(block, section, pool, embedder, seed)
             for told in {draft.given: draft.told for draft in drafts}.values():
                 if told is not None:
                     bench.add(told.product)
                     bench.write(told.product, "products")
-            await ask(bench, drafts, section, "answers")
-            proven = proven or _prove(bench, drafts)
-            await self._again(bench, section, drafts)
-            again = rewrite_drafts(block, section, seed)
-            await ask(bench, again, section, "rewrites")
-            await self._again(bench, section, again)
+            await self._ask(bench, section, drafts, "answers", trial)
+            trial = False
+            await self._ask(bench, section, rewrite_drafts(block, section, seed), "rewrites")
             for asked in block:
                 self._write(bench, asked)
 
-    async def _again(self, bench: Bench, section: AnswersSection, drafts: list[AnswerDraft]) -> None:
-        """Ask anew for what could not be used; then say why it could not be."""
-        for attempt in range(1, ATTEMPTS):
-            await ask(bench, [draft for draft in drafts if not draft.made_by], section, "asked anew", attempt)
+    async def _ask(
+        self,
+        bench: Bench,
+        section: AnswersSection,
+        drafts: list[AnswerDraft],
+        label: str,
+        trial: bool = False,
+    ) -> None:
+        """Have every model make its own, once more where it could not be used; a draft without a usable reply is rejected."""
+        pool = bench.models.pool()
+        models: list[Any] = pool or [None]
+        names = [model.name for model in pool] or [bench.template]
+        for attempt in range(ATTEMPTS):
+            left = [draft for draft in drafts if not draft.text]
+            mine = [[draft for draft in left if draft.maker == place] for place in range(len(models))]
+            targets = [[answer_target(bench, section, attempt, draft) for draft in own] for own in mine]
+            batches = list(zip(models, targets, strict=True))
+            if trial:
+                for model, few in batches:
+                    await bench.try_out(model, few, label)
+            found = await bench.ask_each(batches, label)
+            for own, answers in zip(mine, found, strict=True):
+                for draft, answer in zip(own, answers, strict=True):
+                    draft.answer = answer
         for draft in drafts:
-            if not draft.made_by and draft.answer is not None:
-                by = bench.pool()[draft.maker].name
-                bench.reject(draft.key, draft.answer.reason, about=draft.meant_for.id, by=by)
+            if draft.answer is not None and not draft.text:
+                reason = draft.answer.reason or "no sentence of ours is as long"
+                bench.reject(draft.key, reason, about=draft.meant_for.id, by=names[draft.maker])
 
     def _write(self, bench: Bench, asked: PersonQuestion) -> None:
-        names = [model.name for model in bench.pool()] or [TEMPLATE]
+        names = [model.name for model in bench.models.pool()] or [bench.template]
         for draft in asked.drafts:
-            if not draft.made_by:
+            if draft.answer is None or not draft.text:
                 continue
-            row: dict[str, Any] = {
-                "id": draft.product,
-                "question": asked.row["id"],
-                "person": asked.person.id,
-                "strategy": draft.strategy,
-                "direction": draft.direction,
-                "given": draft.given,
-                "masked": list(draft.told.masked) if draft.told and draft.strategy == A2 else [],
-                "model": names[draft.maker],
-                "maker": draft.made_by,
-                "parent": draft.parent.product if draft.parent else None,
-                "written_for": draft.meant_for.id,
-                "text": draft.text,
-            }
-            bench.write(row)
-            bench.write(_product(draft), "products")
+            bench.write(
+                {
+                    "id": draft.product,
+                    "question": asked.row["id"],
+                    "person": asked.person.id,
+                    "strategy": draft.strategy,
+                    "direction": draft.direction,
+                    "given": draft.given,
+                    "masked": list(draft.told.masked) if draft.told and draft.strategy == A2 else [],
+                    "model": names[draft.maker],
+                    "maker": draft.answer.maker,
+                    "parent": draft.parent.product if draft.parent else None,
+                    "written_for": draft.meant_for.id,
+                    "text": draft.text,
+                }
+            )
+            bench.write(draft.answer.as_product(), "products")
 
     def card(self, bench: Bench) -> str:
-        """How many by which strategy and model, how long, and what was masked."""
-        kinds: Counter[str] = Counter()
-        lengths: Counter[str] = Counter()
-        by: Counter[str] = Counter()
-        ways: Counter[str] = Counter()
-        masked = 0
-        for row in bench.read_rows("answers"):
-            strategy = row["strategy"]
-            kinds[strategy] += 1
-            lengths[strategy] += len(row["text"])
-            masked += len(row.get("masked", ()))
-            by[TEMPLATE if row["maker"] == TEMPLATE else row["model"]] += 1
-            if row.get("direction"):
-                ways[row["direction"]] += 1
-        lines = [
-            "## Answers",
-            "",
-            f"{kinds.total():,} answers: {_listed(by)}. For A2 {masked / max(1, kinds['A2']):.1f} fields of the profile were "
-            f"masked on average; `steps/answers/` says which. Written anew: {_listed(ways) or 'none'}.",
-            "",
-        ]
-        means = ((name, count, f"{lengths[name] / count:,.0f}") for name, count in sorted(kinds.items()))
-        lines += table(("strategy", "answers", "mean characters"), means)
-        if by[TEMPLATE]:
-            lines += [
+        """How many of which kind, how long, and what was masked."""
+        rows = list(bench.read_rows("answers"))
+        texts: dict[str, list[str]] = {}
+        for row in rows:
+            texts.setdefault("-".join(filter(None, [row["strategy"], row["direction"]])), []).append(
+                row["text"]
+            )
+        masked = sum(len(row["masked"]) for row in rows) / max(1, len(texts.get(A2, ())))
+        means = (
+            (name, len(mine), f"{sum(map(len, mine)) / len(mine):,.0f}")
+            for name, mine in sorted(texts.items())
+        )
+        return "\n".join(
+            [
+                "## Answers",
                 "",
-                f"{by[TEMPLATE]:,} of them are put together by our template ({TEMPLATE}), which stands in for a model; they show "
-                "the line and not what a model can do.",
+                f"For A2 {masked:.1f} fields of the profile were masked on average; `steps/answers/` says which.",
+                "",
+                *table(("strategy", "answers", "mean characters"), means),
             ]
-        if reasons := bench.reasons(",").most_common(12):
-            lines += ["", *table(("rejected because", "answers"), reasons)]
-        return "\n".join(lines)
-
-
-def _listed(counts: Counter[str]) -> str:
-    return ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items()))
-
-
-def _product(draft: AnswerDraft) -> Product:
-    return Product(
-        id=draft.product,
-        kind="answer",
-        text=draft.text,
-        maker=draft.made_by,
-        given=draft.given,
-        about=draft.meant_for.id,
-        parents=[draft.asked.row["id"], *([draft.parent.product] if draft.parent else [])],
-    )
-
-
-def _prove(bench: Bench, drafts: Sequence[AnswerDraft]) -> bool:
-    """Stop at once where a model's answers are of no use, or all of them the same; True once that is known."""
-    pool = bench.pool()
-    for place, model in enumerate(pool):
-        mine = [draft for draft in drafts if draft.maker == place]
-        usable = [draft.text for draft in mine if draft.made_by]
-        if len(mine) < ENOUGH_TO_TELL:
-            continue
-        if len(usable) < LEAST_USABLE * len(mine):
-            reasons = Counter(draft.answer.reason for draft in mine if draft.answer and not draft.made_by)
-            raise UserError(
-                f"answers: of the first {len(mine):,} by {model.name} {len(usable):,} could be used (most often: "
-                f"{reasons.most_common(1)[0][0]}); {REMEDY}.",
-                code=1,
-            )
-        if len(set(usable)) == 1:
-            raise UserError(
-                f"answers: {model.name} gives one and the same answer to everything; name another model in [models].",
-                code=1,
-            )
-    return len(drafts) >= ENOUGH_TO_TELL
+        )

@@ -5,7 +5,7 @@ for nothing twice. What comes of it is a product with its lineage, or the reason
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -20,6 +20,7 @@ from personafit.store import Ask, Product, RaterRecord, Status
 
 SEEDS = 2**31 - 1
 WIDE = re.compile(r"[\u3400-\u9fff]")  # a Chinese character
+_GAPS = re.compile(r"\[[^\[\]]*\]|\{[^{}]*\}|<[^<>]*>|_{2,}|\.\.\.|…")
 
 
 class Unfit(Exception):
@@ -49,10 +50,17 @@ def only_line(reply: str) -> str:
     return lines[0]
 
 
-def check_language(text: str, language: str) -> None:
-    """Raises Unfit for a sentence in another language: Chinese is where three characters in ten are."""
-    if (language == "zh") != (len(WIDE.findall(text)) > 0.3 * len(text)):
+def language_of(text: str) -> str:
+    """The language a text is in: zh where a third of its characters are Chinese."""
+    return "zh" if len(WIDE.findall(text)) > len(text) / 3 else "en"
+
+
+def check_prose(text: str, language: str) -> None:
+    """Raises Unfit for a text in another language, with gaps to fill in, or that breaks off."""
+    if language_of(text) != language:
         raise Unfit("it is in the wrong language", "语言不对，请用中文")
+    if _GAPS.search(text):
+        raise Unfit("it has gaps to fill in, or breaks off", "留有待填的空，或没有写完")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +71,7 @@ class Target:
     """Names it within the step, such as 'p12/food'; the same key and prompt is the same thing."""
     prompt: PromptTemplate
     language: str
-    values: dict[str, object]
+    values: Mapping[str, object]
     """What fills the prompt's gaps."""
     kind: str
     """The product's kind: profile, memory, question, answer, verdict."""
@@ -80,6 +88,8 @@ class Target:
     sample: int = 0
     max_tokens: int = 512
     temperature: float = 0.8
+    stand_in: str | None = None
+    """What our template says where no model is named, or where its reply is of no use."""
 
     @classmethod
     def for_person(
@@ -87,7 +97,7 @@ class Target:
         person: Person,
         key: str,
         prompt: PromptTemplate,
-        values: dict[str, object],
+        values: Mapping[str, object],
         kind: str,
         read: Callable[[str], str] = plain,
         **more: Any,
@@ -119,6 +129,19 @@ class Generation:
         """Whether there is something."""
         return self.text is not None
 
+    def as_product(self) -> Product:
+        """What was made, as the store has it."""
+        target = self.target
+        return Product(
+            id=self.product,
+            kind=target.kind,
+            text=self.text or "",
+            maker=self.maker,
+            given=target.given,
+            about=target.about,
+            parents=list(target.parents),
+        )
+
 
 @dataclass(frozen=True)
 class Maker:
@@ -128,7 +151,7 @@ class Maker:
     model: Model
     seed: int
     take: int = 0
-    """Which time the step is done; `--step` does it anew with other draws."""
+    """Which time the step is done; `takes` in [build] has it done again with other draws."""
     _records: dict[tuple[str, float], RaterRecord] = field(default_factory=dict, compare=False)
 
     def record(self, target: Target) -> RaterRecord:
@@ -234,7 +257,7 @@ def verdict(
     key: str,
     prompt: PromptTemplate,
     language: str,
-    values: dict[str, object],
+    values: Mapping[str, object],
     letters: tuple[str, ...],
     about: str | None = None,
     parents: tuple[str, ...] = (),

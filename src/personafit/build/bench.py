@@ -1,12 +1,8 @@
 """What a step works with: its settings, its models, earlier steps' rows, and where its own rows go."""
 
-import gc
 import shutil
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from functools import partial
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,10 +10,11 @@ import orjson
 from pydantic import BaseModel
 
 from personafit._errors import UserError
-from personafit._hashing import content_hash
+from personafit._hashing import content_hash, hash_text
 from personafit.build.asking import Generation, Maker, Target
 from personafit.build.config import TEMPLATE, BuildConfig
-from personafit.build.rows import RowWriter, Scratch, in_blocks, read_records, read_rows
+from personafit.build.quota import REMEDY
+from personafit.build.rows import RowWriter, in_blocks, read_rows
 from personafit.engine import Lane, ProgressView, Runner, Silence, Summary, together
 from personafit.models import Model, make_model
 from personafit.people import Person
@@ -26,36 +23,17 @@ from personafit.store import Product, Status, Store
 M = TypeVar("M", bound=BaseModel)
 
 PAGE = 1_000
-MANY = 5_000  # asks
 REJECTED = "rejected"
 POOL = "answerers"
+TRAINING = "training_people"
+"""The stream of people for training pairs, none of them in the benchmark."""
+TRIAL = 12  # asks by which a model of no use is found out
+ENOUGH_TO_TELL = 10  # asks of which not one could be used
+ENOUGH_ALIKE = 6  # usable answers that are all the same
 
 
 class Stopped(UserError):
-    """The line came to an early end: budget, endpoint or interruption. What was made is kept."""
-
-
-class Waiting(Stopped):
-    """The line waits for people; nothing was cut short."""
-
-
-def add_summary(total: Summary, more: Summary) -> None:
-    """Add what was asked and spent to a total."""
-    total.lanes += more.lanes
-    total.tokens_in += more.tokens_in
-    total.tokens_out += more.tokens_out
-    total.cost += more.cost
-
-
-@dataclass(frozen=True)
-class RequestBatch:
-    """Requests to one model, all asked before the step goes on; without a model every verdict is the first letter and nothing is written."""
-
-    model: Model | None
-    wanted: Callable[[], Iterable[Target]]
-    """Gives the same things in the same order each time it is called."""
-    total: int
-    label: str = ""
+    """The line came to an early end: budget, endpoint, interruption, or it waits for people. What was made is kept."""
 
 
 class BuildModels:
@@ -74,19 +52,16 @@ class BuildModels:
         """The answer models; none where our templates answer."""
         return [self.spec(spec) for spec in self._config.models.pool() if spec != TEMPLATE]
 
+    def all(self, roles: Iterable[str]) -> list[Model]:
+        """Every model of some roles."""
+        found = [self.pool() if role == POOL else [self.role(role)] for role in roles]
+        return [model for models in found for model in models if model is not None]
+
     def spec(self, spec: str) -> Model:
         """The model of a spec."""
         if spec not in self._open:
             self._open[spec] = make_model(spec)
         return self._open[spec]
-
-    def settings(self, roles: Iterable[str]) -> list[Any]:
-        """What of the models shapes what is made."""
-        found: list[Any] = []
-        for role in roles:
-            model = None if role == POOL else self.role(role)
-            found.append([m.settings for m in self.pool()] if role == POOL else model and model.settings)
-        return found
 
     async def close(self) -> None:
         """Release all of them."""
@@ -105,65 +80,44 @@ class Bench:
         models: BuildModels,
         store: Store | None = None,
         progress: ProgressView | None = None,
-        take: int = 0,
         budget: float | None = None,
     ) -> None:
         self.step, self.config, self.out = step, config, out
-        self.take, self.seed = take, config.build.seed
+        self.take, self.seed = config.build.takes.get(step, 0), config.build.seed
+        self.template = f"{TEMPLATE}:{step}-1"
+        """The maker of what our template says in this step."""
         self.summary = Summary()
         """What was asked and spent in this command."""
-        self.counts: dict[str, int] = {}
-        self._models, self._store, self._budget = models, store, budget
+        self.models, self._store, self._budget = models, store, budget
         self._progress = progress or Silence()
         self._writers: dict[str, RowWriter] = {}
         self._fresh: list[Product] = []
 
     def model(self, role: str = "writer") -> Model | None:
         """The model of a role; None where our templates write, or nobody checks."""
-        return self._models.role(role)
+        return self.models.role(role)
 
     def name(self, role: str = "writer") -> str:
         """Who has a role, for rejections."""
         model = self.model(role)
         return model.name if model else TEMPLATE
 
-    def pool(self) -> list[Model]:
-        """The answer models, one to four; none where our templates answer."""
-        return self._models.pool()
-
-    def model_of(self, spec: str) -> Model:
-        """The model of a spec, such as one of `[models] raters`."""
-        return self._models.spec(spec)
-
     def folder(self, step: str) -> Path:
         """Where a finished step's rows are."""
         return self.out / "steps" / step
 
     def read(self, step: str, kind: type[M], stream: str | None = None) -> Iterator[M]:
-        """The rows of a finished step as records, streamed."""
-        return read_records(self.folder(step), stream or step, kind)
+        """The rows of a finished step as records."""
+        return map(kind.model_validate, self.read_rows(step, stream))
 
     def read_rows(self, step: str, stream: str | None = None) -> Iterator[dict[str, Any]]:
-        """The rows of a finished step as they are, streamed."""
+        """The rows of a finished step as they are."""
         return read_rows(self.folder(step), stream or step)
 
-    @property
-    def people_step(self) -> str:
-        """The last step that adds to what is known of people."""
-        return "features" if "memories" in self.config.sections else "people"
-
     def people(self, stream: str = "people") -> Iterator[Person]:
-        """Everyone of a stream, as that step left them."""
-        return self.read(self.people_step, Person, stream)
-
-    def count(self, step: str, stream: str | None = None) -> int:
-        """How many rows a finished step's stream has."""
-        done = orjson.loads((self.folder(step) / "done.json").read_bytes())
-        return int(done["counts"].get(stream or step, 0))
-
-    def reasons(self, mark: str = ":") -> Counter[str]:
-        """How often this step rejected something, by the reason up to a mark."""
-        return Counter(str(row["reason"]).partition(mark)[0] for row in self.read_rows(self.step, REJECTED))
+        """Everyone of a stream, with all that steps before this one found out about them."""
+        last = "features" if "memories" in self.config.sections else "people"
+        return self.read(last, Person, stream)
 
     def write(self, row: BaseModel | dict[str, Any], stream: str | None = None) -> None:
         """Add a row to a stream of this step."""
@@ -178,73 +132,85 @@ class Bench:
         row = {"id": key, "step": self.step, "reason": reason, "by": by, "about": about, "text": text}
         self.write({name: value for name, value in row.items() if value}, REJECTED)
 
-    def reject_reply(self, answer: Generation, role: str = "writer") -> None:
-        """Keep that a model's reply was of no use, and why; where no model was asked there is nothing to keep."""
-        if self.model(role) is not None:
-            self.reject(answer.target.key, answer.reason, about=answer.target.about, by=self.name(role))
-
-    def scratch(self, name: str) -> Scratch:
-        """Rows to put aside and read again within this step; nothing of them is left when it ends."""
-        return Scratch(self._work / f"{name}.scratch")
-
     def add(self, product: Product) -> None:
-        """Store a product no model of this step made, such as a text from a template."""
+        """Store a product no model of this step made, such as what a model was told."""
         self._fresh.append(product)
-        if len(self._fresh) >= PAGE:
-            self._flush()
 
-    async def ask(self, *batches: RequestBatch) -> Iterator[Generation]:
-        """Ask for everything that is not there yet; then the answers, batch after batch, in the order of `wanted`."""
-        return chain.from_iterable(await self.ask_each(*batches))
+    async def ask(self, model: Model | None, targets: Sequence[Target], label: str) -> list[Generation]:
+        """Ask for everything that is not there yet; returns the answers in the order of the targets."""
+        (answers,) = await self.ask_each([(model, targets)], label)
+        return answers
 
-    async def ask_each(self, *batches: RequestBatch) -> list[Iterator[Generation]]:
-        """The same, with the answers of each batch apart, to be read side by side."""
+    async def ask_after_trial(
+        self, model: Model | None, targets: Sequence[Target], label: str, differ: bool = True
+    ) -> list[Generation]:
+        """The same, after a trial."""
+        await self.try_out(model, targets, label, differ)
+        return await self.ask(model, targets, label)
+
+    async def try_out(
+        self, model: Model | None, targets: Sequence[Target], label: str, differ: bool = True
+    ) -> None:
+        """Ask the first few; an error where they show that the rest would be of no use.
+
+        With `differ`, not all answers in a language may be the same.
+        """
+        tried = await self.ask(model, targets[:TRIAL], f"{label}, trial") if model else []
+        usable = [answer for answer in tried if answer.maker != self.template and answer.ok]
+        if model and len(tried) >= ENOUGH_TO_TELL and not usable:
+            raise UserError(
+                f"{self.step}: none of the first {len(tried)} {label} by {model.name} could be used (such as: "
+                f"{tried[0].reason.rstrip('.')}); {REMEDY}.",
+                code=1,
+            )
+        languages = {answer.target.language for answer in usable}
+        texts = {(answer.target.language, answer.text) for answer in usable}
+        if model and differ and len(usable) >= ENOUGH_ALIKE and len(texts) == len(languages):
+            raise UserError(
+                f"{self.step}: {model.name} says one and the same of everybody; {REMEDY}.", code=1
+            )
+
+    async def ask_each(
+        self, batches: Sequence[tuple[Model | None, Sequence[Target]]], label: str
+    ) -> list[list[Generation]]:
+        """Ask several models at the same time; the answers of each apart."""
         store = self._opened
         self._flush()
-        batches = tuple(replace(batch, wanted=partial(self._wanted, batch)) for batch in batches)
-        makers = [
-            Maker(self.step, batch.model, self.seed, self.take) if batch.model else None for batch in batches
+        own = self.config.prompt
+        batches = [
+            (model, [replace(one, prompt=own(one.prompt)) for one in given]) for model, given in batches
         ]
+        makers = [Maker(self.step, model, self.seed, self.take) if model else None for model, _ in batches]
         lanes = [
-            self._lane(number, maker, batch)
-            for number, (maker, batch) in enumerate(zip(makers, batches, strict=True), 1)
-            if batch.total and maker is not None
+            self._lane(number, maker, targets, label)
+            for number, (maker, (_, targets)) in enumerate(zip(makers, batches, strict=True), 1)
+            if targets and maker is not None
         ]
         if lanes:
             planned = sum(lane.total for lane in lanes)
             record = {"benchmark": "build", "kind": "build", "step": self.step, "take": self.take}
             run = store.begin_run(f"build-{self.step}-{content_hash(record)[:8]}", "build", record, planned)
             left = None if self._budget is None else max(0.0, self._budget - self.summary.cost)
-            summary = await Runner(store, run.id, self._progress, budget=left).run(lanes)
-            if planned >= MANY:
-                gc.collect()  # a runner lets cycles lie; before what comes next they go
-            self._took(summary)
-        return [self._answers(maker, batch) for maker, batch in zip(makers, batches, strict=True)]
+            self._took(await Runner(store, run.id, self._progress, budget=left).run(lanes))
+        return [
+            [one for page in in_blocks(targets, PAGE, PAGE) for one in self._page(maker, page)]
+            for maker, (_, targets) in zip(makers, batches, strict=True)
+        ]
 
-    def _wanted(self, batch: RequestBatch) -> Iterator[Target]:
-        """What a batch asks for, with the user's own prompts in place of ours."""
-        own = self.config.prompt
-        return (
-            one if (prompt := own(one.prompt)) is one.prompt else replace(one, prompt=prompt)
-            for one in batch.wanted()
-        )
-
-    def _lane(self, number: int, maker: Maker, batch: RequestBatch) -> Lane:
-        first = next(iter(batch.wanted()), None)
-        if first is not None:
-            self._opened.add_raters([maker.record(first)])
-        name = f"{self.step}: {batch.label or maker.model.name}"
+    def _lane(self, number: int, maker: Maker, targets: Sequence[Target], label: str) -> Lane:
+        self._opened.add_raters({r.fingerprint: r for r in map(maker.record, targets)}.values())
+        name = f"{self.step}: {label}"
         return Lane(
             name=name if number == 1 else f"{name} ({number})",
             endpoint=maker.model.endpoint,
-            jobs=(maker.job(wanted) for wanted in batch.wanted()),
-            total=batch.total,
+            jobs=map(maker.job, targets),
+            total=len(targets),
             max_concurrency=maker.model.max_concurrency,
             together=together(maker.model),
         )
 
     def _took(self, summary: Summary) -> None:
-        add_summary(self.summary, summary)
+        self.summary.charge(summary)
         if summary.interrupted:
             raise Stopped("interrupted; what was made is kept and the same command goes on from there.", 130)
         for lane in summary.lanes:
@@ -258,27 +224,44 @@ class Bench:
                     1,
                 )
 
-    def _answers(self, maker: Maker | None, batch: RequestBatch) -> Iterator[Generation]:
+    def _page(self, maker: Maker | None, targets: Sequence[Target]) -> Iterator[Generation]:
+        """What came of some targets: the model's product, what stands in for it, or the reason why there is none."""
         if maker is None:
-            return (Generation(one, one.letters[0] if one.letters else None) for one in batch.wanted())
-        pages = in_blocks(batch.wanted(), PAGE, PAGE)
-        return chain.from_iterable(self._page(maker, page) for page in pages)
-
-    def _page(self, maker: Maker, page: list[Target]) -> Iterator[Generation]:
-        keys = [maker.key(wanted) for wanted in page]
+            yield from (self._without(target) for target in targets)
+            return
+        keys = [maker.key(target) for target in targets]
         asks = self._opened.final_asks(keys)
         texts = self._opened.texts(ask.id for ask in asks.values() if ask.status == Status.OK)
-        self._opened.add_raters({r.fingerprint: r for r in map(maker.record, page)}.values())
-        for wanted, key in zip(page, keys, strict=True):
+        for target, key in zip(targets, keys, strict=True):
             ask = asks.get(key)
             if ask is None:
-                yield Generation(wanted, None, status=Status.FAILED, reason="the call failed")
+                yield self._without(target, Status.FAILED, "the call failed")
             elif ask.status != Status.OK or ask.id not in texts:
-                yield Generation(
-                    wanted, None, status=ask.status, reason=ask.detail or "the reply was of no use"
-                )
+                yield self._without(target, ask.status, ask.detail or "the reply was of no use")
             else:
-                yield Generation(wanted, texts[ask.id], ask.id, ask.rater)
+                yield Generation(target, texts[ask.id], ask.id, ask.rater)
+
+    def _without(self, target: Target, status: Status = Status.OK, reason: str = "") -> Generation:
+        """What our template says in place of a model; without a model a verdict is the first letter."""
+        if target.stand_in is not None:
+            product = Product(
+                id=hash_text(self.template, target.key, target.stand_in),
+                kind=target.kind,
+                text=target.stand_in,
+                maker=self.template,
+                given=target.given,
+                about=target.about,
+                parents=list(target.parents),
+            )
+            self.add(product)
+            return Generation(target, product.text, product.id, self.template, status, reason)
+        letter = target.letters[0] if target.letters and not reason else None
+        return Generation(target, letter, status=status, reason=reason)
+
+    def reject_reply(self, answer: Generation, role: str = "writer") -> None:
+        """Keep that a model's reply was of no use, and why; nothing where it was, or where no model was asked."""
+        if answer.reason:
+            self.reject(answer.target.key, answer.reason, about=answer.target.about, by=self.name(role))
 
     @property
     def _work(self) -> Path:
@@ -304,15 +287,11 @@ class Bench:
         """End all streams and give them their final place."""
         self._flush()
         digests = {name: writer.close() for name, writer in sorted(self._writers.items())}
-        self.counts = {name: writer.count for name, writer in sorted(self._writers.items())}
-        for left in self._work.glob("*.scratch"):
-            left.unlink()
-        rows = {name: digest for name, digest in digests.items() if name != REJECTED}
         done = {
             "step": self.step,
             "fingerprint": fingerprint,
-            "digest": content_hash(rows),
-            "counts": self.counts,
+            "digest": content_hash({name: digest for name, digest in digests.items() if name != REJECTED}),
+            "counts": {name: writer.count for name, writer in sorted(self._writers.items())},
             "take": self.take,
             "spent": round(self.summary.cost, 6),
         }

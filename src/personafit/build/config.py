@@ -1,6 +1,6 @@
 """What a build is asked for: a TOML file whose sections are checked before anything is spent.
 
-`[build]` and `[models]` are here, every other section is in `sections.py`.
+`[build]` and `[models]` are here; every other section is in the file of the steps that it is about.
 """
 
 import difflib
@@ -50,6 +50,10 @@ class BuildSection(ConfigSection):
         description="TOML file that people of a language are drawn from, such as {en = 'my.toml'}.",
     )
     prompts: str = Field("", description="TOML file with prompts of your own; those it leaves out are ours.")
+    takes: dict[str, int] = Field(
+        default_factory=dict,
+        description="Steps to do another time, with other draws, such as {memories = 1}.",
+    )
 
     @field_validator("name")
     @classmethod
@@ -128,6 +132,12 @@ class BuildConfig:
     def place(self, path: str) -> Path:
         """A path the file names, relative to the file itself."""
         return (self.path.parent / Path(path).expanduser()).resolve()
+
+    def missing(self, key: str, *names: str) -> Iterator[str]:
+        """A sentence for each file named by a key that is not there."""
+        for path in (self.place(name) for name in names if name):
+            if not path.is_file():
+                yield f"{key}: there is no file {path}"
 
     def hashes(self, paths: Iterable[str | Path]) -> list[str]:
         """What files that the file names hold, as hashes; one that is not there has none."""

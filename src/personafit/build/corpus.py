@@ -1,4 +1,4 @@
-"""Corpora of the user that memories are chosen from: entries of JSONL or text files, found by likeness."""
+"""Texts of the user's own files, JSONL or plain text: entries that memories are chosen from, found by likeness."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -10,7 +10,16 @@ import numpy as np
 from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit.benchmarks.lines import read_lines, required_text
-from personafit.models.embeddings import Embedder, Vectors, make_embedder
+from personafit.models.embeddings import Embedder, make_embedder
+
+LONGEST = 600  # characters of an entry: longer ones are no memory
+
+
+class CorpusText(NamedTuple):
+    """One text of a corpus, and where it is from."""
+
+    text: str
+    source: str
 
 
 def text_lines(path: Path, key: str) -> Iterator[str]:
@@ -24,70 +33,17 @@ def text_lines(path: Path, key: str) -> Iterator[str]:
         raise UserError(f"{path} is not UTF-8; save it as UTF-8.") from error
 
 
-LONGEST = 600  # characters of an entry: longer ones are no memory
+def read_corpus(paths: Sequence[Path]) -> Iterator[CorpusText]:
+    """The entries of some files; those too long to be remembered are left out."""
+    for path in paths:
+        found = _rows(path) if path.suffix == ".jsonl" else _paragraphs(path)
+        yield from (entry for entry in found if 0 < len(entry.text) <= LONGEST)
 
 
-class CorpusText(NamedTuple):
-    """One text of a corpus, and where it is from."""
-
-    text: str
-    source: str
-
-
-class MemoryCorpus:
-    """The entries of some files, a seeded sample where there are very many, with their vectors."""
-
-    def __init__(self, paths: Sequence[Path], most: int, seed: int, embedder: Embedder | None = None) -> None:
-        self.entries = _sampled(paths, most, seed)
-        self._embedder = embedder or make_embedder()
-        self._vectors: Vectors = self._embedder.embed([entry.text for entry in self.entries])
-
-    def shortlist(self, about: str, count: int, key: str) -> list[int]:
-        """The places of the nearest entries and, for a quarter, of others drawn by the key."""
-        count = min(count, len(self.entries))
-        near = max(1, count - count // 4)
-        likeness = self._vectors @ self._embedder.embed([about])[0]
-        nearest = [int(place) for place in np.argsort(-likeness, kind="stable")[:near]]
-        known, turn = set(nearest), 0
-        others: list[int] = []
-        while len(nearest) + len(others) < count:
-            place = int(hash_text("shortlist", key, str(turn)), 16) % len(self.entries)
-            turn += 1
-            if place not in known:
-                known.add(place)
-                others.append(place)
-        return [*nearest, *others]
-
-
-def _sampled(paths: Sequence[Path], most: int, seed: int) -> list[CorpusText]:
-    """So many different entries, drawn by their words; however large the files are, no more are held than twice as many."""
-    kept: dict[str, tuple[str, CorpusText]] = {}
-    bar = "g"  # after every hash; what comes later than the last of those kept so far is not needed
-    for entry in (entry for path in paths for entry in read_corpus(path)):
-        rank = hash_text("corpus", str(seed), entry.text)
-        if rank < bar:
-            kept.setdefault(entry.text, (rank, entry))
-        if len(kept) >= 2 * most:
-            kept = dict(sorted(kept.items(), key=lambda one: one[1][0])[:most])
-            bar = max(rank for rank, _ in kept.values())
-    if not kept:
-        named = ", ".join(map(str, paths))
-        raise UserError(
-            f"{named}: there is nothing to remember in it; give entries of 1 to {LONGEST} characters."
-        )
-    return [entry for _, entry in sorted(kept.values())[:most]]
-
-
-def read_corpus(path: Path) -> Iterator[CorpusText]:
-    """The entries of one file; those too long to be remembered are left out."""
-    if path.suffix == ".jsonl":
-        found: Iterator[CorpusText] = (
-            CorpusText(" ".join(required_text(row, "text", path, number).split()), f"{path.name}#{number}")
-            for number, row in read_lines(path)
-        )
-    else:
-        found = _paragraphs(path)
-    return (entry for entry in found if 0 < len(entry.text) <= LONGEST)
+def _rows(path: Path) -> Iterator[CorpusText]:
+    for number, row in read_lines(path):
+        text = " ".join(required_text(row, "text", path, number).split())
+        yield CorpusText(text, f"{path.name}#{number}")
 
 
 def _paragraphs(path: Path) -> Iterator[CorpusText]:
@@ -95,3 +51,23 @@ def _paragraphs(path: Path) -> Iterator[CorpusText]:
     groups = groupby((line.strip() for line in text_lines(path, "corpora")), key=bool)
     texts = (" ".join(lines) for words, lines in groups if words)
     return (CorpusText(text, f"{path.name}#{number}") for number, text in enumerate(texts, 1))
+
+
+class MemoryCorpus:
+    """The entries of some files, a seeded sample where there are very many, with their vectors."""
+
+    def __init__(self, paths: Sequence[Path], most: int, seed: int, embedder: Embedder | None = None) -> None:
+        kept = {entry.text: entry for entry in read_corpus(paths)}
+        order = sorted(kept.values(), key=lambda entry: hash_text("corpus", str(seed), entry.text))
+        self.entries = order[:most]
+        self._embedder = embedder or make_embedder()
+        self._vectors = self._embedder.embed([entry.text for entry in self.entries])
+
+    def shortlist(self, about: str, count: int, key: str) -> list[CorpusText]:
+        """The nearest entries and, for a quarter, others drawn by the key."""
+        count = min(count, len(self.entries))
+        likeness = self._vectors @ self._embedder.embed([about])[0]
+        order = np.argsort(-likeness, kind="stable").tolist()
+        near = max(1, count - count // 4)
+        others = sorted(order[near:], key=lambda place: hash_text("shortlist", key, self.entries[place].text))
+        return [self.entries[place] for place in (*order[:near], *others[: count - near])]

@@ -5,18 +5,18 @@ Streams of the folder's own names are put together, row by row, in the form `per
 `card.md` says what was built, in numbers: rows by step, items by half and tier, and what each step says.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import orjson
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from personafit._hashing import content_hash
 from personafit.benchmarks.benchmark import BenchmarkInfo
 from personafit.benchmarks.folder import info_toml
-from personafit.benchmarks.folder_records import Names
 from personafit.build.bench import REJECTED, Bench, BuildModels
 from personafit.build.config import BuildConfig
 from personafit.build.rows import read_rows, write_rows
@@ -27,6 +27,7 @@ from personafit.store import tables as t
 FILES = ("people", "conversations", "products", "items", "votes", "gold", "tasks")
 OPTIONAL = ("conversations", "votes", "tasks")
 VERSION_DIGITS = 12
+MOST_REASONS = 20
 
 
 def write_benchmark(
@@ -50,7 +51,7 @@ def write_benchmark(
     for step, bench in benches:
         splits |= step.splits(bench)
     _replace(out / "benchmark.toml", _toml(config, folders, splits))
-    parts = [step.card(bench) for step, bench in benches]
+    parts = [_made(store), _rejected(out), *(step.card(bench) for step, bench in benches)]
     _replace(out / "card.md", write_card(config, out, folders, parts))
 
 
@@ -119,13 +120,36 @@ def _steps(folders: Sequence[Path]) -> list[str]:
     return table(("step", "rows", "rejected", "take"), rows)
 
 
+def _made(store: Store) -> str:
+    """Who made how much, kept or not: models with their prompts, rules, and our templates where no model wrote."""
+    makers = {row["fingerprint"]: f"{row['model']}, {row['prompt']}" for row in _makers(store)}
+    columns = (t.products.c.kind, t.products.c.maker, func.count())
+    query = select(*columns).group_by(*columns[:2]).order_by(*columns[:2])
+    rows = [
+        (kind, makers.get(maker, maker), count)
+        for page in store.stream(query, 500)
+        for kind, maker, count in map(tuple, page)
+        if kind != "verdict"
+    ]
+    return "\n".join(["## Makers", "", *table(("what", "by", "made"), rows)])
+
+
+def _rejected(out: Path) -> str:
+    """The most frequent reasons of each step."""
+    counts = Counter(
+        (row["step"], re.split(r"[:,'0-9]", row["reason"])[0].strip()) for row in read_rows(out, REJECTED)
+    )
+    rows = [(*key, count) for key, count in counts.most_common(MOST_REASONS)]
+    return "\n".join(["## Rejected", "", *table(("step", "because", "times"), rows)]) if rows else ""
+
+
 def _items(out: Path) -> list[str]:
     """Items by half and tier; nothing where there are none."""
-    halves, tiers = Names(), Counter[tuple[str, str]]()
-    for row in read_rows(out, "items"):
-        halves.add(row["id"], row.get("slices", {}).get("half", "all"))
-    for row in read_rows(out, "gold"):
-        tiers[halves.get(row["item"]) or "all", (row.get("extra") or {}).get("tier", "untiered")] += 1
+    halves = {row["id"]: row.get("slices", {}).get("half", "all") for row in read_rows(out, "items")}
+    tiers = Counter(
+        (halves[row["item"]], (row.get("extra") or {}).get("tier", "untiered"))
+        for row in read_rows(out, "gold")
+    )
     found = {tier for _, tier in tiers}
     names = [*(tier for tier in TIERS if tier in found), *sorted(found - {*TIERS})]
     rows = [(half, [tiers[half, tier] for tier in names]) for half in sorted({half for half, _ in tiers})]

@@ -6,8 +6,7 @@ step which has to be done again asks only what it never asked.
 """
 
 import errno
-import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,18 +15,55 @@ import orjson
 
 from personafit._errors import UserError
 from personafit._hashing import content_hash
-from personafit.build.bench import POOL, Bench, BuildModels, Waiting, add_summary
-from personafit.build.config import BuildConfig, meant
+from personafit.build.answers import AnswersStep
+from personafit.build.bench import Bench, BuildModels
+from personafit.build.config import BuildConfig, config_of, meant
 from personafit.build.folder import write_benchmark
-from personafit.build.step import BuildStep, ExpectedAsks, steps_of
+from personafit.build.memories import FeaturesStep, MemoriesStep
+from personafit.build.pairs import PairsStep
+from personafit.build.people import PeopleStep
+from personafit.build.questions.step import QuestionsStep
+from personafit.build.step import BuildStep, ExpectedAsks
+from personafit.build.studies.tiers import TiersStep
+from personafit.build.studies.truth import TruthStep
+from personafit.build.tasks.histories import HistoriesStep
+from personafit.build.tasks.profiles import ProfilesStep
+from personafit.build.tasks.tasks import TasksStep
 from personafit.engine import ProgressView, Summary, check_budget
 from personafit.models import Model
 from personafit.store import Store
 
+STEPS: dict[str, tuple[type[BuildStep], ...]] = {
+    "people": (PeopleStep,),
+    "memories": (MemoriesStep, FeaturesStep),
+    "questions": (QuestionsStep,),
+    "answers": (AnswersStep,),
+    "studies": (TruthStep, TiersStep),
+    "pairs": (PairsStep,),
+    "tasks": (ProfilesStep, HistoriesStep, TasksStep),
+}
+"""The steps of each section of a config, each after those it reads from."""
 STORE = "build.db"
-TAKES = "takes.json"
-REDOING = "redoing"  # in the folder of steps: which step `--step` does anew, until the whole line is done
 FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def read_config(path: Path) -> BuildConfig:
+    """The config of a file; the first fault is one sentence that names the key."""
+    return config_of(path, {name: steps[0].section for name, steps in STEPS.items()})
+
+
+def steps_of(sections: Iterable[str]) -> list[BuildStep]:
+    """The steps of some sections, in the order of work; a section that is missing is a sentence."""
+    present = set(sections)
+    found = [step() for name, steps in STEPS.items() if name in present for step in steps]
+    owners = {step.name: name for name, steps in STEPS.items() for step in steps}
+    for step in found:
+        for needed in step.after:
+            if owners[needed] not in present:
+                raise UserError(
+                    f"The step '{step.name}' needs what '{needed}' makes: add a section [{owners[needed]}] to the config."
+                )
+    return found
 
 
 @dataclass
@@ -44,32 +80,21 @@ class Built:
     summary: Summary = field(default_factory=Summary)
 
 
-async def build(
-    config: BuildConfig,
-    out: Path,
-    progress: ProgressView,
-    redo: str | None = None,
-    budget: float | None = None,
-) -> Built:
+async def build(config: BuildConfig, out: Path, progress: ProgressView, budget: float | None = None) -> Built:
     """Do every step that is not done, then write the benchmark folder."""
-    steps = steps_of(config.sections)
-    _check(config, steps, redo)
+    steps = _steps(config)
     budget = config.build.budget if budget is None else budget
     models, built = BuildModels(config), Built(out)
     try:
-        _check_budget(config, models, steps, budget)
+        asked = models.all(dict.fromkeys(role for step in steps for role in step.roles))
+        asked += [model for step in steps for model, _ in _expected(step, config, models)]
+        check_budget(budget, [(model.name, model) for model in asked])
         (out / "steps").mkdir(parents=True, exist_ok=True)
-        takes = _takes(out, steps, redo)
         with Store(out / STORE) as store:
             for step in steps:
                 left = None if budget is None else max(0.0, budget - built.summary.cost)
-                bench = Bench(step.name, config, out, models, store, progress, takes.get(step.name, 0), left)
-                await _do(step, bench, models, built)
+                await _do(step, Bench(step.name, config, out, models, store, progress, left), built)
             write_benchmark(config, steps, models, out, store)
-        (out / "steps" / REDOING).unlink(missing_ok=True)
-    except Waiting:
-        (out / "steps" / REDOING).unlink(missing_ok=True)
-        raise
     except OSError as error:
         if error.errno in FULL:
             raise UserError(
@@ -82,10 +107,10 @@ async def build(
     return built
 
 
-async def _do(step: BuildStep, bench: Bench, models: BuildModels, built: Built) -> None:
-    fingerprint = _fingerprint(step, bench, models)
-    done = _done(bench, step.name)
-    if done.get("fingerprint") == fingerprint:
+async def _do(step: BuildStep, bench: Bench, built: Built) -> None:
+    """Do a step unless it is done."""
+    fingerprint = _fingerprint(step, bench)
+    if _done(bench, step.name).get("fingerprint") == fingerprint:
         built.kept.append(step.name)
     else:
         bench.begin()
@@ -93,20 +118,15 @@ async def _do(step: BuildStep, bench: Bench, models: BuildModels, built: Built) 
             await step.make(bench)
             bench.finish(fingerprint)
         finally:
-            add_summary(built.summary, bench.summary)
+            built.summary.charge(bench.summary)
         built.done.append(step.name)
-        done = _done(bench, step.name)
-    built.counts[step.name] = done["counts"]
+    built.counts[step.name] = _done(bench, step.name)["counts"]
 
 
-def estimate(
-    config: BuildConfig, out: Path | None = None, redo: str | None = None, budget: float | None = None
-) -> str:
+def estimate(config: BuildConfig, out: Path | None = None, budget: float | None = None) -> str:
     """The calls, tokens and money of every step, in words; of a folder that was begun only of what is left to do."""
-    steps = steps_of(config.sections)
-    _check(config, steps, redo)
-    models = BuildModels(config)
-    left = _left(config, steps, models, out, redo)
+    steps, models = _steps(config), BuildModels(config)
+    left = _left(config, steps, models, out)
     lines, calls, tokens, cost, unpriced = [], 0, 0, 0.0, set()
     for step in steps:
         if step.name not in left:
@@ -129,9 +149,8 @@ def estimate(
                 cost += one.cost
                 lines.append(f"{line}, {one.cost:.2f} USD.")
     known = f"{cost:.2f} USD" + (f" and whatever {', '.join(sorted(unpriced))} costs" if unpriced else "")
-    stored = ", and what is stored already is not" if out is not None and (out / STORE).is_file() else ""
     lines.append(
-        f"In all about {calls:,} calls, {tokens:,} tokens, {known}; what is rejected is asked anew on top{stored}."
+        f"In all about {calls:,} calls, {tokens:,} tokens, {known}; what is rejected is asked anew on top."
     )
     budget = config.build.budget if budget is None else budget
     if budget is not None and cost > budget:
@@ -139,39 +158,27 @@ def estimate(
     return "\n".join(lines)
 
 
-def _left(
-    config: BuildConfig, steps: Sequence[BuildStep], models: BuildModels, out: Path | None, redo: str | None
-) -> set[str]:
-    """The steps that a build would do: what is not done, what is to be done anew, and whatever reads from these."""
-    left = {redo} if redo is not None else set()
-    takes = _read_json(out / "steps" / TAKES) if out is not None else {}
+def _left(config: BuildConfig, steps: Sequence[BuildStep], models: BuildModels, out: Path | None) -> set[str]:
+    """The steps that a build would do: what is not done as the config has it, and whatever reads from these."""
+    left: set[str] = set()
     for step in steps:
-        if out is None or left & {*step.after, *step.uses}:
-            left.add(step.name)
-            continue
-        bench = Bench(step.name, config, out, models, take=takes.get(step.name, 0))
-        if _done(bench, step.name).get("fingerprint") != _fingerprint(step, bench, models):
+        bench = Bench(step.name, config, out or Path(), models)
+        done = out is not None and _done(bench, step.name).get("fingerprint") == _fingerprint(step, bench)
+        if not done or left & {*step.after, *step.uses}:
             left.add(step.name)
     return left
 
 
-def _check(config: BuildConfig, steps: Sequence[BuildStep], redo: str | None) -> None:
+def _steps(config: BuildConfig) -> list[BuildStep]:
+    """The steps of a build, among them those that are to be done another time."""
+    steps = steps_of(config.sections)
     names = [step.name for step in steps]
     if not names:
         raise UserError(f"{config.path} asks for nothing: add a section such as [people].")
-    if redo is not None and redo not in names:
-        raise UserError(f"--step {redo}: there is no such step in this build; {meant(redo, names)}.")
-
-
-def _check_budget(
-    config: BuildConfig, models: BuildModels, steps: Sequence[BuildStep], budget: float | None
-) -> None:
-    """Every model that a step names or expects to ask, models that vote among them."""
-    roles = dict.fromkeys(role for step in steps for role in step.roles)
-    found = [model for role in roles for model in (models.pool() if role == POOL else [models.role(role)])]
-    for step in steps:
-        found += [model for model, _ in _expected(step, config, models)]
-    check_budget(budget, [(model.name, model) for model in found if model is not None])
+    for name in config.build.takes:
+        if name not in names:
+            raise UserError(f"{config.path}, [build] takes: there is no step '{name}'; {meant(name, names)}.")
+    return steps
 
 
 def _expected(step: BuildStep, config: BuildConfig, models: BuildModels) -> list[tuple[Model, ExpectedAsks]]:
@@ -180,52 +187,24 @@ def _expected(step: BuildStep, config: BuildConfig, models: BuildModels) -> list
     return [(one.model, one) for one in asks if one.model is not None]
 
 
-def _fingerprint(step: BuildStep, bench: Bench, models: BuildModels) -> str:
+def _fingerprint(step: BuildStep, bench: Bench) -> str:
     config = bench.config
-    read = [_done(bench, name).get("digest") for name in (*step.after, *step.uses)]
     return content_hash(
         {
             "step": [step.name, step.version, [config.prompt(one).fingerprint for one in step.prompts]],
             "section": config.section(step.section).model_dump(mode="json"),
             "build": [config.build.seed, config.build.languages],
-            "models": models.settings(step.roles),
+            "models": [[role, [model.settings for model in bench.models.all([role])]] for role in step.roles],
             "take": bench.take,
-            "read": read,
+            "read": [_done(bench, name).get("digest") for name in (*step.after, *step.uses)],
             "outside": step.outside(bench),
         }
     )
 
 
 def _done(bench: Bench, step: str) -> dict[str, Any]:
-    """What a finished step says of itself; nothing where it has to be done, as after a version that wrote Parquet."""
-    folder = bench.folder(step)
-    return {} if any(folder.glob("*.parquet")) else _read_json(folder / "done.json")
-
-
-def _takes(out: Path, steps: Sequence[BuildStep], redo: str | None) -> dict[str, int]:
-    """Which time each step is done; `redo` begins another for the step and all that depends on it.
-
-    What was begun anew is gone on with until the whole line is done, so that the same command resumes.
-    """
-    takes, begun = _read_json(out / "steps" / TAKES), out / "steps" / REDOING
-    if redo is None or not (out / "steps" / redo / "done.json").is_file():
-        return takes
-    if begun.is_file() and begun.read_text(encoding="utf-8") == redo:
-        return takes
-    stale = {redo}
-    for step in steps:
-        if stale & {*step.after, *step.uses}:
-            stale.add(step.name)
-    for name in sorted(stale):
-        takes[name] = takes.get(name, 0) + 1
-    path = out / "steps" / TAKES
-    fresh = path.with_suffix(".part")
-    fresh.write_bytes(orjson.dumps(takes))
-    fresh.replace(path)
-    begun.write_text(redo, encoding="utf-8")
-    for name in stale:  # not done any more, whatever happens next
-        shutil.rmtree(out / "steps" / name, ignore_errors=True)
-    return takes
+    """What a finished step says of itself; nothing where it has to be done."""
+    return _read_json(bench.folder(step) / "done.json")
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -5,34 +5,61 @@ from the whole profile, so that they come from what somebody does and not from a
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import partial
+from itertools import islice
 from typing import Any
 
+from pydantic import Field
+
 from personafit._hashing import draw
-from personafit.build.asking import Generation, Target, Unfit, check_language
-from personafit.build.bench import Bench, RequestBatch
+from personafit.build.asking import Generation, Target, Unfit
+from personafit.build.bench import TRAINING, Bench
 from personafit.build.candidates import INTERESTS, LEAVES
-from personafit.build.corpus import CorpusText, MemoryCorpus
-from personafit.build.people import TRAINING, check_length
+from personafit.build.config import BuildConfig, ConfigSection
+from personafit.build.corpus import LONGEST, MemoryCorpus, read_corpus
+from personafit.build.people import PeopleSection, check_sentence
 from personafit.build.prompts import PROMPTS, WORDINGS
-from personafit.build.quota import ask_after_trial
-from personafit.build.sections import MemoriesSection, PeopleSection
 from personafit.build.step import BuildStep, ExpectedAsks
 from personafit.people import Attribute, Memory, Person, facet_values, render_person, select_facets
-from personafit.store import Product
 
 SELECT = PROMPTS["memories.select"]
 WRITE = PROMPTS["memories.write"]
 FEATURES = PROMPTS["memories.features"]
 STREAMS = ("people", TRAINING)
-TEMPLATE, NEAREST, FEATURE_TEMPLATE = "template:memories-1", "rule:nearest-1", "template:features-1"
 SHORTLIST = 30  # entries of the corpora offered for each person, or twice as many as are wanted
 MOST_ENTRIES = 20_000  # looked at; of larger corpora a sample
+LOOKED_AT = 1_000  # entries, to see before anything is asked whether there are enough
 
 _NUMBERED = re.compile(r"^\s*(\d{1,3})\s*[.)、:：]\s*(.+?)\s*$")
 _EVIDENCE = re.compile(r"(?<!\s)\s*[\[【(（]([\d,，、\s]+)[\]】)）]\s*+(?:[.。]\s*+)?$")
+
+
+class MemoriesSection(ConfigSection):
+    """What the memories and features steps are asked for."""
+
+    per_person: int = Field(12, ge=1, le=200, description="Memories of each person.")
+    corpora: list[str] = Field(
+        default_factory=list,
+        description="JSONL files with `text`, or plain text with an empty line between entries; empty lets the writer write.",
+    )
+    sampled: int = Field(6, ge=1, description="Memories drawn for the profiler to infer features from.")
+    features: int = Field(3, ge=1, le=20, description="Features inferred of each person.")
+
+    def faults(self, config: BuildConfig) -> Iterator[str]:
+        """Quotas that no corpus or person can fill, and corpora with nothing in them."""
+        if self.sampled > self.per_person:
+            yield f"sampled = {self.sampled} is more than the {self.per_person} memories a person has"
+        if self.features > self.sampled:
+            yield f"features = {self.features} is more than the {self.sampled} memories they are inferred from"
+        yield from config.missing("corpora", *self.corpora)
+        if self.corpora:
+            paths = [config.place(name) for name in self.corpora]
+            texts = {entry.text for entry in islice(read_corpus(paths), LOOKED_AT)}
+            if len(texts) < min(self.per_person, LOOKED_AT):
+                yield (
+                    f"per_person = {self.per_person} is more than the {len(texts)} different entries of 1 to {LONGEST} characters in "
+                    f"{', '.join(self.corpora)}"
+                )
 
 
 def numbers_reader(count: int, among: int) -> Callable[[str], str]:
@@ -61,13 +88,17 @@ def list_reader(language: str, count: int, among: int = 0) -> Callable[[str], st
     """
 
     def read(reply: str) -> str:
+        lines = [line for line in reply.strip().splitlines() if line.strip()]
+        matched = [_NUMBERED.match(line) for line in lines]
+        if len(lines) != count or [match and int(match[1]) for match in matched] != list(range(1, count + 1)):
+            raise Unfit(
+                f"it must be {count} lines numbered from 1 to {count}, and nothing else",
+                f"必须正好{count}行，从1编号到{count}，不要写别的",
+            )
         found = []
-        for text in _numbered(reply, count):
+        for text in (match[2] for match in matched if match):
             said, notes = _evidence(text, among) if among else (text, "")
-            said = " ".join(said.split())
-            check_length(said, language)
-            check_language(said, language)
-            found.append(said + notes)
+            found.append(check_sentence(said, language) + notes)
         if len(set(found)) < count:
             raise Unfit("two lines say the same", "有两行内容相同")
         return "\n".join(found)
@@ -88,15 +119,8 @@ def _evidence(text: str, among: int) -> tuple[str, str]:
     return text[: named.start()], f" [{','.join(map(str, numbers))}]"
 
 
-def _numbered(reply: str, count: int) -> list[str]:
-    lines = [line for line in reply.strip().splitlines() if line.strip()]
-    matched = [_NUMBERED.match(line) for line in lines]
-    if len(lines) != count or [match and int(match[1]) for match in matched] != list(range(1, count + 1)):
-        raise Unfit(
-            f"it must be {count} lines numbered from 1 to {count}, and nothing else",
-            f"必须正好{count}行，从1编号到{count}，不要写别的",
-        )
-    return [match[2] for match in matched if match]
+def _likes(person: Person) -> list[str]:
+    return facet_values(select_facets(person.facets, [*LEAVES, INTERESTS]))
 
 
 class MemoriesStep(BuildStep):
@@ -105,7 +129,7 @@ class MemoriesStep(BuildStep):
     name = "memories"
     after = ("people",)
     section = MemoriesSection
-    version = 2
+    version = 3
     roles = ("writer",)
     prompts = (SELECT, WRITE)
 
@@ -117,122 +141,75 @@ class MemoriesStep(BuildStep):
         """One ask for each person."""
         section, people = bench.config.section(MemoriesSection), bench.config.section(PeopleSection).total
         if section.corpora:
-            size = 350 + 60 * _shortlist(section), 3 * section.per_person
+            size = 350 + 60 * max(SHORTLIST, 2 * section.per_person), 3 * section.per_person
             yield ExpectedAsks("choices from corpora", bench.model(), people, *size)
         else:
             yield ExpectedAsks("memories", bench.model(), people, 450, 35 * section.per_person)
 
     async def make(self, bench: Bench) -> None:
         """Ask for everyone, benchmark and training, and write them with what they remember."""
-        paths = [bench.config.place(name) for name in bench.config.section(MemoriesSection).corpora]
-        remembering = _Remembering(bench, MemoryCorpus(paths, MOST_ENTRIES, bench.seed) if paths else None)
+        section = bench.config.section(MemoriesSection)
+        paths = [bench.config.place(name) for name in section.corpora]
+        corpus = MemoryCorpus(paths, MOST_ENTRIES, bench.seed) if paths else None
         for stream in STREAMS:
-            total = bench.count("people", stream)
-            batch = RequestBatch(bench.model(), partial(remembering.wanted, stream), total, "memories")
-            answers = await ask_after_trial(bench, batch, differ=not paths)
-            for person, answer in zip(bench.read("people", Person, stream), answers, strict=True):
-                bench.write(remembering.person(person, answer), stream)
-
-    def card(self, bench: Bench) -> str:
-        """How many, how long, from where."""
-        people = memories = length = 0
-        for stream in STREAMS:
-            for person in bench.read(self.name, Person, stream):
-                people += 1
-                memories += len(person.memories)
-                length += sum(len(memory.text) for memory in person.memories)
-        makers: Counter[str] = Counter()
-        for row in bench.read_rows(self.name, "lineage"):
-            makers[row["by"]] += row["memories"]
-        shown = ", ".join(f"{count:,} by {maker}" for maker, count in sorted(makers.items()))
-        return (
-            f"## Memories\n\n{memories:,} memories of {people:,} people, {memories / max(1, people):.1f} each, "
-            f"{length / max(1, memories):,.0f} characters on average: {shown}."
-        )
-
-
-class _Remembering:
-    """What is asked for each person, and what is made of the answer."""
-
-    def __init__(self, bench: Bench, corpus: MemoryCorpus | None) -> None:
-        self._bench, self._corpus = bench, corpus
-        self._section = bench.config.section(MemoriesSection)
-        self._count = self._section.per_person
-        if corpus is not None:
-            self._count = min(self._count, len(corpus.entries))
-
-    def wanted(self, stream: str) -> Iterator[Target]:
-        """What is asked about the people of a stream."""
-        for person in self._bench.read("people", Person, stream):
-            values: dict[str, object] = {"person": render_person(person), "count": self._count}
-            if self._corpus is None:
-                values["topics"] = "; ".join(self._shuffled("topic", person, self._bench.take)[:5] or ["…"])
-                prompt, read, most = WRITE, list_reader(person.language, self._count), 90 * self._count
+            people = list(bench.read("people", Person, stream))
+            if corpus is None:
+                targets = [_to_write(bench, person, section.per_person) for person in people]
             else:
-                offered = self._offered(person, self._corpus)
-                values["entries"] = "\n".join(f"{n}. {entry.text}" for n, entry in enumerate(offered, 1))
-                prompt, read = SELECT, numbers_reader(self._count, len(offered))
-                most = 8 * self._count + 16
-            yield Target.for_person(person, person.id, prompt, values, "memory", read, max_tokens=most)
-
-    def person(self, person: Person, answer: Generation) -> Person:
-        """The person with memories; where the model's words could not be used, with those of a rule or a template."""
-        offered = self._offered(person, self._corpus) if self._corpus else []
-        found: dict[str, str | None] = {}
-        """Texts with where each is from."""
-        if answer.text is None:
-            self._bench.reject_reply(answer)
-        elif self._corpus:
-            found = dict(offered[int(number) - 1] for number in answer.text.split(","))
-        else:
-            found = dict.fromkeys(answer.text.splitlines(), answer.product)
-        self._lineage(person, self._bench.name(), len(found), [answer.product])
-        missing = self._count - len(found)
-        if self._corpus and missing:
-            left = [entry for entry in offered if entry.text not in found][:missing]
-            self._lineage(person, NEAREST, len(left), [])
-            found |= dict(left)
-        elif missing:
-            said = (
-                WORDINGS["memories"][person.language].format(text.rstrip(".。"))
-                for text in self._shuffled("memory", person)
-            )
-            lines = [text for text in said if text not in found][:missing]
-            product = Product(
-                kind="memory", text="\n".join(lines), maker=TEMPLATE, about=person.id, parents=[person.id]
-            )
-            if lines:
-                self._bench.add(product)
-            self._lineage(person, TEMPLATE, len(lines), [])
-            found |= dict.fromkeys(lines, product.id)
-        memories = [
-            Memory(id=f"m{number:02}", text=text, time=None, source=source)
-            for number, (text, source) in enumerate(found.items(), 1)
-        ]
-        return person.model_copy(update={"memories": memories})
-
-    def _lineage(self, person: Person, by: str, count: int, products: list[str]) -> None:
-        if count:
-            row = {"id": person.id, "by": by, "memories": count, "products": products}
-            self._bench.write(row, "lineage")
-
-    def _shuffled(self, what: str, person: Person, *key: int) -> list[str]:
-        """What the person likes and does, in a drawn order."""
-        key = (self._bench.seed, *key)
-        return sorted(_likes(person), key=lambda text: draw(what, *key, person.id, text, among=2**32))
-
-    def _offered(self, person: Person, corpus: MemoryCorpus) -> list[CorpusText]:
-        key = f"{self._bench.seed}/{person.id}"
-        places = corpus.shortlist(" ".join(_likes(person)), _shortlist(self._section), key)
-        return [corpus.entries[place] for place in places]
+                targets = [_to_choose(bench, person, section.per_person, corpus) for person in people]
+            answers = await bench.ask_after_trial(bench.model(), targets, "memories", differ=corpus is None)
+            for person, answer in zip(people, answers, strict=True):
+                bench.reject_reply(answer)
+                texts = dict.fromkeys((answer.text or "").splitlines(), answer.product)
+                if corpus is not None:
+                    offered = _offered(bench, person, section.per_person, corpus)
+                    texts = dict(offered[int(number) - 1] for number in (answer.text or "").split(","))
+                memories = [
+                    Memory(id=f"m{number:02}", text=text, time=None, source=source)
+                    for number, (text, source) in enumerate(texts.items(), 1)
+                ]
+                bench.write(person.model_copy(update={"memories": memories}), stream)
+                bench.write({"id": person.id, "by": answer.maker, "products": [answer.product]}, "lineage")
 
 
-def _likes(person: Person) -> list[str]:
-    return facet_values(select_facets(person.facets, [*LEAVES, INTERESTS]))
+def _to_write(bench: Bench, person: Person, count: int) -> Target:
+    """Notes for the writer to write; our template's say what the person likes and does."""
+    likes = _likes(person)
+    key = (bench.seed, bench.take, person.id)
+    topics = sorted(likes, key=lambda text: draw("topic", *key, text, among=2**32))[:5]
+    wording, order = WORDINGS["memories"][person.language], (bench.seed, person.id)
+    drawn = sorted(dict.fromkeys(likes), key=lambda text: draw("memory", *order, text, among=2**32))
+    values = {"person": render_person(person), "count": count, "topics": "; ".join(topics or ["…"])}
+    return Target.for_person(
+        person,
+        person.id,
+        WRITE,
+        values,
+        "memory",
+        list_reader(person.language, count),
+        max_tokens=90 * count,
+        stand_in="\n".join(wording.format(text.rstrip(".。")) for text in drawn[:count]),
+    )
 
 
-def _shortlist(section: MemoriesSection) -> int:
-    return max(SHORTLIST, 2 * section.per_person)
+def _to_choose(bench: Bench, person: Person, count: int, corpus: MemoryCorpus) -> Target:
+    """Entries of the corpora for the writer to choose from; our template's choice are the nearest."""
+    offered = _offered(bench, person, count, corpus)
+    entries = "\n".join(f"{number}. {entry.text}" for number, entry in enumerate(offered, 1))
+    return Target.for_person(
+        person,
+        person.id,
+        SELECT,
+        {"person": render_person(person), "count": count, "entries": entries},
+        "memory",
+        numbers_reader(count, len(offered)),
+        max_tokens=8 * count + 16,
+        stand_in=",".join(str(number) for number in range(1, count + 1)),
+    )
+
+
+def _offered(bench: Bench, person: Person, count: int, corpus: MemoryCorpus) -> list[Any]:
+    return corpus.shortlist(" ".join(_likes(person)), max(SHORTLIST, 2 * count), f"{bench.seed}/{person.id}")
 
 
 class FeaturesStep(BuildStep):
@@ -241,6 +218,7 @@ class FeaturesStep(BuildStep):
     name = "features"
     after = ("memories",)
     section = MemoriesSection
+    version = 2
     roles = ("profiler",)
     prompts = (FEATURES,)
 
@@ -254,22 +232,18 @@ class FeaturesStep(BuildStep):
         """Infer, and write everyone with the features added."""
         section = bench.config.section(MemoriesSection)
         for stream in STREAMS:
-            wanted, total = partial(_features_wanted, bench, section, stream), bench.count("memories", stream)
-            batch = RequestBatch(bench.model("profiler"), wanted, total, "features")
-            answers = await ask_after_trial(bench, batch, differ=True)
-            for person, answer in zip(bench.read("memories", Person, stream), answers, strict=True):
-                bench.write(_featured(bench, section, person, answer), stream)
-
-    def card(self, bench: Bench) -> str:
-        """How many, and whose."""
-        counts = [
-            len(person.attributes) for stream in STREAMS for person in bench.read(self.name, Person, stream)
-        ]
-        by_template = sum(row["by"] == FEATURE_TEMPLATE for row in bench.read_rows(self.name, "lineage"))
-        return (
-            f"## Features\n\n{sum(counts):,} features inferred for {len(counts):,} people from samples of their memories; for "
-            f"{by_template:,} of them our template ({FEATURE_TEMPLATE}) stands in for a profiler."
-        )
+            people = list(bench.read("memories", Person, stream))
+            samples = [_sample(bench, section, person) for person in people]
+            targets = [
+                _inference(section, person, sample) for person, sample in zip(people, samples, strict=True)
+            ]
+            answers = await bench.ask_after_trial(bench.model("profiler"), targets, "features")
+            for person, sample, answer in zip(people, samples, answers, strict=True):
+                bench.reject_reply(answer, "profiler")
+                attributes = _attributes(answer, sample)
+                bench.write(person.model_copy(update={"attributes": attributes}), stream)
+                row = {"id": person.id, "product": answer.product, "by": answer.maker}
+                bench.write({**row, "sampled": [memory.id for memory in sample]}, "lineage")
 
 
 def _sample(bench: Bench, section: MemoriesSection, person: Person) -> list[Memory]:
@@ -279,49 +253,29 @@ def _sample(bench: Bench, section: MemoriesSection, person: Person) -> list[Memo
     return order[: section.sampled]
 
 
-def _features_wanted(bench: Bench, section: MemoriesSection, stream: str) -> Iterator[Target]:
-    for person in bench.read("memories", Person, stream):
-        sample = _sample(bench, section, person)
-        count = min(section.features, len(sample))
-        said = "\n".join(f"{number}. {memory.text}" for number, memory in enumerate(sample, 1))
-        yield Target.for_person(
-            person,
-            person.id,
-            FEATURES,
-            {"memories": said, "count": count},
-            "attribute",
-            list_reader(person.language, count, len(sample)),
-            parents=tuple(memory.source or memory.id for memory in sample),
-            max_tokens=80 * section.features,
-        )
+def _inference(section: MemoriesSection, person: Person, sample: list[Memory]) -> Target:
+    """Features for the profiler to infer; our template's take one memory each."""
+    count, seems = min(section.features, len(sample)), WORDINGS["features"][person.language]
+    said = "\n".join(f"{number}. {memory.text}" for number, memory in enumerate(sample, 1))
+    return Target.for_person(
+        person,
+        person.id,
+        FEATURES,
+        {"memories": said, "count": count},
+        "attribute",
+        list_reader(person.language, count, len(sample)),
+        parents=tuple(memory.source or memory.id for memory in sample),
+        max_tokens=80 * section.features,
+        stand_in="\n".join(
+            f"{seems.format(memory.text)} [{number}]" for number, memory in enumerate(sample[:count], 1)
+        ),
+    )
 
 
-def _featured(bench: Bench, section: MemoriesSection, person: Person, answer: Generation) -> Person:
-    """The person with features: the profiler's, or the template's, each of one memory."""
-    sample = _sample(bench, section, person)
-    found: list[tuple[str, list[int]]] = []
-    product, by = answer.product, answer.maker
-    if answer.text is not None:
-        for line in answer.text.splitlines():
-            said, _, numbers = line.rpartition(" [")
-            found.append((said, [int(number) for number in numbers.rstrip("]").split(",")]))
-    else:
-        bench.reject_reply(answer, "profiler")
-        few, seems = sample[: section.features], WORDINGS["features"][person.language]
-        found = [(seems.format(memory.text), [number]) for number, memory in enumerate(few, 1)]
-        made = Product(
-            kind="attribute",
-            text="\n".join(text for text, _ in found),
-            maker=FEATURE_TEMPLATE,
-            about=person.id,
-            parents=[memory.source or memory.id for memory in few],
-        )
-        bench.add(made)
-        product, by = made.id, FEATURE_TEMPLATE
-    attributes = [
-        Attribute(id=f"f{number}", text=text, evidence=[sample[place - 1].id for place in places])
-        for number, (text, places) in enumerate(found, 1)
-    ]
-    row = {"id": person.id, "product": product, "by": by, "sampled": [memory.id for memory in sample]}
-    bench.write(row, "lineage")
-    return person.model_copy(update={"attributes": attributes})
+def _attributes(answer: Generation, sample: list[Memory]) -> list[Attribute]:
+    found = []
+    for number, line in enumerate((answer.text or "").splitlines(), 1):
+        said, _, notes = line.rpartition(" [")
+        evidence = [sample[int(note) - 1].id for note in notes.rstrip("]").split(",")]
+        found.append(Attribute(id=f"f{number}", text=said, evidence=evidence))
+    return found

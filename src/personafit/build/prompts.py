@@ -10,13 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from personafit._errors import UserError
+from personafit._errors import UserError, field_name
 from personafit._hashing import content_hash
 from personafit.models import Message, one_line
+
+M = TypeVar("M", bound=BaseModel)
 
 DATA = Path(__file__).with_name("data")
 """Prompts, wordings and the lists that people, questions and tasks are drawn from; a user may replace each."""
@@ -84,16 +86,21 @@ def read_toml(path: Path, remedy: str = "check the path") -> dict[str, Any]:
         raise UserError(f"{path} is not TOML ({one_line(error)}).") from error
 
 
+def checked(kind: type[M], table: Any, place: str) -> M:
+    """What a file says, as a record; the first fault is a sentence that names the place and the field."""
+    try:
+        return kind.model_validate(table)
+    except ValidationError as error:
+        first = error.errors()[0]
+        said = first["msg"].removeprefix("Value error, ").rstrip(".")
+        raise UserError(f"{place}, field '{field_name(first['loc'])}': {said}.") from error
+
+
 def read_prompts(path: Path) -> dict[str, PromptTemplate]:
     """The prompts of a file, by name; the first fault is a sentence that names file, prompt and field."""
     found = {}
     for name, table in read_toml(path).items():
-        try:
-            row = _Prompt.model_validate(table)
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"]))
-            raise UserError(f"{path}, prompt '{name}', field '{place}': {first['msg']}.") from error
+        row = checked(_Prompt, table, f"{path}, prompt '{name}'")
         system = row.system.model_dump() if row.system else {}
         found[name] = PromptTemplate(name, row.version, row.user.model_dump(), system)
     return found

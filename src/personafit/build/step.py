@@ -1,9 +1,10 @@
 """A step of the line that builds a benchmark, and how to add one.
 
-A step reads what earlier steps made, asks models, and writes rows. It never holds all people: it streams.
+**To add a step**, say `letters`: its prompts in English and Chinese go into `data/prompts.toml`, a line into `STEPS` of `line.py`,
+and everything else into `build/letters.py`:
 
-**To add a step**, say `letters`: its section goes into `sections.py`, its prompts in English and Chinese into `data/prompts.toml`,
-a line into `STEPS` below, and the step itself into `build/letters.py`:
+    class LettersSection(ConfigSection):
+        words: int = Field(80, description="Length of a letter.")
 
     class LettersStep(BuildStep):
         name = "letters"
@@ -17,20 +18,20 @@ a line into `STEPS` below, and the step itself into `build/letters.py`:
             yield ExpectedAsks("letters", bench.model("writer"), people, 400, 200)
 
         async def make(self, bench):
-            def wanted():                # called again to read the answers: it must give the same things each time
-                for person in bench.read("people", Person):
-                    yield Target(person.id, PROMPTS["letters.letter"], person.language, {"person": render_person(person)},
-                                 kind="letter", read=read_letter, about=person.id, parents=(person.id,))
-            for answer in await bench.ask(RequestBatch(bench.model("writer"), wanted, bench.count("people"))):
+            targets = [
+                Target.for_person(person, person.id, PROMPTS["letters.letter"], {"person": render_person(person)}, "letter", read_letter)
+                for person in bench.people()
+            ]
+            for answer in await bench.ask(bench.model("writer"), targets, "letters"):
                 if answer.ok: bench.write({"id": answer.product, "text": answer.text, "person": answer.target.about})
-                else:         bench.reject(answer.target.key, answer.reason, about=answer.target.about)
+                else:         bench.reject_reply(answer)
 
 Every `Target` becomes a keyed job of the engine (concurrency, retries, budget, resume by key after kill -9) and, if `read`
 accepts the reply, at first or when asked once more, a stored `Product` with its lineage. `read` returns the product's text or
-raises `Unfit(reason, reason_zh)`; the model is told the reason. Answers come in the order of `wanted`, whatever finished first.
-What follows from an answer (a check, a rewrite) is another `bench.ask`. `Quota` fills a number that must be reached; draw each
-candidate from `draw(seed, "letters", take, number, ...)`, never from a shared random stream. What no model made is a Product
-of the maker `template:NAME-VERSION`, given to `bench.add`. Near-duplicates: `duplicates.py`.
+raises `Unfit(reason, reason_zh)`; the model is told the reason. Answers come in the order of the targets. What follows from an
+answer (a check, a rewrite) is another `bench.ask`. `Quota` fills a number that must be reached; draw each candidate from
+`draw(seed, "letters", take, number, ...)`, never from a shared random stream. `stand_in` of a target is what our template says in
+place of a model. Near-duplicates: `duplicates.py`.
 
 `bench.write(row)` goes to the stream of the step's name. Streams called `people`, `conversations`, `products`, `items`, `votes`,
 `gold` and `tasks` become the files of the benchmark folder: of `people` the last step's stream counts, of all others every
@@ -40,10 +41,8 @@ step's. A file outside the build that shapes the step goes into `outside`, so th
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from personafit._errors import UserError
 from personafit.build.config import ConfigSection
 from personafit.build.prompts import PromptTemplate
 from personafit.models import Model
@@ -110,46 +109,6 @@ class BuildStep(ABC):
         return {}
 
 
-STEPS: dict[str, tuple[str, ...]] = {
-    "people": ("people:PeopleStep",),
-    "memories": ("memories:MemoriesStep", "memories:FeaturesStep"),
-    "questions": ("questions.step:QuestionsStep",),
-    "answers": ("answers:AnswersStep",),
-    "studies": ("studies.truth:TruthStep", "studies.tiers:TiersStep"),
-    "pairs": ("pairs:PairsStep",),
-    "tasks": ("tasks.profiles:ProfilesStep", "tasks.histories:HistoriesStep", "tasks.tasks:TasksStep"),
-}
-"""The steps of each section."""
-
-
-def steps_of(sections: Iterable[str]) -> list[BuildStep]:
-    """The steps of some sections, each after those it reads from."""
-    present = set(sections)
-    waiting: list[BuildStep] = [
-        _load(step)() for name, steps in STEPS.items() if name in present for step in steps
-    ]
-    names = {step.name for step in waiting}
-    owners = {_load(step).name: name for name, steps in STEPS.items() for step in steps}
-    for step in waiting:
-        for needed in step.after:
-            if needed not in names:
-                section = owners.get(needed, needed)
-                raise UserError(
-                    f"The step '{step.name}' needs what '{needed}' makes: add a section [{section}] to the config."
-                )
-    ordered: list[BuildStep] = []
-    while waiting:
-        done = {step.name for step in ordered}
-        ready = next(
-            (s for s in waiting if set(s.after) <= done and not set(s.uses) & names - done - {s.name}), None
-        )
-        if ready is None:
-            raise RuntimeError(f"steps wait for each other: {[step.name for step in waiting]}")
-        waiting.remove(ready)
-        ordered.append(ready)
-    return ordered
-
-
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
     """A Markdown table for a card; counts have their thousands apart."""
     cells = (
@@ -157,8 +116,3 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]
     )
     head, *body = (f"| {' | '.join(line)} |" for line in cells)
     return [head, "|---" * len(columns) + "|", *body]
-
-
-def _load(place: str) -> Any:
-    module, _, name = place.partition(":")
-    return getattr(import_module(f"personafit.build.{module}"), name)

@@ -16,15 +16,20 @@ UNSAFE = (
     "<frozen importlib._bootstrap>",
     weakref.__file__,
     os.path.join("sqlalchemy", "pool", "base.py"),
+    os.path.join("asyncio", "runners.py"),
 )
 """Where an exception would leave a half-made extension module behind, be printed and forgotten, or be logged as a traceback.
 
 Each is the end of a file's name. What a store is writing when the program is left at once is rolled back, as after kill -9.
 """
 
+_signals: list[int] = []
+"""Interrupts received so far."""
+
 
 def main() -> None:
     """Run the command line; it is imported here so that Ctrl-C during the import is no traceback."""
+    _open_closed_streams()
     with contextlib.suppress(ValueError):  # not on the main thread
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, _interrupt)
@@ -57,8 +62,25 @@ def main() -> None:
         sys.exit(1)
 
 
-def _interrupt(_: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt, as Ctrl-C does; amid an import, or where the exception would be lost, leave at once."""
+def _open_closed_streams() -> None:
+    """Let streams that the caller closed lead nowhere: else the next file that is opened gets their number and our output."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            stream = os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False)
+            setattr(sys, name, stream)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, as Ctrl-C does; at the second signal, or where the exception would be lost, leave at once.
+
+    Within an event loop the runner has had the first signal already.
+    """
+    if _signals:
+        _leave(INTERRUPTED)
+    _signals.append(number)
     while frame is not None:
         if frame.f_code.co_filename.endswith(UNSAFE):
             _leave(INTERRUPTED)

@@ -1,34 +1,19 @@
 """`personafit analyze`: what else a stored run tells about its raters, answers and data."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from personafit.api.reading import analyze as look_into
-from personafit.cli.common import (
-    console,
-    load_run,
-    out_folder,
-    print_object,
-    show_analysis,
-    store_url,
-)
-from personafit.cli.options import JsonOption, MarginOption, MetricOption, RunArgument, StoreOption
-from personafit.statistics import Estimate
-from personafit.store import Store
+from personafit.cli.common import show_analysis
+from personafit.cli.options import JsonOption, MetricOption, RunArgument, StoreOption
 
 app = typer.Typer(no_args_is_help=True, help="Look into a run: bias, calibration, failures, power and more.")
 
-OutOption = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="With --draw: folder for the table; default the run's own.")
-]
-
 
 @app.command("bias")
-def bias(
-    run: RunArgument, store: StoreOption = None, margin: MarginOption = None, json: JsonOption = False
-) -> None:
+def bias(run: RunArgument, store: StoreOption = None, json: JsonOption = False) -> None:
     """Measure what moves each judge besides the person: position, length, mention, its own model family.
 
     People's own biases stand beside the judge's. For relevance: picking more than people do, hedged attributes, long lists.
@@ -37,7 +22,7 @@ def bias(
 
         personafit analyze bias last
     """
-    show_analysis(look_into(run, "bias", margin=margin, store=store), json)
+    show_analysis(look_into(run, "bias", store=store), json)
 
 
 @app.command("correct")
@@ -101,19 +86,13 @@ def failures(
         str | None,
         typer.Option(metavar="NAME", help="Whose choices or answers; default the run's first rater."),
     ] = None,
-    draw: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Write N wrong choices as a table for people to code instead."),
-    ] = None,
-    tier: Annotated[str | None, typer.Option(help="With --draw: only of this tier.")] = None,
-    out: OutOption = None,
     store: StoreOption = None,
     json: JsonOption = False,
 ) -> None:
     """Show failure modes: how chosen answers fall short, or where a rater is furthest from people.
 
-    Rules count the chosen answers that take up much of the profile, are generic, name the person, are intrusive, refuse or contradict
-    the profile. For relevance, preferences and dialogues the answers furthest from people's are shown, for writing the texts least like the
+    Rules count the chosen answers that take up much of the profile, are generic, name the person, refuse or contradict the
+    profile. For relevance, preferences and dialogues the answers furthest from people's are shown, for writing the texts least like the
     person's own.
 
     **Examples**
@@ -122,14 +101,6 @@ def failures(
 
         personafit analyze failures last --rater openai:MODEL@URL
     """
-    if draw is not None:
-        from personafit.reports.errors import errors_study
-
-        with Store(store_url(store)) as opened:
-            scores = load_run(opened, run)
-            folder = out_folder(out, scores.run.name)
-            print("\n".join(errors_study(opened, scores, draw, folder, tier, rater)))
-        return
     show_analysis(look_into(run, "failures", rater=rater, store=store), json)
 
 
@@ -182,77 +153,17 @@ def retrieval(
     benchmark: Annotated[
         str, typer.Argument(help="starter, or a benchmark folder with relevant_memories.jsonl.")
     ] = "starter",
-    by: Annotated[
-        list[str] | None,
-        typer.Option(metavar="WAY", help="bm25, dense or hybrid; default all three. Repeatable."),
-    ] = None,
-    k: Annotated[
-        list[int] | None,
-        typer.Option("-k", min=1, metavar="K", help="Retrieve the top K; default 1, 3 and 5. Repeatable."),
-    ] = None,
     embedder: Annotated[
         str, typer.Option(metavar="SPEC", help="Embedding model: use (default), or openai:MODEL@URL.")
     ] = "",
     json: JsonOption = False,
 ) -> None:
-    """Measure recall and precision of memory retrieval against memories known to matter for an item.
+    """Measure recall and precision of memory retrieval at 1, 3 and 5 memories, against those known to matter for an item.
 
     **Example**
 
-        personafit analyze retrieval starter -k 3
+        personafit analyze retrieval starter
     """
-    from personafit.benchmarks.memory_labels import LabelledMemories
-    from personafit.contexts.context import WAYS
-    from personafit.contexts.retrieval import Retriever, chance_recall, precision_at, recall_at
-    from personafit.reports.pieces import Cell, Grid, Row, percent_cell
-    from personafit.reports.terminal import print_pieces
+    from personafit.reports.retrieval import analyze_retrieval
 
-    labelled = LabelledMemories(benchmark)
-    depths = sorted(set(k or (1, 3, 5)))
-    rows: list[dict[str, Any]] = []
-    for way in by or WAYS:
-        found = list(labelled.retrieved(Retriever(way, embedder), depths[-1]))
-        for language in sorted({language for language, _ in found}):
-            here = [one for spoken, one in found if spoken == language]
-            for depth in depths:
-                rows.append(
-                    {
-                        "by": way,
-                        "language": language,
-                        "k": depth,
-                        "recall": recall_at(here, depth),
-                        "precision": precision_at(here, depth),
-                        "chance": chance_recall(here, depth, labelled.memories),
-                        "without": sum(not one.relevant for one in here),
-                    }
-                )
-    if json:
-        plain = [row | {name: _plain(row[name]) for name in ("recall", "precision")} for row in rows]
-        print_object({"benchmark": benchmark, "retrieval": plain})
-        return
-    grid = Grid(
-        "Memories found",
-        "In %, with 95 % intervals; blind is the recall of picking k at random.",
-        ["by", "language", "k"],
-        ["recall", "blind", "precision", "items"],
-        [
-            Row(
-                [row["by"], row["language"], str(row["k"])],
-                [
-                    percent_cell(row["recall"]),
-                    Cell()
-                    if row["chance"] is None
-                    else Cell(f"{100 * row['chance']:.1f}", sort=row["chance"]),
-                    percent_cell(row["precision"]),
-                    Cell(f"{row['recall'].n:,}", sort=row["recall"].n),
-                ],
-            )
-            for row in rows
-        ],
-        note="Recall is over items on which some memory bears; precision over items for which something was found.",
-    )
-    print_pieces([grid], console())
-
-
-def _plain(one: Estimate) -> dict[str, Any]:
-    return {name: getattr(one, name) for name in ("value", "low", "high", "n", "people", "note")}
+    show_analysis(analyze_retrieval(benchmark, embedder), json)

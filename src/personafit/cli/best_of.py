@@ -6,18 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import orjson
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from personafit._errors import UserError, writing
-from personafit.cli.common import console, hint, print_json, say_end, store_url
+from personafit.api.gate import say_end
+from personafit.api.places import hint, results_object, store_url
+from personafit.cli.common import print_object
 from personafit.cli.options import BudgetOption, JsonOption, RetryOption, SeedOption, StoreOption
-from personafit.reports import Result
-from personafit.statistics import Estimate
+from personafit.reports.result import Result
 from personafit.store import Store
 
 if TYPE_CHECKING:
-    from personafit.best_of import BestOf, BestOfChoices
+    from personafit.best_of import BestOfChoices
 
 
 def best_of(
@@ -32,10 +31,6 @@ def best_of(
     out: Annotated[
         Path, typer.Option(metavar="FILE.jsonl", help="Output file: the choices, with all scores.")
     ],
-    data: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Benchmark folder with the people that lines name by id."),
-    ] = None,
     context: Annotated[
         str, typer.Option(metavar="CTX", help="What the rater is told about the person.")
     ] = "profile",
@@ -62,8 +57,6 @@ def best_of(
 ) -> None:
     """Choose the best of several answers to each question by a rater, controlled for length; the same command resumes.
 
-    The choice is shown beside what the raw scores and what choosing the longest answer would give.
-
     **Examples**
 
         personafit data best-of candidates.jsonl --rater reward:my-reward --out best.jsonl
@@ -76,7 +69,6 @@ def best_of(
     asked = BestOf(
         prompts=prompts,
         rater=rater,
-        data=data,
         view=context,
         system=system,
         given=system_context,
@@ -100,85 +92,32 @@ def best_of(
     if choice is not None and code != 130:
         with writing(out):
             out.write_bytes(b"".join(orjson.dumps(row.as_dict()) + b"\n" for row in choice.rows))
+        same, note = choice.same_as_longest(), _control_note(choice)
         if json:
-            print_json("best-of", best_of_results(choice, asked, carried.fingerprint))
+            figure = Result.of(
+                same,
+                metric="same_as_longest",
+                rater=rater,
+                system=system,
+                given=system_context if system else None,
+                view=context,
+                coverage=choice.coverage,
+                fingerprint=carried.fingerprint,
+                note=note,
+            )
+            print_object(results_object("best-of", [figure]))
         else:
-            print_choices(console(), choice, asked, out)
+            if note:
+                print(note)
+            if same.value is not None:
+                print(f"{100 * same.value:.1f} % of the choices are the longest answer.")
+            print(f"Coverage {100 * choice.coverage:.1f} %. Choices: {out}")
         missed = sum(row.chosen is None for row in choice.rows)
         if missed:
             hint(f"personafit: nothing could be chosen for {missed:,} of {len(choice.rows):,} questions.")
             code = max(code, 1)
     if code:
         raise typer.Exit(code)
-
-
-def best_of_results(choice: "BestOfChoices", asked: "BestOf", fingerprint: str) -> list[Result]:
-    """The figures of a best-of choice as results."""
-
-    def result(
-        estimate: Estimate, metric: str, control: str | None = None, note: str | None = None
-    ) -> Result:
-        return Result.of(
-            estimate,
-            metric=metric,
-            rater="rule:length" if control else asked.rater,
-            system=asked.system,
-            given=asked.given if asked.system else None,
-            view=asked.view,
-            coverage=choice.coverage,
-            control=control,
-            fingerprint=None if control else fingerprint,
-            note=note,
-        )
-
-    lengths = choice.mean_lengths()
-    rows = [
-        result(lengths["chosen"], "chosen_length", note=_control_note(choice)),
-        result(lengths["as_scored"], "chosen_length_uncontrolled"),
-        result(lengths["pool"], "pool_length"),
-        result(lengths["longest"], "chosen_length", control="longest answer"),
-        result(choice.same_as_longest(), "same_as_longest"),
-    ]
-    if choice.control is not None:
-        count, people = lengths["chosen"].n, lengths["chosen"].people
-        for metric, value in (
-            ("length_slope", choice.control.slope),
-            ("length_explained", choice.control.explained),
-        ):
-            rows.append(
-                result(Estimate(value, None, None, count, people), metric, note=_control_note(choice))
-            )
-    return rows
-
-
-def print_choices(console: Console, choice: "BestOfChoices", asked: "BestOf", out: Path) -> None:
-    """Print how long the chosen answers are, beside all candidates and beside choosing the longest."""
-    lengths = choice.mean_lengths()
-    pool = lengths["pool"].value or 0.0
-    table = Table(
-        "Chosen by", "Mean length", "95 %", "Of the pool's", title=f"{len(choice.rows):,} questions"
-    )
-    controlled = choice.control is not None and choice.control.slope is not None
-    named = [("nobody: all candidates", "pool")]
-    named.append((f"{asked.rater}{', length taken out' if controlled else ''}", "chosen"))
-    if controlled:
-        named.append((f"{asked.rater}, as scored", "as_scored"))
-    named.append(("rule:length", "longest"))
-    for name, key in named:
-        estimate = lengths[key]
-        value = estimate.value
-        between = "" if estimate.low is None else f"{estimate.low:,.0f} to {estimate.high:,.0f}"
-        share = "" if value is None or not pool else f"{value / pool:.2f} ×"
-        table.add_row(name, "–" if value is None else f"{value:,.0f}", between, share)
-    console.print(table)
-    if note := _control_note(choice):
-        print(note)
-    same = choice.same_as_longest().value
-    if same is not None:
-        print(
-            f"{100 * same:.1f} % of the choices are the longest answer; coverage {100 * choice.coverage:.1f} %."
-        )
-    print(f"Choices: {out}")
 
 
 def _control_note(choice: "BestOfChoices") -> str | None:

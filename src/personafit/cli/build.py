@@ -8,9 +8,10 @@ import typer
 from rich.table import Table
 
 from personafit._errors import UserError
+from personafit.api.places import hint, make_folder, working_on
 from personafit.build import Built, build, estimate, read_config
 from personafit.build.config import EXAMPLE
-from personafit.cli.common import console, hint, make_folder, working_on
+from personafit.cli.common import console
 from personafit.cli.options import BackendOption, BudgetOption
 from personafit.engine import Bars
 
@@ -22,10 +23,6 @@ def build_command(
         Path | None, typer.Argument(metavar="CONFIG.toml", help="What to build; --example writes a config.")
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="Output folder.")] = None,
-    step: Annotated[
-        str | None,
-        typer.Option(metavar="STEP", help="Redo this step with new random draws, and what depends on it."),
-    ] = None,
     budget: BudgetOption = None,
     backend: BackendOption = "local",
     dry_run: Annotated[
@@ -48,8 +45,6 @@ def build_command(
         personafit build build.toml --dry-run
 
         personafit build build.toml --out my-benchmark
-
-        personafit build build.toml --out my-benchmark --step memories
     """
     if example:
         _write_example(config or Path(EXAMPLE_NAME))
@@ -58,7 +53,7 @@ def build_command(
         raise UserError("build needs a config file; `personafit build --example` writes one.")
     read = read_config(config)
     if dry_run:
-        print(estimate(read, out, step, budget))
+        print(estimate(read, out, budget))
         return
     if out is None:
         raise UserError(
@@ -66,7 +61,7 @@ def build_command(
         )
     make_folder(out)
     with working_on(backend), Bars() as progress:
-        built = asyncio.run(build(read, out, progress, step, budget))
+        built = asyncio.run(build(read, out, progress, budget))
     _print(built)
 
 

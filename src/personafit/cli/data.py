@@ -3,12 +3,16 @@
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
+import orjson
+import polars as pl
 import typer
 
 from personafit._errors import UserError, writing
 from personafit.api.frames import benchmark_of, is_file
+from personafit.api.places import find_run, make_folder, store_url
+from personafit.api.run import Run
 from personafit.benchmarks import (
     BENCHMARKS,
     Benchmark,
@@ -24,22 +28,12 @@ from personafit.benchmarks.folder import copy_folder
 from personafit.benchmarks.hostile import hostile_note
 from personafit.benchmarks.hub import REPOS
 from personafit.benchmarks.inspect_logs import SUFFIXES, InspectLog
-from personafit.benchmarks.personalens import TaskBenchmark, open_tasks
+from personafit.benchmarks.tasks import TaskBenchmark
 from personafit.cli.best_of import best_of
-from personafit.cli.common import (
-    find_run,
-    print_object,
-    report_run,
-    store_url,
-)
-from personafit.cli.options import (
-    DataOption,
-    JsonOption,
-    StoreOption,
-)
-from personafit.store import Store, export_frame, judgments_table
-from personafit.train.pairs import load_choices
-from personafit.train.reward.exports import Target, write_pairs
+from personafit.cli.common import print_object
+from personafit.cli.options import DataOption, JsonOption, StoreOption
+from personafit.store import Store, export_frame
+from personafit.train.pairs import load_choices, write_trl
 
 app = typer.Typer(no_args_is_help=True, help="Get, check, import, convert and publish benchmarks.")
 
@@ -155,13 +149,13 @@ def check(
                 raise
             problems = error.faults
     if not problems:
-        if benchmark == "personalens":
-            opened = open_tasks(data, problems.append)
         opened = opened or open_whole(benchmark, data)
         if isinstance(opened, TaskBenchmark):
-            counts, more = _count_tasks(opened)
-            problems = list(dict.fromkeys(problems))  # a file that is read twice has its faults twice
-            notes = opened.notes()
+            try:
+                counts, more = _count_tasks(opened)
+                notes = opened.notes()
+            except UserError as error:
+                problems = error.faults
         else:
             counts, more = _count_items(opened)
             again = f"{more['repeated']:,} items repeat an earlier one (same person, question and answers)."
@@ -206,11 +200,11 @@ def _counted(counts: dict[str, int], kinds: dict[str, int]) -> str:
 def _count_tasks(opened: TaskBenchmark) -> tuple[dict[str, int], dict[str, Any]]:
     """Count people and their tasks, and list what was repaired, in one pass."""
     users: dict[str, dict[str, int]] = {}
-    for person, tasks in opened.users():
+    for person, tasks in opened.users:
         several = sum(task.kind == "MD" for task in tasks)
         users[person.id] = {"SD": len(tasks) - several, "MD": several}
     sums = {kind: sum(one[kind] for one in users.values()) for kind in ("SD", "MD")}
-    return {"people": len(users), **sums}, {"users": users, "repairs": opened.repairs.rows()}
+    return {"people": len(users), **sums}, {"users": users, "repairs": opened.repairs()}
 
 
 @app.command("import")
@@ -235,30 +229,18 @@ def import_pairs(
         Path | None,
         typer.Option(metavar="LOG", help="Log of the same samples, answered without knowing the person."),
     ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="For a log of the personafit task: the benchmark folder or data it was made with.",
-        ),
-    ] = None,
-    store: StoreOption = None,
 ) -> None:
-    """Import pairs from CSV as a benchmark folder, or a log of Inspect as a log of answers or a run.
+    """Import pairs from CSV as a benchmark folder, or a log of Inspect as a log of answers.
 
     **Examples**
 
         personafit data import pairs.csv --out my-benchmark
 
         personafit data import logs/assistant.eval --generic logs/plain.eval --out answers.jsonl
-
-        personafit data import logs/choices.eval
     """
     if pairs.suffix in SUFFIXES:
-        _import_log(pairs, out, person, generic, data, store)
+        _import_log(pairs, out or pairs.with_suffix(".jsonl"), person, generic)
         return
-    if data is not None:
-        raise UserError(f"--data means nothing here: {pairs} is no log of Inspect.")
     folder = out or pairs.with_suffix("")
     benchmark = ImportedPairs(pairs)
     _write(folder, benchmark)
@@ -276,7 +258,7 @@ def convert(
     data: DataOption = None,
     store: StoreOption = None,
     to: Annotated[
-        Target | None, typer.Option(help="Write the benchmark's pairs in the format of this trainer.")
+        Literal["trl"] | None, typer.Option(help="Write the benchmark's pairs in TRL's layout.")
     ] = None,
 ) -> None:
     """Convert a benchmark to a benchmark folder or a trainer's file, or a run's judgments to a table with person, prompt and gold.
@@ -291,12 +273,14 @@ def convert(
     """
     if to is not None:
         pairs = load_choices(open_benchmark(source, data, "choice"))
-        written = write_pairs(pairs, out, to)
-        print(f"Wrote {len(pairs):,} pairs to {' and '.join(map(str, written))}.")
+        write_trl(pairs, out)
+        print(f"Wrote {len(pairs):,} pairs to {out}.")
         return
     if out.suffix:
         with Store(store_url(store)) as opened:
-            frame = judgments_table(opened, find_run(opened, source))
+            run = Run(opened, find_run(opened, source))
+            about = run.items.select("item", "person", pl.col("question").alias("prompt"), "gold")
+            frame = run.judgments.join(about, on="item", how="left", maintain_order="left")
         with writing(out):
             export_frame(frame, out)
         print(f"Wrote {len(frame):,} judgments to {out}.")
@@ -319,27 +303,26 @@ def _write(folder: Path, benchmark: Benchmark) -> None:
             write_folder(folder, benchmark)
 
 
-def _import_log(
-    path: Path, out: Path | None, person: str, generic: Path | None, data: Path | None, store: str | None
-) -> None:
-    """Import a log of Inspect, of the personafit task or of any other."""
-    from personafit.api.importing import import_answers, import_choices
-
+def _import_log(path: Path, out: Path, person: str, generic: Path | None) -> None:
+    """Write the answers of a log of Inspect as a log of answers."""
     log = InspectLog(path)
-    choices = log.choices
-    if choices is None:
-        if data is not None:
-            raise UserError(f"--data means nothing here: {path} holds answers, not choices of a benchmark.")
-        print("\n".join(import_answers(log, out or path.with_suffix(".jsonl"), person, generic)))
-        return
-    if generic is not None:
-        raise UserError(f"--generic means nothing here: {path} holds choices, not answers.")
-    with Store(store_url(store)) as opened:
-        run = import_choices(log, choices, data, opened)
-        code = report_run(run, out, json=False)
-    print(f"Replies of {choices.model} are now the run {run.name}: report, compare and agree read it.")
-    if code:
-        raise typer.Exit(code)
+    rows = list(log.answers(person, InspectLog(generic) if generic else None))
+    missing = sum(row["answer"] is None for row in rows)
+    if missing == len(rows):
+        raise UserError(
+            f"{path}: no sample was completed ({log.ending}), so there is nothing to import; run the evaluation again."
+        )
+    make_folder(out.parent)
+    with writing(out):
+        out.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    print(f"Wrote {len(rows):,} answers of {log.model} to {out}.")
+    if missing:
+        print(f"{missing} samples failed or were empty: they are written without an answer, and lose.")
+    if unpaired := sum("generic" not in row for row in rows):
+        print(
+            f"{unpaired:,} have no generic answer to be compared with; --generic LOG gives a run without the person."
+        )
+    print(f"Evaluate them: personafit run {out} --rater openai:MODEL")
 
 
 app.command("best-of")(best_of)
@@ -354,7 +337,7 @@ def forget(
         typer.Option(
             "--in",
             metavar="DIR",
-            help="Also remove them from this output folder of `extract` or `train verifier`. Repeatable.",
+            help="Also remove them from this output folder of `extract`. Repeatable.",
         ),
     ] = None,
     dry_run: Annotated[

@@ -5,18 +5,14 @@ from typing import Annotated
 
 import typer
 
-from personafit.cli.common import HOME
+from personafit.api.places import HOME
 
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the store, the results and the report.")] = HOME
     / "demo",
-    live_seconds: Annotated[
-        float,
-        typer.Option(min=0, help="Time limit for the live asks of the embedded model; 0 leaves them out."),
-    ] = 20,
 ) -> None:
-    """Measure a recorded judge, an assistant with and without memory, and a live model; no key, no network.
+    """Measure a recorded judge, and an assistant with and without memory; no key, no network.
 
     **Example**
 
@@ -24,6 +20,6 @@ def demo(
     """
     from personafit.api.demo import run_demo
 
-    page = run_demo(out, live_seconds)
+    page = run_demo(out)
     print(f"\nReport: {page}")
     print("Next, your own model:  personafit run starter --rater openai:MODEL@http://HOST/v1")

@@ -2,24 +2,16 @@
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import orjson
 import typer
 
 from personafit._errors import UserError
 from personafit._hashing import content_hash
-from personafit.cli.common import (
-    console,
-    hint,
-    make_folder,
-    print_json,
-    print_object,
-    results_json,
-    say_end,
-    store_url,
-    this_command,
-    working_on,
-)
+from personafit.api.gate import say_end
+from personafit.api.places import hint, make_folder, store_url, working_on
+from personafit.cli.common import console, print_object, show_analysis, this_command
 from personafit.cli.options import (
     BackendOption,
     BudgetOption,
@@ -32,14 +24,10 @@ from personafit.engine import Bars
 from personafit.extract.records import StageFile
 from personafit.extract.running import execute
 from personafit.extract.session import StagesConfig
-from personafit.reports import Result
-from personafit.reports.extraction import COVERAGE_BAR, summary_pieces
-from personafit.reports.extraction_results import stage_results
+from personafit.reports.analysis import Analysis
+from personafit.reports.extraction import COVERAGE_BAR, stage_results, summary_pieces
 from personafit.reports.terminal import print_pieces
 from personafit.store import Store
-
-if TYPE_CHECKING:
-    from personafit.reports.report import ReportPart
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -77,7 +65,7 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="SPEC",
-            help="Verifier: rule, fitted:DIR, people:FILE or a model; default rule and the model. Repeatable.",
+            help="Verifier: rule, fitted:DIR or a model; default rule and the model. Repeatable.",
         ),
     ] = None,
     prompts: Annotated[
@@ -108,7 +96,7 @@ def run(
 ) -> None:
     """Extract people's attributes from conversations, with evidence; merge, verify, and rewrite or drop them.
 
-    Writes people.jsonl, attributes.jsonl, verdicts.jsonl, conversations.jsonl, summary.json, a page per person on which they can check
+    Writes people.jsonl, attributes.jsonl, verdicts.jsonl, conversations.jsonl, summary.json, a page per person with
     what was found, and with --prompts matched.jsonl and answers.jsonl. The same command resumes.
 
     **Examples**
@@ -147,15 +135,12 @@ def run(
         raise UserError(f"{error.filename or out} cannot be written ({error.strerror}).") from error
     code = say_end(done.summary)
     if done.counts is not None:
-        from personafit.reports.people import write_person_pages
-
-        pages = write_person_pages(out)
         if benchmark is not None:
             _write_benchmark(benchmark, out)
         if json:
             print_object({"benchmark": "stages", "results": stage_results(done.files, done.counts)})
         else:
-            print_pieces(summary_pieces(done.counts, out, pages), console())
+            print_pieces(summary_pieces(done.counts, out), console())
         if problem := _below_bar(done.counts):
             hint(f"personafit: {problem}; conversations.jsonl says why.")
             code = max(code, 1)
@@ -199,12 +184,6 @@ def measure(
             help="A folder of `extract run`, a folder of labels, published attributes, or starter.",
         ),
     ],
-    known: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="conversations.jsonl with the true attributes, for recall and precision."
-        ),
-    ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for results.json and extraction.html.")
     ] = None,
@@ -220,39 +199,27 @@ def measure(
 
         personafit extract measure human=study-of-people synthetic=study-of-agents --out side-by-side
     """
-    from personafit.benchmarks.statements import load_statements
     from personafit.models.embeddings import make_embedder
-    from personafit.reports.extraction import extraction_part
-    from personafit.reports.extraction_results import matching_results, open_source, source_results
+    from personafit.reports.extraction import extraction_part, open_source, source_results
 
-    embedder = make_embedder()
-    opened = [open_source(source, known) for source in sources]
+    opened = [open_source(source) for source in sources]
     if len({source.name for source in opened}) < len(opened):
         raise UserError("Two sources have the same name; tell them apart as in human=DIR synthetic=DIR.")
-    results = source_results(opened, embedder)
-    for text, source in zip(sources, opened, strict=True):
-        place = text.partition("=")[2] or text
-        if place == "starter" or (Path(place) / "labels.jsonl").is_file():
-            results += matching_results(source.name, load_statements(place), embedder)
+    results = source_results(opened, make_embedder())
     part = extraction_part(results, command=this_command(), sources=opened)
-    _show("extraction", results, part, out, json)
+    _show(Analysis("extraction", results, part), out, json)
 
 
-def _show(name: str, results: list[Result], part: "ReportPart", out: Path | None, json: bool) -> None:
+def _show(found: Analysis, out: Path | None, json: bool) -> None:
     """Write results.json and a page where there is a folder for them, and print the results."""
-    from personafit.reports.analysis import print_part
-    from personafit.reports.report_page import write_page
-
     if out is not None:
         make_folder(out)
-        (out / "results.json").write_bytes(results_json(name, results, this_command()))
-        write_page([part], out / f"{name}.html")
-    if json:
-        print_json(name, results)
-        return
-    print_part(part, console())
-    if out is not None:
-        print(f"Wrote {out / f'{name}.html'}.")
+        body = found.as_dict() | {"command": this_command()}
+        (out / "results.json").write_bytes(orjson.dumps(body, option=orjson.OPT_INDENT_2))
+        page = found.report(out / f"{found.benchmark}.html")
+    show_analysis(found, json)
+    if out is not None and not json:
+        print(f"Wrote {page}.")
 
 
 @app.command("flow")
@@ -290,8 +257,13 @@ def flow(
     from personafit.extract.session import Ended, Session
     from personafit.models import make_model
     from personafit.models.embeddings import make_embedder
-    from personafit.reports.extraction import flow_part
-    from personafit.reports.extraction_results import flow_results, labelled_pairs, languages_of, open_source
+    from personafit.reports.extraction import (
+        flow_part,
+        flow_results,
+        labelled_pairs,
+        languages_of,
+        open_source,
+    )
 
     source = open_source(str(folder))
     found = {person: [one.text for one in rows] for person, rows in (source.refined or source.found).items()}
@@ -326,4 +298,5 @@ def flow(
     if model:
         names["response"] = f"{model}, judged by {rater}"
     results = flow_results(traced, names)
-    _show("flow", results, flow_part(results, out.resolve().name, this_command()), out, json)
+    part = flow_part(results, out.resolve().name, this_command())
+    _show(Analysis("flow", results, part), out, json)

@@ -1,33 +1,25 @@
 """`personafit label`: human studies in the browser."""
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from personafit._errors import UserError
-from personafit.cli.common import HOME, console, find_run, hint, make_folder, print_object, store_url
+from personafit.api.places import find_run, hint, store_url
+from personafit.cli.common import console, print_object
 from personafit.cli.label_steering import MOST, Study, opened_studies
 from personafit.cli.label_steering import app as steering
-from personafit.cli.options import DataOption, JsonOption, StoreOption
+from personafit.cli.options import DataOption, JsonOption, StoreOption, panel
 
 app = typer.Typer(no_args_is_help=True, help="Run human studies in the browser.")
 
 ADDRESS = "http://127.0.0.1:8710"
 LONGEST_ID = 200  # characters of a participant's id
-DEMO = (("demo", "fit"), ("demo-attributes", "attributes"), ("demo-relevance", "relevance"))
-DEMO_PAGES, DEMO_RATERS = 12, 3
 Language = Literal["en", "zh"]
 
 
-def _panel(name: str) -> Callable[..., Any]:
-    """Options that stand together in the help of `label new`."""
-    return partial(typer.Option, rich_help_panel=name)
-
-
-_setup, _raters, _quality = _panel("Items and question"), _panel("Raters"), _panel("Quality and pages")
+_setup, _raters, _quality = panel("Items and question"), panel("Raters"), panel("Quality and pages")
 
 
 @app.command("new")
@@ -48,10 +40,7 @@ def new(
     title: Annotated[str, _quality(metavar="TEXT", help="Title that raters see.")] = "",
     language: Annotated[Language, _quality(metavar="en|zh", help="Language of the interface.")] = "en",
     seed: Annotated[int, _setup(metavar="N", help="Seed of the sample and of all orders.")] = 0,
-    gold: Annotated[
-        str | None,
-        _quality(metavar="N|FILE", help="Add N pages with a known answer, or those that FILE lists."),
-    ] = None,
+    gold: Annotated[int, _quality(min=0, max=MOST, metavar="N", help="Add N pages with a known answer.")] = 0,
     attention: Annotated[int, _quality(min=0, max=MOST, metavar="N", help="Add N attention checks.")] = 0,
     practice: Annotated[
         int, _quality(min=0, max=MOST, metavar="N", help="Add N practice pages with feedback.")
@@ -134,9 +123,6 @@ def _read(option: str, path: Path | None) -> str:
 @app.command("invite")
 def invite(
     study: Study,
-    limit: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Print N links; default one for every free seat.")
-    ] = None,
     anyone: Annotated[
         bool, typer.Option("--open", help="One link for everybody: each takes the next free seat.")
     ] = False,
@@ -194,7 +180,7 @@ def invite(
                     f"{study} has no free seat; `personafit label extend {study} --raters N` adds some, "
                     "and --rater CODE prints the link of one who has a seat."
                 )
-            for seat in free[:limit]:
+            for seat in free:
                 print(f"{joining}{access.invite(study, seat.seat)}")
 
 
@@ -225,36 +211,6 @@ def serve(
     from personafit.label.serving import serve_studies
 
     serve_studies(store_url(store), host, port, model or [], proxy or [])
-
-
-@app.command("demo")
-def demo(
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8710,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the demonstration.")] = HOME
-    / "label-demo",
-) -> None:
-    """Serve small studies of the starter set: rate a few pages, then look at them as the researcher.
-
-    **Example**
-
-        personafit label demo
-    """
-    from personafit.label.access import Access
-    from personafit.label.making import make_study
-    from personafit.label.records import StudyConfig
-    from personafit.label.serving import serve_studies
-
-    make_folder(out)
-    store = str(out / "store.db")
-    with opened_studies(store) as studies:
-        known, access = studies.names(), Access(studies.engine)
-        for study, question in DEMO:
-            if study not in known:
-                plan: dict[str, Any] = {"overlap": DEMO_RATERS, "seats": DEMO_RATERS, "source": "starter"}
-                config = StudyConfig(title=f"Demonstration: {question}", **plan)
-                make_study(studies.store, study, "starter", question, config, find_run, count=DEMO_PAGES)
-            hint(f"Rate ({question}): http://127.0.0.1:{port}/join/{access.invite(study, None)}")
-    serve_studies(store, "127.0.0.1", port)
 
 
 @app.command("simulate")

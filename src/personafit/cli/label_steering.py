@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from personafit._errors import UserError
-from personafit.cli.common import console, find_run, hint, print_object, store_url
-from personafit.cli.options import DataOption, JsonOption, StoreOption
+from personafit.api.places import hint, store_url
+from personafit.cli.common import console, print_object
+from personafit.cli.options import JsonOption, StoreOption
 
 if TYPE_CHECKING:
     from personafit.label.studies import Studies
@@ -75,44 +76,32 @@ def adjudicate(
     question: Annotated[str, typer.Option(help="Which question, where a study asks several.")] = "",
     target: Annotated[str, typer.Option(help="Which part of the item, where it has several.")] = "",
     reason: Annotated[str, typer.Option(metavar="TEXT", help="Reason, stored with the decision.")] = "",
-    decisions: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Decide by a .csv or .jsonl file: item, label, question, target, reason."
-        ),
-    ] = None,
     json: JsonOption = False,
     store: StoreOption = None,
 ) -> None:
     """List what raters disagree about, least agreed first, or decide it; the researcher's pages do both too.
 
-    Answers are labels as votes hold them. Nothing is stored unless every decision fits.
+    Answers are labels as votes hold them.
 
     **Examples**
 
         personafit label adjudicate pilot
 
         personafit label adjudicate pilot --decide starter/marlene/backups=1 --reason "the other one only mentions her job"
-
-        personafit label adjudicate pilot --decisions decisions.csv
     """
-    from personafit.label.adjudicating import Adjudication, decide_all, disputes, read_decisions
-    from personafit.label.overview import counted, dispute_pieces
+    from personafit.label.adjudicating import decide_item, disputes
+    from personafit.label.overview import dispute_pieces
     from personafit.reports.terminal import print_pieces
 
-    wanted = []
-    for given in decide or []:
-        item, sign, label = given.rpartition("=")
-        if not sign or not item:
-            raise UserError(f"--decide {given}: write ITEM=ANSWER, such as starter/marlene/backups=1.")
-        about = {"item": item, "question": question or None, "target": target or None, "reason": reason}
-        wanted.append((f"--decide {given}", Adjudication.model_validate(about | {"label": label or None})))
-    wanted += read_decisions(decisions) if decisions is not None else []
     with opened_studies(store) as studies:
-        if wanted:
-            stored = decide_all(studies, study, wanted)
-            if not json:
-                print(f"{counted(stored, 'decision', 'decisions')} stored.")
+        for given in decide or []:
+            item, sign, label = given.rpartition("=")
+            if not sign or not item:
+                raise UserError(f"--decide {given}: write ITEM=ANSWER, such as starter/marlene/backups=1.")
+            try:
+                decide_item(studies, study, item, label or None, question, target, reason)
+            except UserError as error:
+                raise UserError(f"--decide {given}: {error}") from error
         found = disputes(studies, study)
     if json:
         rows = [
@@ -137,7 +126,7 @@ def export(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Format of --out: folder (default), jsonl, csv, parquet, label-studio or argilla.",
+            help="Format of the tables in --out: jsonl (default), csv or parquet.",
         ),
     ] = None,
     benchmark: Annotated[
@@ -150,7 +139,7 @@ def export(
 
     **Examples**
 
-        personafit label export pilot --out pilot-votes --format folder
+        personafit label export pilot --out pilot-votes --format csv
 
         personafit label export pilot --benchmark my-benchmark/
     """
@@ -163,7 +152,7 @@ def export(
 
     with opened_studies(store) as studies:
         if out is not None:
-            done = export_study(studies, study, out, format or "folder")
+            done = export_study(studies, study, out, format or "jsonl")
             votes = counted(done.votes.height, "vote", "votes")
             raters = counted(done.votes["rater"].n_unique(), "rater", "raters")
             print(f"{votes} of {raters} written to {out} ({format or 'folder'}).")
@@ -185,39 +174,29 @@ def export(
 @app.command("extend")
 def extend(
     study: Study,
-    raters: Annotated[int, typer.Option(min=0, max=MOST, help="Seats to add.")] = 0,
-    items: Annotated[int, typer.Option(min=0, help="Items to add.")] = 0,
-    source: Annotated[
-        str | None,
-        typer.Option("--from", metavar="ITEMS|RUN", help="Where the items are now, if they have moved."),
-    ] = None,
-    data: DataOption = None,
+    raters: Annotated[int, typer.Option(min=1, max=MOST, help="Seats to add.")],
     store: StoreOption = None,
 ) -> None:
-    """Add raters or items; what raters have seen stays as it is.
+    """Add raters; what raters have seen stays as it is.
 
     **Example**
 
         personafit label extend pilot --raters 3
     """
-    from personafit.label.making import extend_study
     from personafit.label.overview import counted
 
     with opened_studies(store) as studies:
-        seats, pages = extend_study(studies.store, study, raters, items, find_run, source, data)
-        added = studies.seats(study)[-seats:] if seats else []
+        studies.extend(study, raters)
+        added = studies.seats(study)[-raters:]
         idle = sum(not studies.assigned(study, seat.seat) for seat in added)
-    print(f"{study}: {counted(seats, 'seat', 'seats')} and {counted(pages, 'page', 'pages')} more.")
+    print(f"{study}: {counted(raters, 'seat', 'seats')} more.")
     if idle:
-        hint(f"{idle:,} of the seats have no pages, since all have their raters; --items adds pages.")
-    if seats:
-        hint(f"personafit label invite {study}")
-    if pages:
-        hint(f"Who has new pages goes on at their link: label invite {study} --rater CODE prints it again.")
+        hint(f"{idle:,} of the seats have no pages, since all have their raters.")
+    hint(f"personafit label invite {study}")
 
 
 @app.command("pause")
-def pause(study: Study, rater: OneRater = None, reason: Reason = "", store: StoreOption = None) -> None:
+def pause(study: Study, rater: OneRater = None, store: StoreOption = None) -> None:
     """Pause a study, or one of its raters: answers are kept, and none is taken.
 
     **Example**
@@ -230,7 +209,7 @@ def pause(study: Study, rater: OneRater = None, reason: Reason = "", store: Stor
         if rater is None:
             steering.set_state(studies, study, "paused")
         else:
-            steering.pause(studies, steering.find_seat(studies, study, rater), reason)
+            steering.pause(studies, steering.find_seat(studies, study, rater), "")
     print(f"{rater or study} is paused.")
 
 

@@ -7,7 +7,7 @@ import orjson
 import typer
 
 from personafit._errors import UserError
-from personafit.cli.common import find_run, store_url
+from personafit.api.places import find_run, store_url
 from personafit.cli.options import RunArgument, StoreOption
 from personafit.models.catalog import CATALOG, cache_folder, fetch, hub_source, is_address
 from personafit.models.embedded import find_weights
@@ -94,11 +94,8 @@ def record(
     with Store(store_url(store)) as opened:
         found = find_run(opened, run)
         if found.config.get("kind") == "dialogue":
-            from personafit.simulate import dialogue_recording
-
-            rows = dialogue_recording(opened, found)
-        else:
-            rows = recording(opened, found)
+            raise UserError(f"{found.name} is a run of dialogues, which cannot be recorded.")
+        rows = recording(opened, found)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))

@@ -1,10 +1,13 @@
 """Options and arguments that several commands take, with the same names and help texts everywhere."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from personafit._errors import UserError
 from personafit.store import Status
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
@@ -40,12 +43,9 @@ BackendOption = Annotated[
     ),
 ]
 MarginOption = Annotated[
-    float | None,
+    float,
     typer.Option(
-        min=0.0,
-        max=1.0,
-        metavar="X",
-        help="Differences below this share of the scale count as equivalent; default 0.05.",
+        min=0.0, max=1.0, metavar="X", help="Differences below this share of the scale count as equivalent."
     ),
 ]
 MetricOption = Annotated[
@@ -54,10 +54,13 @@ MetricOption = Annotated[
 ]
 
 
+def panel(name: str) -> Callable[..., Any]:
+    """Options that stand together under a heading in the help of a command."""
+    return partial(typer.Option, rich_help_panel=name)
+
+
 def read_assignments(option: str, given: list[str] | None) -> dict[str, str]:
     """Parse the NAME=VALUE texts of a repeatable option."""
-    from personafit._errors import UserError
-
     found = {}
     for text in given or []:
         name, sign, value = text.partition("=")

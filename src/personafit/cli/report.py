@@ -5,22 +5,13 @@ from typing import Annotated
 
 import typer
 
-from personafit.api.reading import agree as agreement_of
-from personafit.api.reading import audit as audit_data
-from personafit.api.reading import compare as compare_runs
-from personafit.api.reading import votes_source
+from personafit._errors import writing
+from personafit._names import inside
+from personafit.api import reading
+from personafit.api.places import HOME, find_run, out_folder, require_judged, store_url
 from personafit.api.report import ReportFormat, collect_parts, parts_object, write_report
 from personafit.api.run import Run
-from personafit.cli.common import (
-    HOME,
-    console,
-    judged_run,
-    print_object,
-    show_analysis,
-    store_url,
-    this_command,
-    write_run,
-)
+from personafit.cli.common import console, print_object, show_analysis, this_command
 from personafit.cli.options import (
     DataOption,
     JsonOption,
@@ -34,6 +25,7 @@ from personafit.kinds.rescore import rescore as read_again
 from personafit.reports.files import markdown
 from personafit.reports.pieces import Sentences
 from personafit.reports.terminal import print_pieces
+from personafit.statistics.decisions import MARGIN
 from personafit.store import Store
 
 ALONE = (ReportFormat.HTML, ReportFormat.JSON)
@@ -60,7 +52,7 @@ def report(
             "--format", help="A page, Markdown, tables as CSV or LaTeX, figures as PNG and SVG, or JSON."
         ),
     ] = ReportFormat.HTML,
-    margin: MarginOption = None,
+    margin: MarginOption = MARGIN,
     store: StoreOption = None,
 ) -> None:
     """Write a report of one run or of many, and print what it says first.
@@ -77,11 +69,11 @@ def report(
     """
     with Store(store_url(store)) as opened:
         if len(names) == 1 and out is None and form in ALONE and not _is_other(names[0], opened):
-            run = Run(opened, judged_run(opened, names[0]), margin=margin)
+            run = Run(opened, require_judged(find_run(opened, names[0])), margin=margin)
             if form is ReportFormat.JSON:
                 print_object(run.as_dict())
                 return
-            page = write_run(run, None)
+            page = run.write(out_folder(None, run.name))
             run.print(console())
             print(f"Report: {page}")
             return
@@ -103,9 +95,8 @@ def _is_other(name: str, store: Store) -> bool:
     """Whether a name is of a study or a folder, and not of a run."""
     from personafit.reports.collect import folder_part
 
-    return (Path(name).is_dir() and folder_part(Path(name)) is not None) or votes_source(
-        name, store
-    ) is not None
+    is_part = Path(name).is_dir() and folder_part(Path(name)) is not None
+    return is_part or reading.votes_source(name, store) is not None
 
 
 def compare(
@@ -116,7 +107,7 @@ def compare(
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Compare even if prompts, parsers or data differ.")
     ] = False,
-    margin: MarginOption = None,
+    margin: MarginOption = MARGIN,
     metric: MetricOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -132,7 +123,7 @@ def compare(
         personafit compare personalens-1a2b3c4d last --metric naturalness
     """
     with Store(store_url(store)) as opened:
-        found = compare_runs(*runs, anyway=anyway, margin=margin, metric=metric, store=opened)
+        found = reading.compare(*runs, anyway=anyway, margin=margin, metric=metric, store=opened)
     show_analysis(found, json)
 
 
@@ -147,7 +138,7 @@ def rescore(
         personafit rescore last
     """
     with Store(store_url(store)) as opened:
-        read, changed = read_again(opened, judged_run(opened, run))
+        read, changed = read_again(opened, require_judged(find_run(opened, run)))
     print(f"{read:,} replies read again, {changed:,} now say something else; the earlier readings are kept.")
 
 
@@ -159,7 +150,7 @@ def agree(
         ),
     ],
     store: StoreOption = None,
-    margin: MarginOption = None,
+    margin: MarginOption = MARGIN,
     json: JsonOption = False,
 ) -> None:
     """Measure how far raters agree with each other and with gold, beside what one person reaches.
@@ -173,7 +164,7 @@ def agree(
 
         personafit agree pilot
     """
-    found = agreement_of(*sources, margin=margin, store=store)
+    found = reading.agree(*sources, margin=margin, store=store)
     show_analysis(found, json)
 
 
@@ -181,7 +172,7 @@ def audit(
     benchmark: Annotated[str, typer.Argument(help="A benchmark's name (with --data) or folder.")],
     data: DataOption = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder for audit.html, audit.json and shortcuts.png.")
+        Path | None, typer.Option(metavar="DIR", help="Folder for audit.html and audit.json.")
     ] = None,
     seed: SeedOption = 0,
     json: JsonOption = False,
@@ -194,10 +185,16 @@ def audit(
 
         personafit audit personafeedback --data DIR
     """
-    found = audit_data(benchmark, data=data, seed=seed)
-    page = found.write(out, this_command())
+    from personafit.reports.audit import audit_object, audit_part, write_audit
+
+    found = reading.audited(benchmark, data, seed)
+    place = out or inside(HOME / "audits", found.pairs.name)
+    with writing(place):
+        page = write_audit(found, place, this_command())
+    body = audit_object(found) | {"command": this_command()}
     if json:
-        print_object(found.as_dict() | {"command": this_command()})
+        print_object(body)
         return
-    found.print(console())
+    part = audit_part(body, picture=False)
+    print_pieces([Sentences(part.sentences[:1]), *part.lead, *part.sections[0].pieces], console())
     print(f"Audit: {page}")

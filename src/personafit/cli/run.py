@@ -1,36 +1,30 @@
 """`personafit run`: evaluate raters on a benchmark, or a system by its answers."""
 
-import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 import typer
-from rich.text import Text
 
 from personafit._errors import UserError
 from personafit.api.evaluating import carry_out, prepare
 from personafit.api.gate import gated
-from personafit.benchmarks import BENCHMARKS, folder_kinds, no_benchmark
+from personafit.api.places import make_folder, store_url, working_on
+from personafit.benchmarks import BENCHMARKS, folder_kinds
 from personafit.benchmarks.suite import Suite, read_suite
-from personafit.cli.common import (
-    console,
-    make_folder,
-    report_run,
-    store_url,
-    this_command,
-    working_on,
-)
-from personafit.cli.options import read_assignments
-from personafit.reports.assertions import Undecided
+from personafit.cli.common import console, print_object, report_run, this_command
+from personafit.cli.options import panel, read_assignments
+from personafit.reports.gate import Undecided
+from personafit.reports.pieces import Sentences
+from personafit.reports.terminal import print_pieces
 from personafit.store import Status, Store
 
 if TYPE_CHECKING:
     from personafit.api.suites import SuiteRunner
 
-WHAT, SAMPLING = "What to evaluate", "Sampling"
-COST, GATE = "Cost and resuming", "Gate and output"
+_what, _sampling = panel("What to evaluate"), panel("Sampling")
+_cost, _gate = panel("Cost and resuming"), panel("Gate and output")
 
 
 def _names(incomplete: str) -> list[str]:
@@ -48,172 +42,83 @@ def run(
         ),
     ],
     data: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            rich_help_panel=WHAT,
-            help="Folder with the data as published, or `starter`.",
-        ),
+        Path | None, _what(metavar="DIR", help="Folder with the data as published, or `starter`.")
     ] = None,
-    log: Annotated[
-        Path | None, typer.Option(hidden=True)
-    ] = None,  # guessed by many: said what to type instead
-    rater: Annotated[
-        list[str] | None,
-        typer.Option(metavar="SPEC", rich_help_panel=WHAT, help="Who judges. Repeatable."),
-    ] = None,
+    rater: Annotated[list[str] | None, _what(metavar="SPEC", help="Who judges. Repeatable.")] = None,
     context: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="CTX", rich_help_panel=WHAT, help="What raters are told about the person. Repeatable."
-        ),
+        list[str] | None, _what(metavar="CTX", help="What raters are told about the person. Repeatable.")
     ] = None,
-    system: Annotated[
-        list[str] | None,
-        typer.Option(metavar="SPEC", rich_help_panel=WHAT, help="System under test. Repeatable."),
-    ] = None,
+    system: Annotated[list[str] | None, _what(metavar="SPEC", help="System under test. Repeatable.")] = None,
     system_context: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="CTX",
-            rich_help_panel=WHAT,
-            help="What systems are told about the person. Repeatable.",
-        ),
+        list[str] | None, _what(metavar="CTX", help="What systems are told about the person. Repeatable.")
     ] = None,
-    user: Annotated[
-        str | None,
-        typer.Option(metavar="SPEC", rich_help_panel=WHAT, help="Model that plays the user in dialogues."),
-    ] = None,
+    user: Annotated[str | None, _what(metavar="SPEC", help="Model that plays the user in dialogues.")] = None,
     kind: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KIND", rich_help_panel=WHAT, help="Kind of items, where a folder holds several."
-        ),
+        str | None, _what(metavar="KIND", help="Kind of items, where a folder holds several.")
     ] = None,
     options: Annotated[
         list[str] | None,
-        typer.Option(
-            "-K",
-            metavar="NAME=VALUE",
-            rich_help_panel=WHAT,
-            help="Option of one kind only, e.g. tasks=SD for dialogues.",
-        ),
+        _what("-K", metavar="NAME=VALUE", help="Option of one kind only, e.g. tasks=SD for dialogues."),
     ] = None,
     people: Annotated[
         str | None,
-        typer.Option(
-            metavar="N|FILE",
-            rich_help_panel=SAMPLING,
-            help="Evaluate N people (sampled), or the ids listed in FILE.",
-        ),
+        _sampling(metavar="N|FILE", help="Evaluate N people (sampled), or the ids listed in FILE."),
     ] = None,
     where: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME=VALUE",
-            rich_help_panel=SAMPLING,
-            help="Evaluate only items of this slice. Repeatable.",
-        ),
+        _sampling(metavar="NAME=VALUE", help="Evaluate only items of this slice. Repeatable."),
     ] = None,
     limit: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            rich_help_panel=SAMPLING,
-            help="Evaluate a stratified sample of N items.",
-        ),
+        int | None, _sampling(min=1, metavar="N", help="Evaluate a stratified sample of N items.")
     ] = None,
     samples: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            metavar="N",
-            show_default=False,
-            rich_help_panel=SAMPLING,
-            help="Ask every question N times; default 1.",
-        ),
+        int, _sampling(min=1, metavar="N", show_default=False, help="Ask every question N times; default 1.")
     ] = 1,
     seed: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            show_default=False,
-            rich_help_panel=SAMPLING,
-            help="Seed of all random draws; default 0.",
-        ),
+        int, _sampling(metavar="N", show_default=False, help="Seed of all random draws; default 0.")
     ] = 0,
     dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", rich_help_panel=COST, help="Print the number of calls and their cost; ask nothing."
-        ),
+        bool, _cost("--dry-run", help="Print the number of calls and their cost; ask nothing.")
     ] = False,
     budget: Annotated[
-        float | None,
-        typer.Option(min=0, metavar="USD", rich_help_panel=COST, help="The most this command may spend."),
+        float | None, _cost(min=0, metavar="USD", help="The most this command may spend.")
     ] = None,
     retry: Annotated[
         list[Status] | None,
-        typer.Option(
-            metavar="STATUS",
-            rich_help_panel=COST,
-            help="Re-ask what ended unparsed, refused, failed or skipped.",
-        ),
+        _cost(metavar="STATUS", help="Re-ask what ended unparsed, refused, failed or skipped."),
     ] = None,
     backend: Annotated[
         str,
-        typer.Option(
+        _cost(
             metavar="local|ray[://ADDR]",
             show_default=False,
-            rich_help_panel=COST,
             help="Where local models run: this process, or a Ray cluster.",
         ),
     ] = "local",
     store: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            rich_help_panel=COST,
-            help="SQLite file (.personafit/store.db) or postgresql:// URL.",
-        ),
+        str | None, _cost(metavar="URL", help="SQLite file (.personafit/store.db) or postgresql:// URL.")
     ] = None,
     fail_under: Annotated[
         list[str] | None,
-        typer.Option(
+        _gate(
             metavar="METRIC=X",
-            rich_help_panel=GATE,
             help="Exit 1 unless the 95 % interval of METRIC, or METRIC[NAME=VALUE], lies above X.",
         ),
     ] = None,
     undecided: Annotated[
         Undecided,
-        typer.Option(
+        _gate(
             metavar="fail|pass",
             show_default=False,
-            rich_help_panel=GATE,
             help="Whether a gate that cannot tell fails (default) or passes.",
         ),
     ] = Undecided.FAIL,
     reuse: Annotated[
-        bool,
-        typer.Option(
-            "--reuse",
-            rich_help_panel=GATE,
-            help="Let a gate reuse answers that systems made in earlier runs.",
-        ),
+        bool, _gate("--reuse", help="Let a gate reuse answers that systems made in earlier runs.")
     ] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", rich_help_panel=GATE, help="Folder for report.html and results.json."),
-    ] = None,
-    junit: Annotated[
-        Path | None, typer.Option(metavar="FILE", rich_help_panel=GATE, help="Write a JUnit file for CI.")
-    ] = None,
-    json: Annotated[
-        bool,
-        typer.Option("--json", rich_help_panel=GATE, help="Print one JSON object and nothing else."),
-    ] = False,
+    out: Annotated[Path | None, _gate(metavar="DIR", help="Folder for report.html and results.json.")] = None,
+    junit: Annotated[Path | None, _gate(metavar="FILE", help="Write a JUnit file for CI.")] = None,
+    json: Annotated[bool, _gate("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Evaluate raters on a benchmark, or a system by its answers. The same command resumes.
 
@@ -225,12 +130,6 @@ def run(
         personafit run starter --rater openai:MODEL --limit 50
         personafit run answers.jsonl --rater openai:MODEL --fail-under lift=0.05
     """
-    if log is not None:
-        known = benchmark in (*BENCHMARKS, "answers")
-        raise UserError(
-            ("" if known else f"{no_benchmark(benchmark)} ")
-            + f"A file of answers is run by its name, without --log: personafit run {log}"
-        )
     prepared = partial(
         prepare,
         benchmark,
@@ -265,56 +164,44 @@ def run(
     if suite is not None:
         from personafit.api.suites import SuiteRunner
 
-        name = Path(benchmark).resolve().stem
-        runner = SuiteRunner(
-            suite, name, limit, budget, frozenset(retry or []), undecided, fail_under or [], reuse
-        )
+        runner = SuiteRunner(suite, limit, budget, frozenset(retry or []), undecided, fail_under or [], reuse)
         with Store(store_url(store)) as opened, working_on(backend):
-            code = _run_suite(runner, opened, out, junit, json, dry_run)
+            if dry_run:
+                _print_plan(runner.estimate(opened), {"suite": suite.title, "runs": []}, json)
+                return
+            code = _run_suite(runner, opened, Path(benchmark).resolve().stem, out, junit, json)
     else:
         ready = gated(prepared(kind=kind), fail_under or [], reuse)
-        with Store(store_url(store)) as opened:
+        with Store(store_url(store)) as opened, working_on(backend):
             if dry_run:
-                plan = ready.estimate(opened)
-                body = {"benchmark": benchmark, "results": [], "plan": plan}
-                print(orjson.dumps(body).decode() if json else plan)
+                _print_plan(ready.estimate(opened), {"benchmark": benchmark, "results": []}, json)
                 return
             if out is not None:  # found out now, not after an hour of judging
                 make_folder(out)
-            with working_on(backend):
-                code = report_run(carry_out(ready, opened), out, json, junit, undecided)
+            code = report_run(carry_out(ready, opened), out, json, junit, undecided)
     if code:
         raise typer.Exit(code)
 
 
+def _print_plan(plan: str, body: dict[str, Any], json: bool) -> None:
+    """Print what a run would take, as words or as one object."""
+    print(orjson.dumps({**body, "plan": plan}).decode() if json else plan)
+
+
 def _run_suite(
-    runner: "SuiteRunner",
-    store: Store,
-    out: Path | None,
-    junit: Path | None,
-    json: bool,
-    dry_run: bool,
+    runner: "SuiteRunner", store: Store, name: str, out: Path | None, junit: Path | None, json: bool
 ) -> int:
     """Run a suite and print its table; returns the exit code."""
-    from personafit.api.suites import suite_names, suite_table
-
-    if dry_run:
-        plan = runner.estimate(store)
-        print(
-            orjson.dumps({"suite": runner.suite.title, "runs": [], "plan": plan}).decode() if json else plan
-        )
-        return 0
-    came, code = runner.run(store)
+    runs, code = runner.run(store)
     if junit is not None:
-        runner.write_junit(came, junit)
+        runner.write_junit(runs, junit)
     if json:
-        sys.stdout.buffer.write(runner.body(came) + b"\n")
-    if came:
-        page = runner.write(store, came, out)
+        print_object(runner.as_dict(runs))
+    if runs:
+        page, table = runner.write(store, runs, out, name)
         if not json:
-            console().print(suite_table(runner.suite.title, came))
-            for name, one in zip(suite_names(came), came, strict=True):
-                for note in one.run.record.config.get("notes", []):
-                    console().print(Text(f"{name}: {note}", style="dim"))
+            print_pieces([table], console())
+            notes = [f"{one.name}: {note}" for one in runs for note in one.record.config.get("notes", [])]
+            print_pieces([Sentences(notes, small=True)], console())
             print(f"Report: {page}")
     return code

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from personafit._errors import UserError
-from personafit.cli.common import hint, print_json
+from personafit.api.places import hint, results_object
+from personafit.cli.common import print_object
 from personafit.cli.options import JsonOption
 from personafit.models.reward import Layout
-from personafit.reports import Result
+from personafit.reports.result import Result
 from personafit.train.reward.settings import RECIPES, Preset, RewardSettings, is_first, parse_mix, processes
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def _show(trained: "TrainedRater", as_json: bool = False, used_as: str = "Rater"
         )
         for figure in trained.figures
     ]
-    print_json(trained.source, results)
+    print_object(results_object(trained.source, results))
 
 
 @app.command("pairwise")
@@ -203,13 +204,12 @@ def reward(
         typer.Option(
             min=0,
             metavar="RATIO",
-            help="Add RATIO swapped pairs per personal pair: one answer before its own person and another, so that length is uninformative.",
+            help="Add RATIO swapped pairs per personal pair: one answer before its own person and another.",
         ),
     ] = 0.0,
     lora: Annotated[
         bool, typer.Option("--lora", help="Train an adapter and the head, merged at the end.")
     ] = False,
-    adapter: Annotated[bool, typer.Option("--adapter", help="With --lora: keep the adapter apart.")] = False,
     pack: Annotated[
         Layout,
         typer.Option(help="tree computes shared prefixes once; sequence packs whole texts; none pads."),
@@ -280,7 +280,6 @@ def reward(
         mix=None if mix is None else parse_mix(mix),
         swap=swap,
         lora=lora,
-        adapter=adapter,
         pack=pack,
         epochs=num_train_epochs,
         batch=RECIPES[preset].batch if per_device_batch_size is None else per_device_batch_size * processes(),
@@ -312,14 +311,6 @@ def verifier(
         typer.Option(metavar="DIR", help="starter, or a folder with conversations.jsonl and labels.jsonl."),
     ],
     out: OutOption,
-    rater: Annotated[
-        list[str] | None,
-        typer.Option(metavar="SPEC", help="A model to compare with, as a prompted verifier. Repeatable."),
-    ] = None,
-    limit: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Ask models about a sample of N statements.")
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the sample.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Fit a verifier on labelled statements about people, and measure it on held-out people.
@@ -328,12 +319,8 @@ def verifier(
 
         personafit train verifier --data starter --out my-verifier
 
-        personafit train verifier --data DIR --out my-verifier --rater openai:gpt-4.1-mini --limit 200
-
         personafit extract run chats.jsonl --model SPEC --verifier fitted:my-verifier --out people
     """
-    if limit is not None and not rater:
-        raise UserError("--limit is about models: name one with --rater.")
     from personafit.train.verifier import train_verifier
 
-    _show(train_verifier(data, out, rater or (), limit, seed, hint), as_json, "Verifier")
+    _show(train_verifier(data, out, hint), as_json, "Verifier")

@@ -65,10 +65,10 @@ def make_context(name: str, people: People, seed: int, model: str | None = None)
         return WrongContext(make_context(name.removeprefix("wrong:"), people, seed, model), people, seed)
     if is_remembered(name):
         return _remembered_context(name, people, model)
-    if re.match(r"[DIS](?:$|[+~])", name):
+    if re.match(r"[DIS](?:$|\+)", name):
         from personafit.contexts.dis import dis_context
 
-        return dis_context(name, people, seed)
+        return dis_context(name, people)
     kind, _, argument = name.partition(":")
     if kind in CONTEXTS:
         return CONTEXTS[kind](argument, people, seed)
@@ -103,7 +103,7 @@ def is_plain(name: str) -> bool:
 
 # Options may hold the address of an embedder, and so an @ of their own.
 _MEMORY = re.compile(r"memory(?::(.*?))?(?:(\+filter)(?:@(.+))?)?")
-_INDUCED = re.compile(r"induced(?::([^@]*))?()(?:@(.+))?")
+_INDUCED = re.compile(r"induced()()(?:@(.+))?")
 
 
 def is_remembered(name: str) -> bool:
@@ -114,7 +114,7 @@ def is_remembered(name: str) -> bool:
 def _remembered_context(name: str, people: People, model: str | None) -> ContextBuilder:
     """Make the builder; `model` is the spec that is meant where the name has none."""
     from personafit.contexts.filtering import SUFFIX, FilteredContext
-    from personafit.contexts.induction import InducedContext, induced_every
+    from personafit.contexts.induction import InducedContext
     from personafit.contexts.memories import MemoryContext, check_people, memory_settings
 
     induced = name.startswith("induced")
@@ -122,13 +122,12 @@ def _remembered_context(name: str, people: People, model: str | None) -> Context
     if match is None:
         raise UserError(
             f"'{name}' is no context; write memory[:k=3,by=hybrid], memory[:OPTIONS]{SUFFIX}[@MODEL] or "
-            "induced[:every=8][@MODEL]; plain memory needs no model."
+            "induced[@MODEL]; plain memory needs no model."
         )
     argument, filtered, named = match[1] or "", match[2], match[3]
     check_people(people, name)
     if induced:
-        every = induced_every(argument, name)
-        return InducedContext(_model(name, named or model), every, named)
+        return InducedContext(_model(name, named or model), named)
     settings = memory_settings(argument, name)
     if filtered:
         return FilteredContext(settings, people, _model(name, named or model), named)

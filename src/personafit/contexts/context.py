@@ -17,8 +17,7 @@ from personafit.store import Item, Product, Status, StoredPeople
 
 WAYS = ("bm25", "dense", "hybrid")  # how memories can be found for a question
 HISTORY, UNTIL = "history", "until"  # slices of an item: the history it is about, and how much of it was said
-_PART = r"(?:D|S|I(?:~[a-z]+:[0-9.]+)*)"
-SUM = rf"{_PART}(?:\+{_PART})*"  # what a sum of D, I and S looks like, as a regular expression
+SUM = r"[DIS](?:\+[DIS])*"  # what a sum of D, I and S looks like, as a regular expression
 SEVERAL_SCRIPTS = frozenset({"und", "mul", "az", "kk", "ku", "mn", "pa", "sr", "tg", "uz"})
 """Languages that do not settle the script."""
 
@@ -149,6 +148,19 @@ class Choosy(Protocol):
 
     def covers(self, person: Person, item: Item) -> bool:
         """Whether the person can stand in for somebody else at this item."""
+
+
+def has_memories(person: Person) -> bool:
+    """Whether there is anything to retrieve."""
+    return bool(person.memories or any(text.strip() for text in person.summaries.values()))
+
+
+class FromMemories:
+    """What builders share that tell of memories."""
+
+    def covers(self, person: Person, item: Item) -> bool:
+        """Whether there is anything to tell of the person, so that they can stand in for somebody."""
+        return has_memories(person)
 
 
 class TaskItem(Item):

@@ -1,4 +1,4 @@
-"""`induced[:every=8][@SPEC]`: traits inferred from all of a person's memories before any question is asked, as an explicit profile.
+"""`induced[@SPEC]`: traits inferred from all of a person's memories before any question is asked, as an explicit profile.
 
 Memories are read oldest first, a few at a time; each time a model proposes edits to the persona so far. A new memory costs one more
 ask: what was learned from the earlier ones is read back from the store.
@@ -25,7 +25,7 @@ from personafit.people import FacetValue, Memory, Person, facet_values, render_f
 from personafit.store import Item, Outcome, Product, Status, Store
 
 KIND = "induced"
-EVERY = 8
+EVERY = 8  # memories that are read at a time
 LONGEST_MEMORY = 2_000  # characters of one memory that the model is shown
 
 
@@ -105,7 +105,7 @@ class Persona:
 def _apply(
     fields: dict[str, Belief], past: dict[str, tuple[Belief, ...]], edit: Edit, time: str | None
 ) -> None:
-    """What becomes of an edit: the newer statement wins, and one without a time is taken to come as it was met, and so later."""
+    """Apply an edit: the newer statement wins, and one without a time counts as newer than all that was met before it."""
     path = next((known for known in fields if known.casefold() == edit.path.casefold()), edit.path)
     new, now = Belief(edit.value, edit.evidence, time), fields.get(path)
     if now is None:
@@ -146,11 +146,9 @@ class InducedContext(ModelMade):
     question = "induce"
     per_person = True
 
-    def __init__(self, model: Model, every: int, named: str | None) -> None:
-        name = KIND + (f":every={every}" if every != EVERY else "") + (f"@{named}" if named else "")
-        made_by = [model.settings, every, LONGEST_MEMORY, profiling_fingerprint()]
-        super().__init__(model, name, content_hash(made_by))
-        self._every = every
+    def __init__(self, model: Model, named: str | None) -> None:
+        made_by = [model.settings, EVERY, LONGEST_MEMORY, profiling_fingerprint()]
+        super().__init__(model, KIND + (f"@{named}" if named else ""), content_hash(made_by))
         self._made: dict[str, Context] = {}
 
     def begin(self, store: Store) -> None:
@@ -194,7 +192,7 @@ class InducedContext(ModelMade):
         )
 
     def _next(self, person: Person, persona: Persona) -> list[Memory]:
-        return persona.unseen(oldest_first(memories_of(person)))[: self._every]
+        return persona.unseen(oldest_first(memories_of(person)))[:EVERY]
 
     def _link(self, person: Person, persona: Persona, step: int) -> Job | None:
         new = self._next(person, persona)
@@ -222,16 +220,6 @@ class InducedContext(ModelMade):
             step=str(step),
             tokens=reply_tokens(new),
         )
-
-
-def induced_every(argument: str, name: str) -> int:
-    """The number of memories read at a time, from `every=8`."""
-    if not argument:
-        return EVERY
-    option, _, value = argument.partition("=")
-    if option != "every" or not (value.isascii() and value.isdecimal() and 1 <= int(value) <= 100):
-        raise UserError(f"{name}: '{argument}' is no option; write induced:every=NUMBER, from 1 to 100.")
-    return int(value)
 
 
 EDITS = "edits"

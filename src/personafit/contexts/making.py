@@ -12,7 +12,7 @@ from typing import ClassVar
 from sqlalchemy import func, select
 
 from personafit._hashing import hash_text
-from personafit.contexts.context import Context, ContextBuilder, People, Unmade
+from personafit.contexts.context import Context, ContextBuilder, FromMemories, People, Unmade
 from personafit.contexts.profile import WrongContext
 from personafit.engine import Job, Lane, Runner, Summary
 from personafit.engine.ask import Asker, AskKey, Exchange, Rows, ask_job
@@ -28,7 +28,7 @@ USUAL_TOKENS = (900, 200)  # in and out, for estimates
 RATERS_OWN = ("ask", "guard")  # options that say how a model is asked to judge, and nothing about the model
 
 
-class ModelMade(ABC):
+class ModelMade(FromMemories, ABC):
     """A builder whose contexts take a model's work."""
 
     question: ClassVar[str]  # what its asks are called in the store
@@ -49,12 +49,6 @@ class ModelMade(ABC):
     def begin(self, store: Store) -> None:
         """Say where the model's replies are kept."""
         self._store = store
-
-    def covers(self, person: Person, item: Item) -> bool:
-        """Whether there is anything to tell of the person."""
-        from personafit.contexts.memories import has_memories
-
-        return has_memories(person)
 
     @abstractmethod
     def job(self, person: Person, item: Item) -> Job | None:

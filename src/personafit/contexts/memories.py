@@ -8,11 +8,23 @@ kept with the stored context as its parents, and how they were found is part of 
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from personafit._errors import UserError
 from personafit._hashing import content_hash
-from personafit.contexts.context import HISTORY, UNTIL, WAYS, Context, ContextBuilder, People, in_language
+from personafit.contexts.context import (
+    HISTORY,
+    UNTIL,
+    WAYS,
+    Context,
+    ContextBuilder,
+    FromMemories,
+    People,
+    has_memories,
+    in_language,
+)
 from personafit.models.tokens import count_tokens
 from personafit.people import Memory, Person
 from personafit.store import Item
@@ -53,11 +65,6 @@ def memories_at(person: Person, item: Item) -> list[Memory]:
     return named[: int(item.slices.get(UNTIL, len(named)))]
 
 
-def has_memories(person: Person) -> bool:
-    """Whether there is anything to retrieve."""
-    return bool(person.memories or any(text.strip() for text in person.summaries.values()))
-
-
 def oldest_first(memories: Sequence[Memory]) -> list[Memory]:
     """By time, those without one first; the order of the file decides ties."""
     return sorted(memories, key=lambda memory: memory.time or "")
@@ -74,7 +81,7 @@ BUDGET = 32_000  # tokens
 HEADINGS = {"en": "Said in earlier conversations:", "zh": "以前的对话："}
 
 
-class HistoryContext:
+class HistoryContext(FromMemories):
     """All that was said, up to the item."""
 
     def __init__(self, budget: int) -> None:
@@ -88,10 +95,6 @@ class HistoryContext:
         """The latest memories that fit, the oldest of them first."""
         kept = self._latest(person, oldest_first(memories_at(person, item)))
         return told(self.name, self.fingerprint, person, kept, {}, HEADINGS, lambda memory, _: memory.text)
-
-    def covers(self, person: Person, item: Item) -> bool:
-        """Whether there is anything to tell of the person, so that they can stand in for somebody."""
-        return has_memories(person)
 
     def _latest(self, person: Person, memories: list[Memory]) -> list[Memory]:
         if person.id != self._of:  # work goes person by person, and one history serves many questions
@@ -125,26 +128,28 @@ FOUND_HEADINGS = {
     "zh": "从以前的对话中记得的：",
 }
 CUT = " …"
+MOST = 1_000_000  # memories or tokens that can be asked for
 
 
-@dataclass(frozen=True)
-class MemorySettings:
+class MemorySettings(BaseModel):
     """How memories are found."""
 
-    k: int = 3
-    by: str = "hybrid"
-    budget: int = 400  # about how many tokens may be told; a memory that alone is longer is cut
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    k: int = Field(3, ge=1, le=MOST)
+    by: Literal["bm25", "dense", "hybrid"] = "hybrid"
+    budget: int = Field(
+        400, ge=1, le=MOST
+    )  # about how many tokens may be told; a memory that alone is longer is cut
     embedder: str = ""  # as in models.embeddings; empty for the one that comes with personafit
 
     @property
     def options(self) -> str:
         """What differs from the usual, as on the command line."""
-        usual = MemorySettings()
-        named = ("k", "by", "budget", "embedder")
-        return ",".join(f"{n}={getattr(self, n)}" for n in named if getattr(self, n) != getattr(usual, n))
+        return ",".join(f"{name}={value}" for name, value in self.model_dump(exclude_defaults=True).items())
 
 
-class MemoryContext:
+class MemoryContext(FromMemories):
     """The memories found for a question."""
 
     def __init__(self, settings: MemorySettings, people: People) -> None:
@@ -161,10 +166,6 @@ class MemoryContext:
         """The best memories within the budget."""
         found = self.find(person, item)
         return told(self.name, self.fingerprint, person, found, {})
-
-    def covers(self, person: Person, item: Item) -> bool:
-        """Whether there is anything to tell of the person, so that they can stand in for somebody."""
-        return has_memories(person)
 
     def find(self, person: Person, item: Item) -> list[Memory]:
         """What is found, best first."""
@@ -210,20 +211,14 @@ def told(
 
 def memory_settings(argument: str, name: str) -> MemorySettings:
     """The settings that `k=5,by=bm25` and the like stand for."""
-    values: dict[str, str] = {}
-    for part in filter(None, argument.split(",")):
-        option, _, value = part.partition("=")
-        if option not in ("k", "by", "budget", "embedder") or not value:
-            raise UserError(
-                f"{name}: '{part}' is no option; write k=NUMBER, by={'|'.join(WAYS)}, budget=TOKENS or embedder=NAME."
-            )
-        values[option] = value
-    usual = MemorySettings()
-    by = values.get("by", usual.by)
-    if by not in WAYS:
-        raise UserError(f"{name}: memories are found by {', '.join(WAYS)}, not by '{by}'.")
-    k, budget = (_whole(values, option, getattr(usual, option), name) for option in ("k", "budget"))
-    return MemorySettings(k, by, budget, values.get("embedder", ""))
+    options = dict(part.partition("=")[::2] for part in filter(None, argument.split(",")))
+    try:
+        return MemorySettings.model_validate(options)
+    except ValidationError as error:
+        wrong = str(error.errors()[0]["loc"][0])
+        raise UserError(
+            f"{name}: '{wrong}={options[wrong]}' is no option; write k=NUMBER, by={'|'.join(WAYS)}, budget=TOKENS or embedder=NAME."
+        ) from error
 
 
 def check_people(people: People, name: str) -> None:
@@ -232,13 +227,6 @@ def check_people(people: People, name: str) -> None:
         raise UserError(
             f"{name}: nobody here has memories, or summaries to take them from; add `memories` to people.jsonl."
         )
-
-
-def _whole(values: dict[str, str], option: str, usual: int, name: str) -> int:
-    text = values.get(option, str(usual))
-    if not (text.isascii() and text.isdecimal() and 1 <= int(text) <= 1_000_000):
-        raise UserError(f"{name}: {option} must be a whole number of at least 1, not '{text}'.")
-    return int(text)
 
 
 def _cut(text: str, budget: int) -> str:

@@ -29,48 +29,25 @@ from personafit.store import Status
 
 UNKNOWN = "und"
 LOOKED_AT = 4_000  # characters: more change nothing
-LEAST_LETTERS = 12  # fewer letters of an alphabet are no evidence of a language
-MIXED = 0.25  # share of the characters from which on a second script counts
-
-_SCRIPTS = (
-    ("ja", re.compile("[\u3040-\u30ff]")),
-    ("zh", re.compile("[\u3400-\u9fff\U00020000-\U0002ffff]")),
-    ("ko", re.compile("[\u1100-\u11ff\uac00-\ud7af]")),
-    ("th", re.compile("[\u0e00-\u0e7f]")),
-    ("he", re.compile("[\u0590-\u05ff]")),
-    ("el", re.compile("[\u0370-\u03ff]")),
+LEAST_LETTERS = (
+    12  # fewer letters are no evidence of a language; a sign for a syllable or a word counts for three
 )
 _LETTER = re.compile(r"[^\W\d_]")
 _CODE = re.compile(r"```.*?(?:```|\Z)|https?://\S+", re.DOTALL)
-WEIGHT = 3  # letters of an alphabet say about as much as one sign of a script that writes syllables or words
 
 
-def languages(text: str) -> list[str]:
-    """The languages of a text, the main one first; `und` where it cannot be told."""
+def language_of_text(text: str) -> str:
+    """The language of a text; `und` where it cannot be told."""
     text = _CODE.sub(" ", text[: 2 * LOOKED_AT])[:LOOKED_AT]
-    counts: Counter[str] = Counter()
-    rest = text
-    for language, pattern in _SCRIPTS:
-        counts[language] = WEIGHT * len(pattern.findall(rest))
-        rest = pattern.sub(" ", rest)
-    if counts["ja"]:  # Japanese is written with Chinese characters too
-        counts["ja"] += counts.pop("zh")
-    letters = len(_LETTER.findall(rest))
-    if letters >= LEAST_LETTERS:
-        counts[_by_letters(rest)] += letters
-    total = sum(counts.values())
-    found = [name for name, count in counts.most_common() if count and count >= MIXED * total]
-    return found or [UNKNOWN]
-
-
-def _by_letters(text: str) -> str:
+    letters = _LETTER.findall(text)
+    if sum(3 if letter > "\u2e80" else 1 for letter in letters) < LEAST_LETTERS:
+        return UNKNOWN
     try:
         import py3langid  # loads its model on the first call
     except ImportError as error:
         raise UserError(
             "Telling languages apart needs py3langid: pip install 'personafit[extract]' brings it."
         ) from error
-
     language, _ = py3langid.classify(text)
     return str(language)
 
@@ -112,6 +89,7 @@ class ConversationCorpus:
         """Attributes that the log itself says are true."""
         self._file: BinaryIO | None = None
         self._places: dict[str, ConversationEntry] | None = None
+        self._languages: dict[str, str] = {}
 
     def fill(self, conversations: Iterable[StagedConversation], redacting: bool) -> None:
         """Write down what is read, redacted where asked, and note where each conversation stands."""
@@ -172,6 +150,17 @@ class ConversationCorpus:
                 people.setdefault(entry.person, []).append(entry)
         return {person: people[person] for person in sorted(people)}
 
+    def language(self, person: str) -> str:
+        """The language most of a person's messages are in."""
+        if not self._languages:
+            for name, entries in self.by_person(every=True).items():
+                counts: Counter[str] = Counter()
+                for entry in entries:
+                    if entry.language != UNKNOWN:
+                        counts[entry.language] += entry.messages
+                self._languages[name] = min(counts, key=lambda one: (-counts[one], one), default="en")
+        return self._languages[person]
+
     def _redact(self, conversation: StagedConversation) -> None:
         for turn in conversation.turns:
             found = redact(turn.text)
@@ -185,25 +174,12 @@ class ConversationCorpus:
         for turn in conversation.turns:
             if turn.role == "user" and len(said) < LOOKED_AT:
                 said += f"{turn.text[:LOOKED_AT]}\n"
-        found = languages(said)
-        conversation.language = found[0]
-        if len(found) > 1 and conversation.status == Status.OK:
-            mixed = f"The user writes in several languages: {', '.join(found)}."
-            conversation.reason = f"{conversation.reason or ''} {mixed}".strip()
+        conversation.language = language_of_text(said)
 
 
 def user_texts(conversation: StagedConversation) -> list[str]:
     """What the user said, turn by turn, where it is text."""
     return [turn.text for turn in conversation.turns if turn.role == "user" and turn.text.strip()]
-
-
-def language_of(entries: Sequence[ConversationEntry]) -> str:
-    """The language most of a person's messages are in."""
-    counts: Counter[str] = Counter()
-    for entry in entries:
-        if entry.language != UNKNOWN:
-            counts[entry.language] += entry.messages
-    return min(counts, key=lambda name: (-counts[name], name), default="en")
 
 
 def person_of(person: str, language: str, rows: Sequence[ExtractedAttribute]) -> Person:

@@ -18,15 +18,15 @@ from personafit.extract.session import WORK
 from personafit.store import Store
 
 STORES = ("asks.db", "flow.db")
-"""What `train verifier` and `extract flow` keep in the folder they write."""
+"""What `extract flow` keeps in the folder it writes."""
 
 
 def refuse_foreign(folder: Path) -> None:
-    """Only folders that `extract run`, `extract flow` or `train verifier` wrote are known well enough to take lines out of."""
+    """Only folders that `extract run` or `extract flow` wrote are known well enough to take lines out of."""
     files = StageFile(folder)
     if not any(path.exists() for path in (*files.lines, folder / WORK, *(folder / name for name in STORES))):
         raise UserError(
-            f"{folder} holds nothing that `extract run`, `extract flow` or `train verifier` keeps of people; --in takes the "
+            f"{folder} holds nothing that `extract run` or `extract flow` keeps of people; --in takes the "
             "folder that was their --out."
         )
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from personafit.extract.merging import Floats
-from personafit.statistics import Estimate, cluster_mean
+from personafit.statistics import Estimate
 from personafit.statistics.detection import detection, detection_difference
 
 STAGES = ("attributes", "relevance", "response")
@@ -43,8 +43,6 @@ class Flow:
     """Whether the matcher calls it relevant, as people put it (False) or as the extractor did (True)."""
     served: Mapping[Arm, Floats] = field(default_factory=dict)
     """Whether the response serves it, by who did the first two stages; empty where no responses were made."""
-    invented: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    """By person and prompt: attributes of the extractor's own that the matcher calls relevant."""
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -80,11 +78,8 @@ class FlowFigures:
     """From people everywhere to models everywhere, in the order of the pipeline."""
     lost_alone: dict[str, Estimate]
     """F1 lost when only this stage is a model's."""
-    gained_by_people: dict[str, Estimate]
-    """F1 gained when only this stage is people's."""
     coverage: float
     """Share of pairs that every stage has an answer to; the others are left out everywhere."""
-    invented: Estimate | None
 
 
 def trace(flow: Flow) -> FlowFigures:
@@ -100,7 +95,7 @@ def trace(flow: Flow) -> FlowFigures:
     def changed(before: Arm, after: Arm) -> Estimate:
         return detection_difference(said[after], said[before], truth, "f1", people, prompts)
 
-    nobody, everybody = (False,) * count, (True,) * count
+    nobody = (False,) * count
     certain = Estimate(1.0, None, None, len(kept), len(set(people)), "1 by construction")
     arms = [tuple(place < done for place in range(count)) for done in range(count + 1)]
     steps = [
@@ -113,16 +108,8 @@ def trace(flow: Flow) -> FlowFigures:
         for done, arm in enumerate(arms)
     ]
     only = {stage: tuple(one == stage for one in flow.stages) for stage in flow.stages}
-    invented = None
-    if flow.invented:
-        whose = [person for person, _ in flow.invented]
-        invented = cluster_mean([float(number) for number in flow.invented.values()], whose)
     return FlowFigures(
         steps=steps,
         lost_alone={stage: changed(arm, nobody) for stage, arm in only.items()},
-        gained_by_people={
-            stage: changed(everybody, tuple(not one for one in arm)) for stage, arm in only.items()
-        },
         coverage=float(whole.mean()) if len(whole) else 0.0,
-        invented=invented,
     )

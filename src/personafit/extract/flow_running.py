@@ -68,15 +68,6 @@ async def run_flow(
     for arm in words:
         chosen = [(picked[arm][pair.person, pair.prompt], words[arm](pair)) for pair in pairs]
         said[arm] = np.array([np.nan if texts is None else float(text in texts) for texts, text in chosen])
-    own = {
-        person: set(texts) - {same[key] for key in same if key[0] == person}
-        for person, texts in found.items()
-    }
-    invented = {
-        key: len(own.get(key[0], set()) & texts)
-        for key, texts in picked[BY_MODEL].items()
-        if texts is not None
-    }
     served: dict[Arm, Floats] = {}
     if model is not None:
         for arm in words:
@@ -84,7 +75,7 @@ async def run_flow(
             for by_matcher, rows in ((BY_PEOPLE, by_labels), (BY_MODEL, matched[arm])):
                 answers = await answer(session, model, datasets[arm], people[arm], wishes[arm], rows)
                 served[arm, by_matcher] = await _served(session, pairs, list(answers), judge)
-    return Flow(pairs, reached, said, served, invented)
+    return Flow(pairs, reached, said, served)
 
 
 def _said_again(

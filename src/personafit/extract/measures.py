@@ -5,24 +5,19 @@ two sources can be told apart with an interval too. `AttributeSource` is all tha
 published attributes.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from personafit.extract.merging import LIKENESS, Floats, linked, match_known
+from personafit.extract.merging import Floats, match_known
 from personafit.extract.records import LABELS, MODES
 from personafit.models.embeddings import Embedder
 from personafit.statistics import Estimate, cluster_mean
 from personafit.statistics.clusters import FEWEST_PEOPLE
 
 UNIT = (0.0, 1.0)
-HEDGE = re.compile(
-    r"\b(?:may|might|likely|possibly|perhaps|probably|seems?|could be|appears? to)\b|可能|也许|大概|似乎|或许",
-    re.IGNORECASE,
-)
 MOST_FOR_DIVERSITY = 400  # attributes of one person that are compared with those of others
 
 
@@ -123,15 +118,10 @@ def _verdicts(source: AttributeSource) -> Iterator[Measure]:
 
 
 def _amounts(source: AttributeSource, embedder: Embedder) -> Iterator[Measure]:
-    """How many attributes a person has, how many of them say something of their own, and how unlike people are."""
+    """How many attributes a person has, and how unlike people are."""
     people = tuple(source.found)
     counts = np.array([len(source.found[person]) for person in people], dtype=np.float64)
     yield Measure("attributes_per_person", counts, people, None)
-    rows = [(person, one.text) for person in people for one in source.found[person]]
-    hedges = _shares([bool(HEDGE.search(text)) for _, text in rows])
-    yield Measure(
-        "hedged", hedges, tuple(person for person, _ in rows), note="says may, might, likely or the like"
-    )
     having = [person for person in people if source.found[person]]
     vectors = {
         person: embedder.embed([one.text for one in source.found[person][:MOST_FOR_DIVERSITY]]).astype(
@@ -139,17 +129,6 @@ def _amounts(source: AttributeSource, embedder: Embedder) -> Iterator[Measure]:
         )
         for person in having
     }
-    if not having:
-        return
-    distinct = np.array([len(set(linked(vectors[person]))) / len(vectors[person]) for person in having])
-    note = f"clusters by average linkage at cosine {LIKENESS}, as a share of the attributes"
-    yield Measure("distinct", distinct, tuple(having), note=note)
-    several = [person for person in having if len(vectors[person]) > 1]
-    if several:
-        inner = np.array([_inner_distance(vectors[person]) for person in several])
-        yield Measure(
-            "dispersion_within", inner, tuple(several), (0.0, 2.0), note="mean cosine distance, by person"
-        )
     if len(having) > 2:
         yield Measure(
             "diversity_between",
@@ -193,13 +172,6 @@ def _truth(source: AttributeSource, embedder: Embedder) -> Iterator[Measure]:
 
 def _shares(values: Sequence[bool]) -> Floats:
     return np.array(values, dtype=np.float64)
-
-
-def _inner_distance(vectors: Floats) -> float:
-    count = len(vectors)
-    # The sum of all cosines, each vector's with itself among them.
-    total = float(np.square(vectors.sum(axis=0)).sum())
-    return 1.0 - (total - count) / (count * (count - 1))
 
 
 def _between(centres: ArrayLike) -> Floats:

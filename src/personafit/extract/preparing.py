@@ -25,7 +25,7 @@ from personafit.extract.asking import (
     tagged,
     wording,
 )
-from personafit.extract.corpus import ConversationCorpus, ConversationEntry, language_of, user_texts
+from personafit.extract.corpus import ConversationCorpus, ConversationEntry, user_texts
 from personafit.extract.merging import unit
 from personafit.extract.session import Session
 from personafit.models import Model
@@ -213,7 +213,7 @@ async def drop_other_uses(session: Session, model: Model, corpus: ConversationCo
 def _prompt(
     corpus: ConversationCorpus, person: str, entries: Sequence[ConversationEntry], seed: int
 ) -> StagePrompt:
-    words = wording(language_of(entries))
+    words = wording(corpus.language(person))
     texts = [text[:SHOWN_LETTERS] for text in _drawn(corpus, entries, SHOWN, seed)]
     mark = nonce(texts)
     material = "\n".join(tagged("message", mark, text) for text in texts)

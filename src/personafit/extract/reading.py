@@ -1,4 +1,4 @@
-"""Chat logs in: our JSONL, ShareGPT, OpenAI's data export, WildChat rows; as lines or as one JSON array, streamed, and nothing lost.
+"""Chat logs in: our JSONL, ShareGPT, OpenAI's data export, WildChat rows; as lines or as one JSON array, and nothing lost.
 
 Every entry becomes a conversation with a status. What cannot be used says why: it cannot be read, has no user turns, was
 there before; a log of a million lines is not thrown away for one. Turns keep the places they had, so that evidence points into the log.
@@ -19,8 +19,6 @@ from personafit.extract.records import StagedConversation, StagedTurn, writable
 from personafit.people import Attribute
 from personafit.store import Status
 
-LONGEST = 64 << 20  # bytes of one conversation: more is a mistake, and would fill the memory
-PIECE = 1 << 20
 READING = "reading"
 USUAL_NAMES = ("conversations.jsonl", "conversations.json")
 
@@ -30,7 +28,7 @@ class Unread(str):
 
 
 def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any] | Unread]]:
-    """Every entry of a file with its place ('line 12', 'entry 12'), or why it cannot be read; memory holds one at a time."""
+    """Every entry of a file with its place ('line 12', 'entry 12'), or why it cannot be read; of lines, memory holds one at a time."""
     try:
         with path.open("rb") as file:
             start = len(codecs.BOM_UTF8) if file.read(3) == codecs.BOM_UTF8 else 0
@@ -57,44 +55,29 @@ def read_objects(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _lines(file: BinaryIO) -> Iterator[tuple[str, Any]]:
-    number = 0
-    while line := file.readline(LONGEST + 1):
-        number += 1
-        place = f"line {number}"
-        if len(line) > LONGEST:
-            while line and not line.endswith(b"\n"):  # the rest of it is passed over, a piece at a time
-                line = file.readline(PIECE)
-            yield place, Unread(f"is longer than {LONGEST >> 20} MB.")
-        elif line.strip():
-            try:
-                yield place, orjson.loads(line)
-            except orjson.JSONDecodeError as error:
-                try:  # takes half a surrogate pair, as broken exports have them
-                    yield place, json.loads(line.decode("utf-8"))
-                except (ValueError, RecursionError):
-                    yield place, Unread(f"is not JSON ({error}).")
+    for number, line in enumerate(file, 1):
+        if line.strip():
+            yield f"line {number}", _parsed(line)
 
 
 def _entries(file: BinaryIO) -> Iterator[tuple[str, Any]]:
-    """The entries of an array; as much is held as one entry needs."""
-    decoder, decode = json.JSONDecoder(), codecs.getincrementaldecoder("utf-8")("replace").decode
-    text, number, size = decode(file.read(PIECE)).lstrip()[1:], 1, PIECE
-    while not (text := text.lstrip(" \t\r\n,")).startswith("]"):
-        try:
-            value, end = decoder.raw_decode(text)
-            if end == len(text):
-                raise ValueError("it may go on")
-        except (ValueError, RecursionError) as error:
-            piece = file.read(size)
-            if piece and len(text) <= LONGEST:
-                text += decode(piece)
-                size = max(PIECE, len(text))  # twice as much each time, so that no entry is tried often
-                continue
-            why = "it is too long, not JSON, or the file was cut off" if piece else "the file was cut off"
-            yield f"entry {number}", Unread(f"and what follows cannot be read: {why} ({error}).")
-            return
-        yield f"entry {number}", value
-        number, text, size = number + 1, text[end:], PIECE
+    """The entries of an array, which is read as a whole."""
+    array = _parsed(file.read())
+    if isinstance(array, Unread):
+        yield "the array", Unread(f"{array[:-1]}; the file may have been cut off.")
+    else:
+        yield from ((f"entry {number}", value) for number, value in enumerate(array, 1))
+
+
+def _parsed(text: bytes) -> Any:
+    """The value of a JSON text, or why it cannot be read."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        try:  # takes half a surrogate pair, as broken exports have them
+            return json.loads(text.decode("utf-8"))
+        except (ValueError, RecursionError):
+            return Unread(f"is not JSON ({error}).")
 
 
 Role = Literal["user", "assistant", "system", "tool", "other"]

@@ -1,7 +1,7 @@
-"""`personafit extract run` as a whole: from a log to people, stage by stage, with nothing in memory but one person at a time.
+"""`personafit extract run` as a whole: from a log to people, stage by stage; what was said stays on disk, and one person is read at a time.
 
-Every stage reads what the one before it wrote. What models say is in the store, so the same command takes up where it was
-ended; the files of `--out` are written anew from it each time, and only when every stage has come to its end.
+Every reply is in the store under the key of its job, so the same command goes on where it was ended; the files of `--out` are written
+anew from it each time, and only when every stage has come to its end.
 """
 
 import shutil
@@ -16,22 +16,25 @@ import orjson
 from personafit._hashing import content_hash
 from personafit.engine import ProgressView, check_budget
 from personafit.extract.asking import StageAsks, StagePrompt
-from personafit.extract.corpus import ConversationCorpus, language_of, person_of
+from personafit.extract.corpus import ConversationCorpus, person_of
 from personafit.extract.extracting import EXTRACT, EXTRACTION, extracted_from, prompts_of
 from personafit.extract.merging import merge
 from personafit.extract.preparing import parse_steps, prepare
 from personafit.extract.prompting import answer, keep, match, prompts_mark, read_prompts, wishes
 from personafit.extract.reading import read_log
 from personafit.extract.records import (
+    FATES,
+    LABELS,
+    MODES,
+    REFINED,
     ExtractedAttribute,
     PromptAnswer,
     StageFile,
-    line_of,
     read_lines,
     write_lines,
 )
-from personafit.extract.session import RULE, WORK, Ended, Session, StagesConfig, StagesDone, Tally
-from personafit.extract.verifying import Checking
+from personafit.extract.session import RULE, WORK, Ended, Session, StagesConfig, StagesDone
+from personafit.extract.verifying import Checking, Found, decide
 from personafit.models import make_model
 from personafit.models.embeddings import DEFAULT, make_embedder
 from personafit.people import Person
@@ -73,7 +76,8 @@ class _Stages:
         self._checking = Checking(self._verifiers, {config.model: self._model}, self._embedder, corpus)
         check_budget(config.budget, [(config.model, self._model), *self._checking.models])
         self._matcher = config.matcher or f"list:{config.model}"
-        self._tally = Tally()
+        self._asked: Counter[str] = Counter()
+        """Conversations that were put to the extractor, by status."""
 
     def _begin(self) -> Session:
         config, verifiers = self._config, self._verifiers
@@ -101,10 +105,10 @@ class _Stages:
             steps = await prepare(
                 session, self._model, self._embedder, corpus, self._steps, config.limit, config.seed
             )
-            await self._extract()
-            await self._checking.check(session, self._merged, verdicts, self._tally)
-            await self._checking.refine(session, self._model, self._merged, config.redacting)
-            people = self._write_people()
+            found = await self._extract()
+            write_lines(verdicts, await self._checking.check(session, found))
+            found = await self._checking.refine(session, self._model, found, config.redacting)
+            people = self._write_people(found)
             verdicts.replace(self._files.verdicts)
             if self._prompts:
                 await self._answer(people)
@@ -120,7 +124,8 @@ class _Stages:
         session.store.finish_run(session.run.name)
         return StagesDone(session.summary, self._files, counts)
 
-    async def _extract(self) -> None:
+    async def _extract(self) -> Found:
+        """Everyone's attributes, merged."""
         corpus = self._corpus
         asker = StageAsks(self._session.store, self._model, EXTRACTION)
         people = corpus.by_person()
@@ -132,79 +137,49 @@ class _Stages:
 
         total = sum(entry.parts for entries in people.values() for entry in entries)
         await self._session.carry([asker.lane(prompts, total)])
+        found: Found = {}
+        for person, entries in people.items():
+            rows: list[ExtractedAttribute] = []
+            for entry in entries:
+                conversation = corpus.read(entry)
+                parts, asks = zip(*prompts_of(conversation), strict=True)
+                answers = [answer for _, answer in asker.answers(asks)]
+                extracted, status, reason = extracted_from(
+                    conversation, zip(parts, answers, strict=True), self._config.redacting
+                )
+                rows += extracted
+                self._asked[status.value] += 1
+                if status != Status.OK:
+                    entry.leave_out(EXTRACT, reason or "", status)
+            found[person] = merge(rows, self._embedder)
+        return found
 
-        def merged() -> Iterator[ExtractedAttribute]:
-            for entries in people.values():
-                rows: list[ExtractedAttribute] = []
-                for entry in entries:
-                    conversation = corpus.read(entry)
-                    parts, asks = zip(*prompts_of(conversation), strict=True)
-                    answers = [answer for _, answer in asker.answers(asks)]
-                    found, status, reason = extracted_from(
-                        conversation, zip(parts, answers, strict=True), self._config.redacting
-                    )
-                    rows += found
-                    self._tally.extraction[status.value] += 1
-                    if status != Status.OK:
-                        entry.leave_out(EXTRACT, reason or "", status)
-                yield from merge(rows, self._embedder)
-
-        write_lines(self._work / "merged.jsonl", merged())
-
-    def _merged(self) -> Iterator[tuple[str, str, list[ExtractedAttribute]]]:
-        """Everyone's attributes after merging: the person, their language, the rows."""
-        entries = self._corpus.by_person(every=True)
-        lines = read_lines(self._work / "merged.jsonl", ExtractedAttribute)
-        for person, rows in groupby(lines, lambda row: row.person):
-            yield person, language_of(entries[person]), list(rows)
-
-    def _write_people(self) -> dict[str, Person]:
-        """Write every file about people; the people are returned where prompts are to be answered for them."""
-        kept: dict[str, Person] = {}
-        asked = {
-            person: [entry for entry in entries if entry.used or entry.step == EXTRACT]
-            for person, entries in self._corpus.by_person(every=True).items()
+    def _write_people(self, found: Found) -> dict[str, Person]:
+        """Write every file about people; those are all who were asked about, whether anything was found or not."""
+        people = {
+            person: person_of(person, self._corpus.language(person), rows) for person, rows in found.items()
         }
-        part = self._files.people.with_suffix(".part")
-        with part.open("wb") as file:
-
-            def put(person: Person) -> None:
-                self._tally.people += 1
-                if self._prompts:
-                    kept[person.id] = person
-                file.write(line_of(person))
-
-            def attributes() -> Iterator[ExtractedAttribute]:
-                for person, language, rows in self._checking.final(self._merged):
-                    del asked[person]
-                    put(person_of(person, language, rows))
-                    self._tally.fates.update(row.status for row in rows)
-                    yield from rows
-
-            write_lines(self._files.attributes, attributes())
-            for name, entries in asked.items():  # of whom nothing was found
-                if entries:
-                    put(person_of(name, language_of(entries), []))
-        part.replace(self._files.people)
+        write_lines(self._files.attributes, (row for rows in found.values() for row in rows))
+        write_lines(self._files.people, people.values())
         write_lines(self._files.conversations, self._corpus.conversations())
-        return kept
+        return people
 
     async def _answer(self, people: dict[str, Person]) -> None:
         wanted = wishes(self._prompts, people)
         dataset = keep(self._session.store, people, wanted)
         matched = await match(self._session, self._matcher, people, wanted)
         answers = await answer(self._session, self._model, dataset, people, wanted, matched)
-
-        def counted() -> Iterator[PromptAnswer]:
-            for row in answers:
-                self._tally.answers[row.given, row.status.value] += 1
-                yield row
-
         write_lines(self._files.matched, matched)
-        write_lines(self._files.answers, counted())
+        write_lines(self._files.answers, answers)
 
     def _write_counts(self, steps: list[dict[str, Any]]) -> dict[str, Any]:
-        entries = self._corpus.entries
+        """What was read, asked and decided, counted from the files just written."""
+        entries, asked = self._corpus.entries, sum(self._asked.values())
+        fates = Counter(one.status for one in self._files.read_attributes())
+        refined: dict[str, int] = {fate: fates[fate] for fate in REFINED}
+        answers: dict[str, Counter[str]] = {"generic": Counter(), "personalized": Counter()}
+        for row in read_lines(self._files.answers, PromptAnswer):
+            answers[row.given][row.status.value] += 1
         counts = {
             "model": self._config.model,
             "run": self._session.run.name,
@@ -216,9 +191,39 @@ class _Stages:
             },
             "known": self._corpus.known,
             "prepare": steps,
-            **self._tally.counts(),
+            "people": sum(1 for _ in self._files.read_people()),
+            "extraction": {
+                "conversations": asked,
+                "coverage": self._asked["ok"] / asked if asked else None,
+                "by_status": dict(self._asked),
+            },
+            "attributes": {fate: fates[fate] for fate in FATES},
+            "verified": _verified(self._files),
+            "refined": {"given": sum(refined.values()), **refined},
+            "answers": answers if self._prompts else None,
             "cost": self._session.summary.cost,
             "embedder": self._embedder.fingerprint,
         }
         self._files.summary.write_bytes(orjson.dumps(counts, option=orjson.OPT_INDENT_2))
         return counts
+
+
+def _verified(files: StageFile) -> dict[str, Any]:
+    """What verifiers said, in all and one by one."""
+    decided, modes = Counter[str](), Counter[str]()
+    by_verifier: dict[str, Counter[str]] = {}
+    for _, group in groupby(files.read_verdicts(), lambda verdict: verdict.attribute):
+        verdicts = list(group)
+        for verdict in verdicts:
+            said = verdict.label if verdict.status == Status.OK else verdict.status.value
+            by_verifier.setdefault(verdict.verifier or verdict.by, Counter())[said] += 1
+        counts = decide(verdicts)
+        decided["undecided" if counts is None else counts.label] += 1
+        if counts is not None and counts.label != "accepted":
+            modes[counts.mode] += 1
+    return {
+        "attributes": decided.total(),
+        **{label: decided[label] for label in (*LABELS, "undecided")},
+        "modes": {mode: modes[mode] for mode in MODES if modes[mode]},
+        "by_verifier": {name: dict(counter) for name, counter in by_verifier.items()},
+    }

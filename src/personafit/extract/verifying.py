@@ -1,9 +1,9 @@
-"""Does what the user said bear an attribute out? By rule, by a prompted model, by a trained classifier, by people's own marks; who is
-believed; and the mending of what was found fault with.
+"""Does what the user said bear an attribute out? By rule, by a prompted model, by a trained classifier; who is believed; and the
+mending of what was found fault with.
 
 A verifier that answers at once is anything with `verdicts`; a model is asked by keyed jobs. Where they differ, the most
-trusted one that answered decides: people before the classifier, the classifier before the model, the model before the
-rule; but what the rule rejects, for want of any evidence, nobody else can save.
+trusted one that answered decides: the classifier before the model, the model before the rule; but what the rule rejects, for want of
+any evidence, nobody else can save.
 
 An attribute that was found fault with is rewritten so that the evidence bears it, or dropped. A rewritten one goes through the rule
 once more. When the model that rewrites cannot be asked or read, the attribute is undecided: what was flagged does not stay in a
@@ -11,10 +11,8 @@ profile because something failed, and a failure is not counted as dropping it. I
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
-from personafit._errors import UserError, located
 from personafit.extract.asking import (
     VERSION,
     StageAnswer,
@@ -28,21 +26,18 @@ from personafit.extract.asking import (
 )
 from personafit.extract.corpus import ConversationCorpus
 from personafit.extract.extracting import LONGEST_STATEMENT
-from personafit.extract.reading import read_objects
 from personafit.extract.records import (
     LABELS,
     MODES,
     By,
     Case,
     ExtractedAttribute,
-    Label,
     StagedConversation,
     VerifierVerdict,
-    line_of,
     writable,
 )
 from personafit.extract.rules import RuleVerifier
-from personafit.extract.session import FITTED, PEOPLE, RULE, Session, Tally
+from personafit.extract.session import FITTED, RULE, Session
 from personafit.models import Model, make_model
 from personafit.models.embeddings import Embedder
 from personafit.people.redaction import redacted
@@ -51,7 +46,9 @@ from personafit.store import Status
 REPLY_TOKENS = 160
 LONGEST_TURN = 2_000  # characters of a turn that a verifier is shown
 TRUST: dict[By, int] = {"human": 3, "classifier": 2, "llm": 1, "rule": 0}
-NOT_TRUE = "The person says that it is not true."
+
+
+Askers = Sequence[tuple[str, StageAsks[dict[str, Any]]]]
 
 
 class AttributeVerifier(Protocol):
@@ -168,40 +165,6 @@ def refined(
     return row.model_copy(update={"status": "dropped", "reason": f"{fault}; {why}"})
 
 
-class Marks:
-    """A file of people's marks as a verifier: `attribute`, `text` and `label` on each line.
-
-    A mark holds for the words it was made on. Where a statement has been rewritten since, it says nothing of the new words.
-    """
-
-    def __init__(self, path: str) -> None:
-        self._name = f"{PEOPLE}{path}"
-        self._marks: dict[tuple[str, str], Label] = {}
-        for number, row in enumerate(read_objects(Path(path)), 1):
-            attribute, text, said = (row.get(field) for field in ("attribute", "text", "label"))
-            label = next((one for one in LABELS if one == said), None)
-            if not isinstance(attribute, str) or not isinstance(text, str) or label is None:
-                raise UserError(
-                    f"{located(path, number)} is no mark: it needs attribute, text and label, which is one of {', '.join(LABELS)}."
-                )
-            self._marks[attribute, " ".join(text.split())] = label
-
-    def verdicts(self, cases: Sequence[Case]) -> list[VerifierVerdict]:
-        """Verdicts on those attributes that were marked in these words."""
-        marked = [(row.id, self._marks.get((row.id, row.text))) for row, _ in cases]
-        return [
-            VerifierVerdict(
-                attribute=name,
-                label=label,
-                by="human",
-                verifier=self._name,
-                reason=NOT_TRUE if label == "rejected" else None,
-            )
-            for name, label in marked
-            if label is not None
-        ]
-
-
 class ClassifierVerifier:
     """Judges each attribute by the whole conversation it was found in, as the classifier was fitted to."""
 
@@ -236,8 +199,8 @@ class ClassifierVerifier:
         return [found[row.id] for row, _ in cases]
 
 
-Merged = Callable[[], Iterator[tuple[str, str, list[ExtractedAttribute]]]]
-"""Everyone's attributes: the person, their language, the rows."""
+Found = dict[str, list[ExtractedAttribute]]
+"""Everyone's attributes, by person."""
 
 
 class Checking:
@@ -251,17 +214,12 @@ class Checking:
         self._rule = RuleVerifier(embedder)
         self._at_once: list[AttributeVerifier] = []
         self.models: list[tuple[str, Model]] = []
-        self._marks: list[Marks] = []
         self._flagged: dict[str, VerifierVerdict] = {}
-        self._refined: dict[str, ExtractedAttribute] = {}
         for one in dict.fromkeys(specs):
             if one == RULE:
                 self._at_once.append(self._rule)
             elif one.startswith(FITTED):
                 self._at_once.append(ClassifierVerifier(one, corpus.named))
-            elif one.startswith(PEOPLE):
-                self._marks.append(Marks(one.removeprefix(PEOPLE)))
-                self._at_once.append(self._marks[-1])
             else:
                 self.models.append((one, models.get(one) or make_model(one)))
 
@@ -270,69 +228,65 @@ class Checking:
         for _, model in self.models:
             await model.close()
 
-    async def check(self, session: Session, merged: Merged, path: Path, tally: Tally) -> None:
-        """Have every verifier judge every attribute that stands for others or for itself; all verdicts go to the file."""
+    async def check(self, session: Session, found: Found) -> Iterator[VerifierVerdict]:
+        """The verdicts of every verifier on every attribute that stands for others or for itself."""
         askers = [(name, StageAsks(session.store, model, VERIFICATION)) for name, model in self.models]
 
         def prompts() -> Iterator[StagePrompt]:
-            for _, language, rows in merged():
-                yield from (verify_prompt(*case, language) for case in self._with_evidence(rows))
+            for rows in found.values():
+                yield from self._prompts(self._with_evidence(rows))
 
-        total = sum(row.status == "kept" for _, _, rows in merged() for row in rows)
+        total = sum(row.status == "kept" for rows in found.values() for row in rows)
         if askers and total:
             await session.carry([asker.lane(prompts, total) for _, asker in askers])
-        with path.open("wb") as file:
-            for _, language, rows in merged():
-                cases = self._with_evidence(rows)
-                said: dict[str, list[VerifierVerdict]] = {row.id: [] for row, _ in cases}
-                for verifier in self._at_once:
-                    for verdict in verifier.verdicts(cases):
-                        said[verdict.attribute].append(verdict)
-                asks = [verify_prompt(*case, language) for case in cases]
-                for name, asker in askers:
-                    for prompt, answer in asker.answers(asks):
-                        said[prompt.name].append(model_verdict(prompt.name, answer, name))
-                for attribute, verdicts in said.items():
-                    decided = decide(verdicts)
-                    if decided is not None and decided.label != "accepted":
-                        self._flagged[attribute] = decided
-                    if verdicts:
-                        tally.verdicts(verdicts, decided)
-                    file.writelines(map(line_of, verdicts))
+        return (one for rows in found.values() for one in self._verdicts(rows, askers))
 
-    async def refine(self, session: Session, model: Model, merged: Merged, redacting: bool) -> None:
-        """Have the model mend what was found fault with; what the person says is not true is dropped."""
+    def _verdicts(self, rows: Sequence[ExtractedAttribute], askers: Askers) -> Iterator[VerifierVerdict]:
+        """The verdicts on one person's attributes; what counts as a fault is kept for refining."""
+        cases = self._with_evidence(rows)
+        said: dict[str, list[VerifierVerdict]] = {row.id: [] for row, _ in cases}
+        for verifier in self._at_once:
+            for verdict in verifier.verdicts(cases):
+                said[verdict.attribute].append(verdict)
+        for name, asker in askers:
+            for prompt, answer in asker.answers(self._prompts(cases)):
+                said[prompt.name].append(model_verdict(prompt.name, answer, name))
+        for attribute, verdicts in said.items():
+            decided = decide(verdicts)
+            if decided is not None and decided.label != "accepted":
+                self._flagged[attribute] = decided
+            yield from verdicts
+
+    async def refine(self, session: Session, model: Model, found: Found, redacting: bool) -> Found:
+        """Everyone's attributes after the model mended what was found fault with."""
         asker = StageAsks(session.store, model, REFINEMENT)
+        mended: dict[str, ExtractedAttribute] = {}
+        faulty = {
+            person: flagged
+            for person, rows in found.items()
+            if (flagged := [row for row in rows if row.id in self._flagged])
+        }
 
-        def denied(row: ExtractedAttribute) -> bool:
-            verdict = self._flagged.get(row.id)
-            return verdict is not None and verdict.by == "human" and verdict.label == "rejected"
+        def prompts(rows: Sequence[ExtractedAttribute]) -> Iterator[StagePrompt]:
+            for case in self._with_evidence(rows):
+                yield refine_prompt(*case, self._flagged[case[0].id], self._language(case[0]))
 
-        def cases() -> Iterator[tuple[Case, str]]:
-            for _, language, rows in merged():
-                flagged = [row for row in rows if row.id in self._flagged and not denied(row)]
-                yield from ((case, language) for case in self._with_evidence(flagged))
+        if total := sum(map(len, faulty.values())):
+            asks = (prompt for rows in faulty.values() for prompt in prompts(rows))
+            await session.carry([asker.lane(lambda: asks, total)])
+        for rows in faulty.values():
+            for case, (_, answer) in zip(
+                self._with_evidence(rows), asker.answers(prompts(rows)), strict=True
+            ):
+                fault = self._flagged[case[0].id]
+                mended[case[0].id] = refined(case, fault, answer, self._rule, redacting)
+        return {person: [mended.get(row.id, row) for row in rows] for person, rows in found.items()}
 
-        def prompts() -> Iterator[StagePrompt]:
-            for (row, texts), language in cases():
-                yield refine_prompt(row, texts, self._flagged[row.id], language)
+    def _prompts(self, cases: Sequence[Case]) -> Iterator[StagePrompt]:
+        return (verify_prompt(*case, self._language(case[0])) for case in cases)
 
-        gone = [row for _, _, rows in merged() for row in rows if denied(row)]
-        if total := len(self._flagged) - len(gone):
-            await session.carry([asker.lane(prompts, total)])
-        for (case, _), (_, answer) in zip(cases(), asker.answers(prompts()), strict=True):
-            done = refined(case, self._flagged[case[0].id], answer, self._rule, redacting)
-            marked = [one for marks in self._marks for one in marks.verdicts([(done, ())])]
-            if any(one.label != "accepted" for one in marked):
-                gone.append(case[0])
-            self._refined[done.id] = done
-        for row in gone:
-            self._refined[row.id] = row.model_copy(update={"status": "dropped", "reason": NOT_TRUE})
-
-    def final(self, merged: Merged) -> Iterator[tuple[str, str, list[ExtractedAttribute]]]:
-        """Everyone's attributes with what became of each."""
-        for person, language, rows in merged():
-            yield person, language, [self._refined.get(row.id, row) for row in rows]
+    def _language(self, row: ExtractedAttribute) -> str:
+        return self._corpus.language(row.person)
 
     def _with_evidence(self, rows: Sequence[ExtractedAttribute]) -> list[Case]:
         """Attributes that are judged, with the user's turns they point to."""

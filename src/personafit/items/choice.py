@@ -6,14 +6,13 @@ can close a tag. Whoever changes a wording or a parser raises the question's ver
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
 from typing import Any, ClassVar
 
 from personafit._errors import UserError
 from personafit._hashing import hash_text
-from personafit._versions import fingerprint_of, other_words, own_version
+from personafit._versions import fingerprint_of, own_version
 from personafit.items.reading import (
     PartAnswer,
     Question,
@@ -36,7 +35,6 @@ MOST = 20
 UNMADE_NOTE = "unmade"  # on the part of an item whose tested answer the system did not make
 LOST = "the system made no answer, and loses to the one that was made: nobody was asked"
 SAME = "the answers are identical: nobody was asked"
-_WORDS = words_of("fit")
 _LETTERS = "ABCDEFGHJKLMNOPQRSTU"  # no I: many a reply begins with that word
 TAGS = Tags("person", "question", "answer")
 ASPECTS = (
@@ -48,7 +46,6 @@ ASPECTS = (
 )  # what `aspects:` raters mark
 
 
-@dataclass(frozen=True)
 class ChoiceQuestion(Question):
     """Asks which of up to `MOST` answers fits the person best."""
 
@@ -59,11 +56,8 @@ class ChoiceQuestion(Question):
     scored_by: ClassVar[tuple[str, ...]] = ("answer", "choice")
     sought: ClassVar[str] = "which answer fits"
 
-    name: str = "fit"
-    task: str = _WORDS["task"]
-    unknown: str = _WORDS["unknown"]
-    closing: str = _WORDS["closing"]
-    reminder: str = _WORDS["reminder"]
+    name = "fit"
+    words = words_of("fit")
 
     def letters(self, count: int) -> tuple[str, ...]:
         """The letters the answers are marked with."""
@@ -80,11 +74,11 @@ class ChoiceQuestion(Question):
             *zip([f"answer_{letter}" for letter in letters], answers, strict=True),
         ]
         return [
-            self.task,
-            _between(f"person{about}", person) if person else self.unknown,
+            self.words["task"],
+            _between(f"person{about}", person) if person else self.words["unknown"],
             *(_between(f"{name}{mark}", text) for name, text in named),
             *self._notes(about if person else "", mark),
-            self.closing.format(letters=" or ".join(letters)),
+            self.words["closing"].format(letters=" or ".join(letters)),
         ]
 
     def _guarded(self, text: str) -> str:
@@ -101,7 +95,7 @@ class ChoiceQuestion(Question):
 
     def again(self, shown: Shown) -> str:
         """What is said after a reply that names no letter."""
-        return self.reminder.format(letters=" or ".join(self.options(shown)))
+        return self.words["reminder"].format(letters=" or ".join(self.options(shown)))
 
     def read(self, reply: ChatReply, shown: Shown) -> Reading | None:
         """The choice by the scores of the letters, with its margin; without them by the letter that the reply names."""
@@ -219,20 +213,18 @@ NONCE_DIGITS = 8
 _GUARD = words_of("guard")
 
 
-@dataclass(frozen=True)
 class GuardedQuestion(ChoiceQuestion):
     """Asks the same behind another guard."""
 
     version: ClassVar[str] = "1"
 
-    guard: str = "all"
-    genuine: str = _GUARD["genuine"]
+    def __init__(self, guard: str) -> None:
+        self.guard = guard
 
     @cached_property
     def fingerprint(self) -> str:
-        """That of the version behind this guard, and of other words than the usual ones."""
-        words = {name: said for name, said in other_words(self).items() if name != "guard"}
-        return fingerprint_of(f"fit/{self.guard}", own_version(self), words)
+        """That of the version behind this guard."""
+        return fingerprint_of(f"fit/{self.guard}", own_version(self))
 
     @property
     def instrument(self) -> str:
@@ -240,7 +232,7 @@ class GuardedQuestion(ChoiceQuestion):
         return FIT.fingerprint
 
     def _notes(self, about: str, mark: str) -> list[str]:
-        return [self.genuine.format(nonce=" or ".join(filter(None, (about, mark))))] if mark else []
+        return [_GUARD["genuine"].format(nonce=" or ".join(filter(None, (about, mark))))] if mark else []
 
     def _guarded(self, text: str) -> str:
         if self.guard in ("marks", "all"):
@@ -261,4 +253,4 @@ def guarded_question(guard: str) -> ChoiceQuestion:
     """The question behind a guard; `tags` is the usual one."""
     if guard not in GUARDS:
         raise UserError(f"guard={guard}: there is no such guard; there are {', '.join(GUARDS)}.")
-    return FIT if guard == "tags" else GuardedQuestion(guard=guard)
+    return FIT if guard == "tags" else GuardedQuestion(guard)

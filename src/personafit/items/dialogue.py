@@ -140,7 +140,13 @@ class DialogueMaterial:
     @cached_property
     def transcript(self) -> str:
         """The dialogue as judges read it."""
-        return transcript(self.dialogue)
+        turns = [
+            f'<turn number="{turn.index + 1}" by="{turn.role}">\n{TAGS.inert(turn.text)}\n</turn>'
+            for turn in self.dialogue.turns
+        ]
+        if self.dialogue.closing:
+            turns.append(f'<closing by="user">\n{TAGS.inert(self.dialogue.closing)}\n</closing>')
+        return "\n".join(["<dialogue>", *turns, "</dialogue>"])
 
 
 @dataclass(frozen=True)
@@ -165,10 +171,8 @@ class DialogueQuestion(Question):
 
     @cached_property
     def fingerprint(self) -> str:
-        """That of the version; a question that is not among ours is known by its words too."""
-        ours = QUESTIONS_BY_NAME.get(self.name) == self
-        words = None if ours else [self.rubric, self.low, self.high, sorted(self.needs), self.by_turn]
-        return fingerprint_of(f"dialogue/{self.name}", self.version, words)
+        """That of the version."""
+        return fingerprint_of(f"dialogue/{self.name}", self.version)
 
     def _prompt(self, shown: Shown) -> list[str]:
         material: DialogueMaterial = shown.material
@@ -218,7 +222,7 @@ class DialogueQuestion(Question):
         if not self.by_turn:
             return (Part(dialogue.id),)
         turns = [turn for turn in dialogue.turns if turn.role == "assistant"]
-        return tuple(Part(dialogue.id, turn_target(turn), turn.text) for turn in turns)
+        return tuple(Part(dialogue.id, f"turn {turn.index + 1}", turn.text) for turn in turns)
 
     def reply_tokens(self, shown: Shown) -> int:
         """Room for a reason and the marks."""
@@ -260,7 +264,6 @@ class DialogueQuestion(Question):
         return type(score) is int and self.low <= score <= self.high
 
 
-@dataclass(frozen=True)
 class DialogueScore(Question):
     """A score of what the assistant said, for raters that score answers: rules and reward models.
 
@@ -271,7 +274,7 @@ class DialogueScore(Question):
     scored_by: ClassVar[tuple[str, ...]] = ("answer",)
     sought: ClassVar[str] = "how good a dialogue is"
 
-    name: str = "score"
+    name = "score"
 
     @cached_property
     def fingerprint(self) -> str:
@@ -283,11 +286,6 @@ class DialogueScore(Question):
         dialogue: Dialogue = shown.material.dialogue
         said = "\n\n".join(turn.text for turn in dialogue.turns if turn.role == "assistant")
         return [Unit(said, shown.prompt, shown.context)]
-
-
-def turn_target(turn: DialogueTurn) -> str:
-    """What marks of a turn are kept under."""
-    return f"turn {turn.index + 1}"
 
 
 def judge_key(dialogue: Dialogue, view: str, question: str, sample: int) -> str:
@@ -308,17 +306,6 @@ def read_object(reply: str) -> dict[str, Any] | None:
     except orjson.JSONDecodeError:
         return None
     return body if isinstance(body, dict) else None
-
-
-def transcript(dialogue: Dialogue) -> str:
-    """The dialogue as judges read it."""
-    turns = [
-        f'<turn number="{turn.index + 1}" by="{turn.role}">\n{TAGS.inert(turn.text)}\n</turn>'
-        for turn in dialogue.turns
-    ]
-    if dialogue.closing:
-        turns.append(f'<closing by="user">\n{TAGS.inert(dialogue.closing)}\n</closing>')
-    return "\n".join(["<dialogue>", *turns, "</dialogue>"])
 
 
 def _sided(name: str) -> list[DialogueQuestion]:

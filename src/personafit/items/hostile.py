@@ -8,7 +8,6 @@ import base64
 import binascii
 import codecs
 import re
-from collections.abc import Iterator
 
 from personafit.items.reading import expression, words_of
 
@@ -52,23 +51,16 @@ def cleaned(text: str) -> str:
 
 def signs(text: str) -> tuple[str, ...]:
     """The signs of an attempt to steer whoever judges the text, as far as rules can tell."""
-    return tuple(_signs(text))
-
-
-def _signs(text: str) -> Iterator[str]:
     visible = HIDDEN.sub("", text)
-    if len(visible) < len(text):
-        yield HIDES
-    if _MIXED.search(visible):
-        yield MIXES
-    if _IMITATION.search(visible):
-        yield IMITATES
-    if _ADDRESS.search(visible):
-        yield ADDRESSES
-    if _hides_words(visible):
-        yield ENCODES
-    if _ACTIVE.search(visible):
-        yield ACTS
+    found = {
+        HIDES: len(visible) < len(text),
+        MIXES: _MIXED.search(visible),
+        IMITATES: _IMITATION.search(visible),
+        ADDRESSES: _ADDRESS.search(visible),
+        ENCODES: _hides_words(visible),
+        ACTS: _ACTIVE.search(visible),
+    }
+    return tuple(sign for sign, there in found.items() if there)
 
 
 def _hides_words(text: str) -> bool:

@@ -6,7 +6,6 @@ A to B and is turned afterwards, so that 1 always prefers the generic answer, 3 
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from personafit._hashing import draw, hash_text
@@ -36,7 +35,6 @@ LOWEST, MIDDLE, HIGHEST = 1, 3, 5
 REPLY_HEAD, REPLY_PER_ATTRIBUTE = 32, 16  # tokens
 GENERIC, PERSONAL = 0, 1  # places of the two answers in an item's products; the attributes follow
 
-_PREFER, _MENTION = words_of("preference"), words_of("mention")
 TAGS = Tags("question", "answer", "attributes")
 
 
@@ -53,7 +51,6 @@ def shown_content(content: str, prompt: str, answers: Sequence[str], parts: Sequ
     return hash_text(content, prompt, *answers, *(text for one in parts for text in (one.target, one.text)))
 
 
-@dataclass(frozen=True)
 class AttributeQuestion(Question):
     """What is asked about all attributes of a pair at once; the texts are the generic answer and the personalized one."""
 
@@ -77,7 +74,6 @@ class AttributeQuestion(Question):
     lost: ClassVar[tuple[str | None, float]] = ("no", 0.0)  # what is said of an answer that was not made
 
 
-@dataclass(frozen=True)
 class PreferenceQuestion(AttributeQuestion):
     """Asks for a mark per attribute: wording and parser together, with one version for both."""
 
@@ -87,28 +83,26 @@ class PreferenceQuestion(AttributeQuestion):
     sought: ClassVar[str] = "which answer somebody with an attribute would rather have"
     lost: ClassVar[tuple[str | None, float]] = (str(LOWEST), float(LOWEST))
 
-    name: str = PREFERENCE
-    task: str = _PREFER["task"]
-    closing: str = _PREFER["closing"]
-    reminder: str = _PREFER["reminder"]
+    name = PREFERENCE
+    words = words_of("preference")
 
     def _prompt(self, shown: Shown) -> list[str]:
         example = json.dumps({str(number): 3 for number in range(1, min(len(shown.parts), 2) + 1)})
         return [
-            self.task,
+            self.words["task"],
             TAGS.tagged("question", shown.prompt),
             TAGS.tagged("attributes", _numbered(shown)),
             *(
                 TAGS.tagged(f"answer_{letter}", text)
                 for letter, text in zip("AB", shown.answers, strict=True)
             ),
-            self.closing.format(example=example),
+            self.words["closing"].format(example=example),
         ]
 
     def again(self, shown: Shown) -> str:
         """What is said after a reply that leaves attributes without a mark."""
         keys = ", ".join(f'"{number}"' for number in range(1, len(shown.parts) + 1))
-        return self.reminder.format(keys=keys)
+        return self.words["reminder"].format(keys=keys)
 
     def read(self, reply: ChatReply, shown: Shown) -> Reading | None:
         """The marks that can be read, perhaps not all, turned so that 5 prefers the personalized answer."""
@@ -174,7 +168,6 @@ class PreferenceQuestion(AttributeQuestion):
         return (PERSONAL, GENERIC) if draw("shown", shown.about, among=2) else (GENERIC, PERSONAL)
 
 
-@dataclass(frozen=True)
 class MentionQuestion(AttributeQuestion):
     """Asks which attributes the personalized answer names: wording and parser together, with one version for both."""
 
@@ -182,18 +175,16 @@ class MentionQuestion(AttributeQuestion):
     sought: ClassVar[str] = "which attributes an answer names"
     instrument = MENTION
 
-    name: str = MENTION
-    task: str = _MENTION["task"]
-    closing: str = _MENTION["closing"]
-    reminder: str = _MENTION["reminder"]
+    name = MENTION
+    words = words_of("mention")
 
     def _prompt(self, shown: Shown) -> list[str]:
         return [
-            self.task,
+            self.words["task"],
             TAGS.tagged("question", shown.prompt),
             TAGS.tagged("attributes", _numbered(shown)),
             TAGS.tagged("answer", shown.texts[PERSONAL]),
-            self.closing,
+            self.words["closing"],
         ]
 
     def read(self, reply: ChatReply, shown: Shown) -> Reading | None:

@@ -6,16 +6,18 @@ model scores `units` and `decide` turns the scores into answers; a function's re
 """
 
 import json
+import math
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from personafit._hashing import draw
-from personafit._versions import fingerprint_of, other_words, own_version
+from personafit._versions import fingerprint_of, own_version
 from personafit.contexts import Context
 from personafit.engine.ask import Exchange
 from personafit.models import ChatReply, Message
@@ -173,10 +175,13 @@ class Question:
     sought: ClassVar[str] = "what is asked"
     """What it asks for, in the sentence that says a rater cannot answer it."""
 
+    words: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """The texts of its prompt by their names, from wordings.toml."""
+
     @cached_property
     def fingerprint(self) -> str:
-        """What a model's settings call its wording and parser: the version, and other words than the usual ones."""
-        return fingerprint_of(self.name, own_version(self), other_words(self))
+        """What a model's settings call its wording and parser: a hash of the version."""
+        return fingerprint_of(self.name, own_version(self))
 
     @property
     def instrument(self) -> str:
@@ -193,7 +198,7 @@ class Question:
 
     def again(self, shown: Shown) -> str:
         """What is said after a reply that cannot be read."""
-        return getattr(self, "reminder", "")
+        return self.words.get("reminder", "")
 
     def read(self, reply: ChatReply, shown: Shown) -> Reading | None:
         """What a reply says; None if nothing can be read."""
@@ -296,6 +301,14 @@ def json_values(reply: str, **how: Any) -> Iterator[Any]:
             continue
 
 
+def json_numbers(reply: str) -> list[int] | None:
+    """The whole numbers of a JSON list, as the whole reply or its last line; None if there is no such list."""
+    for value in json_values(reply):
+        if isinstance(value, list) and all(type(number) is int for number in value):
+            return value
+    return None
+
+
 def replay_key(item: str, view: str, order: str, sample: int) -> str:
     """The name of a request in recordings."""
     return f"{item}|{view}|{order}|{sample}"
@@ -314,21 +327,12 @@ def choice_of(scores: Sequence[float]) -> tuple[str, float]:
     return (str(leaders[0]) if len(leaders) == 1 else TIE), margin
 
 
-def finite_numbers(returned: Any) -> list[float] | None:
-    """The numbers that a function returned as a sequence; None if it is none, or one of them is not finite.
-
-    The characters of a text and the keys of a mapping would pass for numbers.
-    """
+def numbers_for(wanted: Sized, returned: Any) -> list[float] | None:
+    """The finite numbers that a function returned, where it is a sequence with one for each that is wanted; else None."""
     if isinstance(returned, str | bytes | Mapping | set | frozenset):
-        return None
+        return None  # the characters of a text and the keys of a mapping would pass for numbers
     try:
         numbers = [float(one) for one in returned]
     except (TypeError, ValueError):
         return None
-    return numbers if all(number - number == 0 for number in numbers) else None
-
-
-def numbers_for(wanted: Sized, returned: Any) -> list[float] | None:
-    """The finite numbers that a function returned, where there is one for each."""
-    numbers = finite_numbers(returned)
-    return numbers if numbers is not None and len(numbers) == len(wanted) else None
+    return numbers if len(numbers) == len(wanted) and all(map(math.isfinite, numbers)) else None

@@ -8,13 +8,13 @@ for the few of a list is what keeps a model from saying yes to nearly everything
 import re
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from math import exp, log
 from typing import Any, ClassVar
 
 from personafit._hashing import hash_text
-from personafit._versions import fingerprint_of, other_words, own_version
+from personafit._versions import fingerprint_of, own_version
 from personafit.contexts import Context
 from personafit.items.reading import (
     Part,
@@ -26,7 +26,7 @@ from personafit.items.reading import (
     Tags,
     Unit,
     answered,
-    json_values,
+    json_numbers,
     numbers_for,
     words_of,
 )
@@ -47,7 +47,7 @@ CONTEXTS = {name: Context(name, "", (), None) for name in VIEWS}
 EMPTY = "the attribute is empty: nobody was asked"
 MOST_LISTED = 100  # attributes in one list call; a longer list is asked about in parts
 
-_WORDS, _PAIR, _GRADED, _LIST = (words_of(f"relevance{way}") for way in ("", ".pair", ".graded", ".list"))
+_WORDS = words_of("relevance")
 TAGS = Tags("question", "known", "reason")
 
 
@@ -86,7 +86,6 @@ def distinct_attributes(shown: Shown) -> list[str]:
 Answers = list[tuple[str | None, float]]  # a label and a number that grows with relevance, for each attribute
 
 
-@dataclass(frozen=True)
 class RelevanceQuestion(Question):
     """A way of asking which attributes matter: wording and parser together, with one version for both."""
 
@@ -99,22 +98,23 @@ class RelevanceQuestion(Question):
     name = RELEVANCE
     instrument = RELEVANCE
 
-    way: str = ""
-    task: str = ""
-    closing: str = ""
-    reminder: str = ""
-
-    withheld: ClassVar[str] = _WORDS["withheld"]
-    material: ClassVar[str] = _WORDS["material"]
+    way: ClassVar[str]
 
     @cached_property
     def fingerprint(self) -> str:
-        """That of the version, and of other words than the usual ones."""
-        return fingerprint_of(f"relevance/{self.way}", own_version(self), other_words(self))
+        """That of the version of this way of asking."""
+        return fingerprint_of(f"relevance/{self.way}", own_version(self))
 
     def _prompt(self, shown: Shown) -> list[str]:
-        question = self.withheld if shown.context.name == ALONE else TAGS.tagged("question", shown.prompt)
-        return [f"{self.task} {self.material}", question, self._known(shown), self.closing]
+        question = (
+            _WORDS["withheld"] if shown.context.name == ALONE else TAGS.tagged("question", shown.prompt)
+        )
+        return [
+            f"{self.words['task']} {_WORDS['material']}",
+            question,
+            self._known(shown),
+            self.words["closing"],
+        ]
 
     def read(self, reply: ChatReply, shown: Shown) -> Reading | None:
         """What the reply says of each attribute. Without the prompt one ask answers for the attribute wherever it stands."""
@@ -173,7 +173,6 @@ class RelevanceQuestion(Question):
         return known
 
 
-@dataclass(frozen=True)
 class PairQuestion(RelevanceQuestion):
     """Asks of one thing whether knowing it would change the reply in any way."""
 
@@ -181,10 +180,8 @@ class PairQuestion(RelevanceQuestion):
     # Models spell their answer in all these ways; a spelling left out would leave its probability out.
     letters: ClassVar[tuple[str, ...]] = (*YES_WORDS, *NO_WORDS)
 
-    way: str = "pair"
-    task: str = _PAIR["task"]
-    closing: str = _PAIR["closing"]
-    reminder: str = _PAIR["reminder"]
+    way = "pair"
+    words = words_of("relevance.pair")
 
     def choices(self, shown: Shown) -> tuple[str, ...]:
         """Yes and no, in one spelling."""
@@ -208,17 +205,14 @@ GRADES = {"must": 3, "may": 2, "irrelevant": 1, "avoid": 0}
 RELEVANT_GRADES = ("must", "may")
 
 
-@dataclass(frozen=True)
 class GradeQuestion(RelevanceQuestion):
     """Asks of one thing whether it must be used, may be, is irrelevant, or is better avoided."""
 
     version: ClassVar[str] = "1"
     letters: ClassVar[tuple[str, ...]] = ("3", "2", "1", "0")
 
-    way: str = "graded"
-    task: str = _GRADED["task"]
-    closing: str = _GRADED["closing"]
-    reminder: str = _GRADED["reminder"]
+    way = "graded"
+    words = words_of("relevance.graded")
 
     def parse(self, reply: ChatReply, shown: Shown) -> Answers | None:
         """The grade, and as its number the expected one where the model shows the scores of the digits."""
@@ -238,22 +232,21 @@ class GradeQuestion(RelevanceQuestion):
         return [(grade, float(GRADES[grade]))]
 
 
-@dataclass(frozen=True)
 class ListQuestion(RelevanceQuestion):
     """Asks which few of all that is known should change the reply."""
 
     version: ClassVar[str] = "1"
     most_parts: ClassVar[int | None] = MOST_LISTED
 
-    way: str = "list"
-    task: str = _LIST["task"]
-    closing: str = _LIST["closing"]
-    reminder: str = _LIST["reminder"]
+    way = "list"
+    words = words_of("relevance.list")
 
     def read(self, reply: ChatReply, shown: Shown) -> Reading | None:
         """What the reply says of each attribute, and which numbers it named that are not on the list."""
         reading = super().read(reply, shown)
-        unknown = sorted(set(_numbers(reply.text) or ()) - set(range(1, len(distinct_attributes(shown)) + 1)))
+        unknown = sorted(
+            set(json_numbers(reply.text) or ()) - set(range(1, len(distinct_attributes(shown)) + 1))
+        )
         if reading is None or not unknown:
             return reading
         remark = f"it named numbers that are not on the list: {', '.join(map(str, unknown[:10]))}"
@@ -261,7 +254,7 @@ class ListQuestion(RelevanceQuestion):
 
     def parse(self, reply: ChatReply, shown: Shown) -> Answers | None:
         """The numbers named. Strict: a JSON list of whole numbers, as the whole reply or its last line."""
-        numbers = _numbers(reply.text)
+        numbers = json_numbers(reply.text)
         if numbers is None:
             return None
         texts = distinct_attributes(shown)
@@ -302,13 +295,6 @@ def _one_line(text: str) -> str:
 def _last_words(reply: str) -> str:
     lines = [line.strip() for line in reply.strip().splitlines() if line.strip()]
     return lines[-1].strip("*_`\"'()[]. !").lower() if lines else ""
-
-
-def _numbers(reply: str) -> list[int] | None:
-    for value in json_values(reply):
-        if isinstance(value, list) and all(type(number) is int for number in value):
-            return value
-    return None
 
 
 def _log_sum(scores: Sequence[float]) -> float:

@@ -1,14 +1,19 @@
 """Choices: which of several answers fits the person. Systems turn questions into choices by answering them.
 
-A system answers each question told of the person, of nobody and of somebody else; its answer is held against the other two.
+A system answers each question told of the person, of nobody and of somebody else; its answer is held against the other two. Below the
+kind: its metrics, how runs of choices are read back and what every item scores, a page at a time or all at once.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import orjson
 import polars as pl
+from sqlalchemy import select
 
 from personafit._errors import UserError
 from personafit._hashing import content_hash, hash_text
@@ -25,17 +30,40 @@ from personafit.contexts import (
 from personafit.engine import Summary
 from personafit.items.choice import CHOICES, UNMADE_NOTE
 from personafit.items.reading import Part, QuestionSet
-from personafit.kinds.choice_scores import choice_lines, load_scores
-from personafit.kinds.kind import Kind, Made, RunPlan, left_of
-from personafit.kinds.lines import RunLines
-from personafit.raters import Rater
+from personafit.kinds.kind import Kind, Made, RunPlan, left_of, note_fitted
+from personafit.kinds.lines import CONTROL_CONTEXTS, CONTROL_RATERS, Line, Metric, RunLines, control_of
 from personafit.raters.rater import fitted_mark
-from personafit.store import MET, UNMADE, Item, RunRecord, Store, gold_answers, item_rows
+from personafit.statistics import Estimate, choice_scores, length_controlled_rate
+from personafit.statistics.clusters import ClusteredSums
+from personafit.store import (
+    UNMADE,
+    Item,
+    RunRecord,
+    Store,
+    gold_answers,
+    item_rows,
+    run_answers,
+    run_items,
+    run_pages,
+)
+from personafit.store import tables as t
 
 if TYPE_CHECKING:
     from personafit.engine import ProgressView
     from personafit.simulate import Answering
 
+SYSTEM = ("system", "given")
+ORDERLESS = "scores each answer by itself: order cannot matter"
+CLEAN = "clean"  # the version of an attacked item as it was
+RESTRAINT = "generic"
+TIERS = ("easy", "medium", "hard")
+HALVES = ("specific", "general")
+Column = tuple[str, dict[str, str]]
+"""A heading and the slice below it."""
+WON = ("accuracy", "debiased")
+"""Scores that count as wins where the metric is a win rate."""
+SCORED_BY = ("position", "gold", "option_count", "expect", "against")
+"""What of an item its scores depend on."""
 OF_PAIRS = ("against", "expect", "given", "system")
 """What --where can say of pairs of answers; all else is said of the questions, before any is answered."""
 
@@ -88,7 +116,9 @@ class ChoiceKind(Kind):
 
     def notes(self, plan: RunPlan, benchmark: Benchmark) -> Iterator[str]:
         """Raters that met the people in training, and items that have no wrong person."""
-        yield from _note_fitted(plan.raters, plan)
+        if any(rater.fitted_on for rater in plan.raters):
+            people = plan.people if plan.selected is None else {item.person for item in plan.items()}
+            yield from note_fitted(plan.raters, map(fitted_mark, people), "the people")
         if alone := _without_wrong(plan):
             yield (
                 f"{alone:,} items are of people whose language and script nobody shares: they are not judged under "
@@ -151,18 +181,6 @@ def _without_wrong(plan: RunPlan) -> int:
     if plan.selected is None:
         return len(rows)
     return len(rows.filter(pl.col("item").is_in(list(plan.selected))))
-
-
-def _note_fitted(raters: Sequence[Rater], plan: RunPlan) -> Iterator[str]:
-    """A rater on the people it was fitted on shows memory, not skill: say so beside its score (`RunRecord.met_people`)."""
-    if not any(rater.fitted_on for rater in raters):
-        return
-    people = set(plan.people) if plan.selected is None else {item.person for item in plan.items()}
-    marks = {fitted_mark(person) for person in people}
-    for rater in raters:
-        met = len(marks & rater.fitted_on)
-        if met:
-            yield f"{rater.record.name}{MET}{met:,} of the people here: its score on them is no evidence."
 
 
 def _answers(
@@ -232,3 +250,304 @@ def _making_name(config: RunConfig, attempt: int) -> str:
     parts += [_of_questions(config)] if _of_questions(config) else []
     parts += [attempt] if attempt else []
     return f"answering-{content_hash(parts)[:8]}"
+
+
+# -- a run read back ----------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class JudgedRun(ABC):
+    """A run, its raters and its views."""
+
+    run: RunRecord
+    info: dict[str, Any]
+    """What the benchmark says of itself."""
+
+    @property
+    def raters(self) -> list[dict[str, Any]]:
+        """The raters of the run, those asked for first."""
+        raters: list[dict[str, Any]] = self.run.config["raters"]
+        return raters
+
+    @property
+    def headline_view(self) -> str:
+        """The view whose scores count."""
+        return headline_view(self.views, self.info)
+
+    @property
+    def views(self) -> list[str]:
+        """The views of the run."""
+        views: list[str] = self.run.config["views"]
+        return views
+
+    @abstractmethod
+    def slice_rows(self, layout: Sequence[str]) -> list[dict[str, str]]:
+        """The values that occur together under these names, in the order of the source."""
+
+
+def headline_view(views: Sequence[str], info: Mapping[str, Any]) -> str:
+    """The benchmark's own view where it is there, or else the first that is no control."""
+    if info["view"] in views:
+        return str(info["view"])
+    return next((view for view in views if view != "none" and not view.startswith("wrong:")), views[0])
+
+
+def columns_of(scores: JudgedRun) -> list[Column]:
+    """Headings and slices of the benchmark's own table; a missing half keeps its columns."""
+    names = {name for layout in scores.info["layout"] for name in layout}
+    if {"half", "tier"} <= names:
+        columns: list[Column] = []
+        for half in HALVES:
+            columns += [(f"{half} {tier}", {"half": half, "tier": tier}) for tier in TIERS]
+            columns.append((f"{half} avg", {"half": half}))
+        return [*columns, ("total", {})]
+    columns = []
+    for layout in scores.info["layout"]:
+        columns += [(" ".join(row.values()), row) for row in scores.slice_rows(layout)]
+    return [*columns, ("total", {})]
+
+
+def missing_halves(scores: JudgedRun) -> list[str]:
+    """The halves that a benchmark of two halves lacks here."""
+    if not any("half" in layout for layout in scores.info["layout"]):
+        return []
+    present = {row["half"] for row in scores.slice_rows(["half"])}
+    return [half for half in HALVES if half not in present]
+
+
+# -- metrics ------------------------------------------------------------------------------------------------------------
+
+
+def choice_metrics(run: RunRecord, info: dict[str, Any]) -> list[Metric]:
+    """The figures of a run of choices: its headline is a share of right choices, or of comparisons won."""
+    headline = info["metric"]
+    win = headline == "win_rate"
+    alone = {rater["fingerprint"] for rater in run.config["raters"] if rater["orders"] == 1}
+    found = [
+        Metric(headline, "accuracy"),
+        Metric(f"{headline}_debiased", "debiased"),
+        Metric("consistency", "consistent", only=lambda line: line.fingerprint not in alone),
+        Metric("consistency", "kept", from_sums=_orderless, only=lambda line: line.fingerprint in alone),
+        Metric("lift", "counted", over="view"),
+        Metric(
+            "restraint",
+            where=(("expect", RESTRAINT),),
+            note="share of marked questions where knowing the person did no harm" if win else "",
+            empty="no item is marked as better answered without the person",
+        ),
+    ]
+    if win:  # what is measured is the system's answer, which wins half of the time by chance
+        found = [
+            replace(one, about="product", even=0.5) if one.name in (headline, f"{headline}_debiased") else one
+            for one in found
+        ]
+        name, held = "win_rate_length_controlled", ("accuracy", "length_difference")
+        by = tuple(dict.fromkeys(map(tuple, info["layout"])))
+        found.insert(
+            4,
+            Metric(name, "accuracy", estimate=_at_equal_length, holds=held, by=by, about="product", even=0.5),
+        )
+    return found
+
+
+def _orderless(kept: ClusteredSums) -> Estimate:
+    if not kept.people.count:
+        return kept.estimate()
+    return Estimate(1.0, None, None, kept.people.count, kept.people.number, ORDERLESS)
+
+
+def _at_equal_length(rows: pl.DataFrame) -> Estimate:
+    return length_controlled_rate(rows["accuracy"], rows["length_difference"], rows["person"], rows["prompt"])
+
+
+# -- scores -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class RunScores(JudgedRun):
+    """A run opened up for analyses that go by the item: one row per item for every rater and view."""
+
+    items: pl.DataFrame
+    """Every item of the run: item, person, prompt, slices, tier, gold."""
+    scores: dict[tuple[str, str], pl.DataFrame]
+    """(rater fingerprint, view) to per-item scores; items nobody answered are there with nulls."""
+    answers: pl.DataFrame
+    """Every answer, one row per job."""
+    parts: pl.DataFrame = field(default_factory=pl.DataFrame)
+    """Parts of answers, such as marks by aspect, one row per job and target; reported apart."""
+
+    def slice_rows(self, layout: Sequence[str]) -> list[dict[str, str]]:
+        """The values that occur together under these names, in the order of the source."""
+        if not all(name in self.items.columns for name in layout):
+            return []
+        return self.items.select(layout).drop_nulls().unique(maintain_order=True).to_dicts()
+
+
+Page = tuple[pl.DataFrame, pl.DataFrame]
+"""Items and the answers about them, as `run_pages` gives them."""
+
+
+def load_scores(store: Store, run: RunRecord, pages: Iterable[Page] | None = None) -> RunScores:
+    """Read a run back and score every item; its pages are read unless they are here already."""
+    info = store.dataset_info(run.dataset)
+    read = list(run_pages(store, run, info["gold"]) if pages is None else pages)
+    page = pl.concat(items for items, _ in read).sort("position")
+    answers = pl.concat(found for _, found in read).join(page.select("position", "item"), on="position")
+    items = open_items(store, page, info)
+    empty = [name for name in ("tier", "length_difference") if items[name].null_count() == len(items)]
+    items = items.drop(empty)
+    needed = items.select(name for name in items.columns if name in SCORED_BY)
+    scored = score_items(run, info, needed, answers).drop(needed.columns)
+    items = items.drop("position")
+    parts = scored.partition_by("rater", "view", as_dict=True, include_key=False)
+    # The frames share the columns of the items.
+    scores = {(str(rater), str(view)): items.hstack(part) for (rater, view), part in parts.items()}
+    said = answers.with_columns(question=pl.lit(run.config["question"]), target=pl.lit("")).sort("job")
+    return RunScores(run, info, items, scores, said, _parts(store, run))
+
+
+def _parts(store: Store, run: RunRecord) -> pl.DataFrame:
+    """What the raters of a run said of parts of its items, which few of them are asked about."""
+    judgment, own = t.judgments.c, [rater["fingerprint"] for rater in run.config["raters"]]
+    some = select(judgment.ask).where(judgment.rater.in_(own), judgment.target != "").limit(1)
+    if store.frame(some).is_empty():
+        return pl.DataFrame(schema={"target": pl.String, "rater": pl.String})
+    return run_answers(store, run.id).filter(pl.col("target") != "")
+
+
+def with_slices(page: pl.DataFrame, names: Iterable[str] | None = None) -> pl.DataFrame:
+    """A page of items with these slices as columns, or with all that occur; a tier among them stands for that of the gold."""
+    slices = [orjson.loads(text) for text in page["slices"]]
+    found = {name for row in slices for name in row}
+    wanted = (found if names is None else set(names)) - (set(page.columns) - found & {"tier"})
+    columns = (pl.Series(name, [row.get(name) for row in slices], dtype=pl.String) for name in sorted(wanted))
+    return page.drop("slices").with_columns(*columns)
+
+
+def open_items(
+    store: Store, page: pl.DataFrame, info: Mapping[str, Any], names: Iterable[str] | None = None
+) -> pl.DataFrame:
+    """A page of items with their slices, how many answers each has and, in a run of wins, how much longer the tested one is."""
+    pairs = [orjson.loads(text) for text in page["products"]]
+    items = with_slices(page, names).drop("products", "not_wrong", strict=False)
+    items = items.with_columns(
+        pl.Series("option_count", map(len, pairs), dtype=pl.Int64),
+        pl.lit(None, pl.Float64).alias("length_difference"),
+    )
+    if info["metric"] != "win_rate":
+        return items
+    lengths = store.lengths({product for pair in pairs for product in pair})
+    longer = [lengths[pair[0]] - lengths[pair[1]] if len(pair) == 2 else None for pair in pairs]
+    tested = pl.when(pl.col("gold") == "0").then(1.0).otherwise(-1.0)
+    made = pl.col(UNMADE).is_null() if UNMADE in items.columns else pl.lit(True)
+    # An answer that was not made has no length.
+    difference = pl.when(made).then(tested * pl.Series(longer, dtype=pl.Float64)).fill_null(float("nan"))
+    return items.with_columns(length_difference=difference)
+
+
+def score_items(
+    run: RunRecord, info: Mapping[str, Any], items: pl.DataFrame, answers: pl.DataFrame
+) -> pl.DataFrame:
+    """A row for every item, rater and context of the run, with what it scored; null where nobody answered.
+
+    Where scores are wins, the items whose right answer is the less personal one have no other score than `restraint`.
+    """
+    win, config = info["metric"] == "win_rate", run.config
+    asks = [
+        (rater["fingerprint"], view, rater["orders"] * int(config["samples"]))
+        for rater, view in product(config["raters"], config["views"])
+    ]
+    planned = pl.DataFrame(
+        asks, schema={"rater": pl.String, "view": pl.String, "asked": pl.Int64}, orient="row"
+    )
+    said = answers.select("position", "rater", "view", "order", "sample", "status", "label", "value")
+    keys = ["rater", "view", "position"]
+    scored = choice_scores(said.join(items.select("position", "gold", "option_count"), on="position"), keys)
+    whole = items.join(planned, how="cross").join(
+        scored.drop("asked", "first"), on=keys, how="left", maintain_order="left"
+    )
+    expect, against = (
+        pl.col(name) if name in items.columns else pl.lit(None, pl.String) for name in ("expect", "against")
+    )
+    less_personal = expect.eq_missing(pl.lit(RESTRAINT))
+    marked = less_personal & (against.eq_missing(pl.lit(RESTRAINT)) if win else pl.lit(True))
+    kept = (pl.col("debiased") >= 0.5).cast(pl.Float64)
+    return whole.with_columns(
+        answered=pl.col("answered").fill_null(0),
+        kept=kept,
+        counted=pl.when(~less_personal).then("accuracy"),
+        restraint=pl.when(marked).then(kept if win else pl.col("accuracy")),
+    ).with_columns(pl.when(~less_personal | pl.lit(not win)).then(pl.col(WON)))
+
+
+def choice_lines(scores: RunScores) -> RunLines:
+    """A line per rater, context and system whose answers were judged, every item of the run held in memory."""
+    layouts = [tuple(names) for names in scores.info["layout"]]
+    lines, metrics = list(_lines(scores)), choice_metrics(scores.run, scores.info)
+    return RunLines(scores.run, scores.info, "choice", lines, metrics, layouts)
+
+
+def _lines(scores: RunScores) -> Iterator[Line]:
+    present = [name for name in SYSTEM if name in scores.items.columns]
+    systems = scores.items.select(present).unique(maintain_order=True).to_dicts() if present else [{}]
+    keys = ["item"]
+    if scores.info["metric"] == "win_rate":  # answers of two systems share their question and their opponent
+        keys = [name for name in ("person", "prompt", "against") if name in scores.items.columns]
+    for rater, view, system in product(scores.raters, scores.views, systems):
+        own = [pl.col(name).eq_missing(pl.lit(value)) for name, value in system.items()]
+        frame = scores.scores[rater["fingerprint"], view].filter(pl.lit(True), *own)
+        frame = frame.with_columns(pl.concat_str(keys, separator="|").alias("unit"))
+        yield choice_line(rater, view, system.get("system"), system.get("given"), frame)
+
+
+def choice_line(
+    rater: Mapping[str, Any], view: str, system: str | None, given: str | None, frame: pl.DataFrame
+) -> Line:
+    """The line of a rater under a context, over what a system answered where systems did."""
+    control = control_of(rater["name"], view, CONTROL_RATERS, CONTROL_CONTEXTS)
+    return replace(Line.of(rater, view, frame, control), system=system, given=given)
+
+
+def choices_of(store: Store, run: RunRecord) -> RunScores | None:
+    """The scores of a run whose items are choices; of attacked ones those as they were, each of the person it was written for.
+
+    None for runs of other kinds.
+    """
+    kind = run.config.get("kind", "choice")
+    if kind == "choice":
+        return load_scores(store, run)
+    if kind != "injection":
+        return None
+    return _clean_scores(load_scores(store, run))
+
+
+def _clean_scores(scores: RunScores) -> RunScores:
+    """The same over the items as they were before anything was put into them."""
+    own = clean_items(scores.items)
+    kept = own.select("item", "person")
+
+    def only(frame: pl.DataFrame) -> pl.DataFrame:
+        rows = frame.drop("person", "of", strict=False)
+        return rows.join(kept, on="item", how="inner", maintain_order="left")
+
+    answers = scores.answers.join(kept, on="item", how="semi", maintain_order="left")
+    return replace(
+        scores,
+        items=own,
+        scores={key: only(frame) for key, frame in scores.scores.items()},
+        answers=answers,
+    )
+
+
+def choice_items(store: Store, run: RunRecord) -> pl.DataFrame | None:
+    """The items of such a run without their scores; None for runs of other kinds."""
+    kind = run.config.get("kind", "choice")
+    if kind not in ("choice", "injection"):
+        return None
+    items = run_items(store, run)
+    return items if kind == "choice" else clean_items(items)
+
+
+def clean_items(items: pl.DataFrame) -> pl.DataFrame:
+    """The items of an attacked run as they were, each of the person it was written for."""
+    return items.filter(version=CLEAN).drop("person").rename({"of": "person"})

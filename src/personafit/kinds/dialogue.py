@@ -6,7 +6,7 @@ against coverage like everything that has no answer.
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
+from itertools import islice, starmap
 from typing import Any, ClassVar
 
 import polars as pl
@@ -15,7 +15,7 @@ from personafit._errors import UserError
 from personafit._hashing import content_hash
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls
 from personafit.benchmarks.config import UNNAMED, RunConfig
-from personafit.contexts import Context, TaskItem, context_fingerprint, default_model, make_context
+from personafit.contexts import Context, context_fingerprint, default_model, make_context
 from personafit.engine import Lane
 from personafit.items.dialogue import (
     DIALOGUE_QUESTIONS,
@@ -27,7 +27,7 @@ from personafit.items.dialogue import (
 )
 from personafit.items.reading import Part, Question, QuestionSet, Shown
 from personafit.kinds.dialogue_scores import DIALOGUE_METRICS, dialogue_lines, load_dialogues
-from personafit.kinds.kind import Kind, RunPlan, ShownAgain, rows_of_users, rows_where, select_items
+from personafit.kinds.kind import Kind, RunPlan, ShownAgain, rows_of_users, rows_where
 from personafit.kinds.lines import Metric, RunLines
 from personafit.models import Model
 from personafit.models.embedded import DEFAULT as DEFAULT_WEIGHTS
@@ -60,6 +60,7 @@ class DialogueKind(Kind):
     options: ClassVar[frozenset[str]] = frozenset({"system", "system-context", "user"})
     own_options: ClassVar[Mapping[str, tuple[str, ...]]] = {"tasks": ("all", "SD", "MD")}
     controls: ClassVar[Controls | None] = Controls(views=[], raters=[])
+    strata: ClassVar[tuple[str, ...]] = ("tasks", "domain")
 
     bars: ClassVar[tuple[str, ...]] = ("completion", "personalization", "naturalness", "coherence")
 
@@ -68,8 +69,15 @@ class DialogueKind(Kind):
         return [GIVEN]
 
     def warnings(self, config: RunConfig) -> list[str]:
-        """Where a model speaks or judges that can do neither."""
-        return list(filter(None, [weak_model_note(config)]))
+        """Where the small default model plays the user or the judge, because it can do neither."""
+        roles = {"user": [config.user or DEFAULT], "rater": config.raters or [DEFAULT]}
+        weak = [role for role, specs in roles.items() if any(map(_is_default_model, specs))]
+        if not weak:
+            return []
+        return [
+            f"The small default model is the {' and the '.join(weak)} here, and it cannot hold a dialogue (it repeats itself): "
+            f"scores that mean something need a stronger {' and '.join(f'--{role}' for role in weak)}."
+        ]
 
     def default_raters(self) -> list[str]:
         """The embedded model, which shows how it works and is no judge to trust."""
@@ -103,9 +111,7 @@ class DialogueKind(Kind):
         if rows.is_empty():
             raise UserError(f"-K tasks={sort}: the benchmark has no such task.")
         rows = rows_where(rows_of_users(rows, config), config)
-        if config.limit is None:
-            return frozenset(rows["item"])
-        return select_items(rows.select("item", "tasks", "domain"), config.limit, config.seed)
+        return frozenset(rows["item"]) if config.limit is None else self.sample(plan, rows, config.limit)
 
     def shown(self, plan: RunPlan, rater: Rater) -> Iterator[Shown]:
         """Every dialogue of the run that will not change any more, with every question."""
@@ -193,50 +199,42 @@ class DialogueKind(Kind):
             f"{plan.info.name}: {held:,} dialogues over {plan.count_items():,} tasks; at about "
             f"{USUAL_EXCHANGES} exchanges each:"
         )
-        scene = next(simulations(plan)[0].scenes(), None)
+        scene = next(_simulation(plan, systems[0]).scenes(), None)
         if scene is None:  # all that is given has to be made by a model first
             return [head, "  unknown: what the assistant is given is not made yet."]
         history = USUAL_EXCHANGES * USUAL_TOKENS  # on average half of what is said by both is in a prompt
         to_user = prompt_tokens(user.opening(scene.brief, scene.person.language)) + history
         to_system = prompt_tokens(systems[0].opening(scene.told)) + history
-        lines = [head]
-        for system in systems:
-            calls = held // len(systems) * USUAL_EXCHANGES
-            lines.append(_line(system.model.name, system.model, calls, to_system, USUAL_TOKENS))
-        calls = held * (USUAL_EXCHANGES + 1)
-        lines.append(_line(user.model.name, user.model, calls, to_user, USUAL_TOKENS))
+        each = held // len(systems) * USUAL_EXCHANGES
+        calls: list[tuple[str, Model | Rater, int, int, int]] = [
+            *((one.model.name, one.model, each, to_system, USUAL_TOKENS) for one in systems),
+            (user.model.name, user.model, held * (USUAL_EXCHANGES + 1), to_user, USUAL_TOKENS),
+        ]
         for rater in plan.raters:
-            asks = self.count(plan, rater)
-            lines.append(_line(rater.record.name, rater, asks, 2 * history + to_system, USUAL_TOKENS // 2))
-        return lines
+            asks, tokens = self.count(plan, rater), 2 * history + to_system
+            calls.append((rater.record.name, rater, asks, tokens, USUAL_TOKENS // 2))
+        return [head, *starmap(_cost_line, calls)]
 
 
-def simulations(plan: RunPlan) -> list[Simulation]:
-    """Each system's dialogues."""
-
-    def tasks() -> Iterator[TaskItem]:
-        return task_items(plan.store, plan.dataset, plan.selected)
-
-    return [
-        Simulation(
-            store=plan.store,
-            dataset=plan.dataset,
-            people=plan.people,
-            tasks=tasks,
-            count=plan.count_items(),
-            system=system,
-            user=plan.state["user"],
-            givens=plan.builders,
-            seed=plan.config.seed,
-            samples=plan.config.samples,
-            attempt=plan.attempt,
-        )
-        for system in plan.state["systems"]
-    ]
+def _simulation(plan: RunPlan, system: Assistant) -> Simulation:
+    """The dialogues of one system."""
+    return Simulation(
+        store=plan.store,
+        dataset=plan.dataset,
+        people=plan.people,
+        tasks=partial(task_items, plan.store, plan.dataset, plan.selected),
+        count=plan.count_items(),
+        system=system,
+        user=plan.state["user"],
+        givens=plan.builders,
+        seed=plan.config.seed,
+        samples=plan.config.samples,
+        attempt=plan.attempt,
+    )
 
 
 def _lane(plan: RunPlan, system: Assistant) -> Lane:
-    return next(one for one in simulations(plan) if one.system is system).lane()
+    return _simulation(plan, system).lane()
 
 
 def _asks(plan: RunPlan, rater: Rater, dialogue: Dialogue, given: str) -> Iterator[Shown]:
@@ -301,19 +299,6 @@ def everything(person: Person, dialogue: Dialogue) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def weak_model_note(config: RunConfig) -> str | None:
-    """A sentence where the small default model plays the user or the judge, because it can do neither."""
-    roles = {"user": [config.user or DEFAULT], "rater": config.raters or [DEFAULT]}
-    weak = [role for role, specs in roles.items() if any(map(_is_default_model, specs))]
-    if not weak:
-        return None
-    options = " and ".join(f"--{role}" for role in weak)
-    return (
-        f"The small default model is the {' and the '.join(weak)} here, and it cannot hold a dialogue (it repeats itself): "
-        f"scores that mean something need a stronger {options}."
-    )
-
-
 def _is_default_model(text: str) -> bool:
     spec = parse_spec(text)
     return spec.kind == "embedded" and spec.name in ("", DEFAULT_WEIGHTS)
@@ -329,11 +314,8 @@ def _speaker(role: str, speaker: Assistant | UserAgent) -> RaterRecord:
     return RaterRecord(fingerprint=speaker.fingerprint, name=model.name, kind=role, settings=model.settings)
 
 
-def _line(name: str, who: Model | Rater, calls: int, tokens_in: int, tokens_out: int) -> str:
+def _cost_line(name: str, who: Model | Rater, calls: int, tokens_in: int, tokens_out: int) -> str:
     line = f"  {name}: {calls:,} calls, about {calls * tokens_in:,} tokens in and {calls * tokens_out:,} out"
     if who.price is None:
         return f"{line}; its price is unknown (add ,price=IN/OUT)."
     return f"{line}, about {calls * (tokens_in * who.price[0] + tokens_out * who.price[1]) / 1e6:.2f} USD."
-
-
-__all__ = ["DIALOGUE_QUESTIONS", "DialogueKind", "everything", "weak_model_note"]

@@ -5,8 +5,9 @@ clustered by person (and by task where tasks recur); `*_by_person` gives every p
 dialogues that were planned: one that never ended is missing, not left out.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from typing import Any, Literal
 
@@ -16,7 +17,7 @@ from sqlalchemy import select
 from personafit.items.dialogue import DIALOGUE_QUESTIONS, QUESTIONS_BY_NAME, SCORE, StopReason
 from personafit.kinds.lines import Line, Metric, Reference, RunLines, control_of
 from personafit.people import Person
-from personafit.raters.counting import Counted, MajorityGuess, count_dialogue
+from personafit.raters.counting import Counted, MajorityGuess, UserFaults, count_dialogue, user_faults
 from personafit.simulate import dialogues
 from personafit.statistics import Estimate
 from personafit.statistics.clusters import ClusteredSums
@@ -25,8 +26,7 @@ from personafit.store import tables as t
 
 WHOLE = [question.name for question in DIALOGUE_QUESTIONS if not question.by_turn]
 TURNS = "personalization.turns"
-CANNED = "canned"
-
+LAST_TURN = 10
 COUNTED = {
     "coverage": "preferences the assistant brought in",
     "coverage_before": "brought in before the user said them",
@@ -44,6 +44,17 @@ COUNTED = {
     "majority_coverage": "preferences that guessing the majority's would hit",
 }
 SHARES = frozenset(name for name in COUNTED if "coverage" in name or "leakage" in name)
+FAULTS = {
+    "contradicted": "said something against its own profile",
+    "leaked": "told preferences unasked in its first turn",
+    "early": "was satisfied although the judges say the task was not done",
+    "late": "went on although there was nothing left to do",
+    "echoed": "repeated the assistant or spoke in its role",
+}
+"""What the simulated user can do wrong."""
+USER = tuple(f"user_{name}" for name in (*FAULTS, "helped", "hurt"))
+SPOILING = frozenset({"contradicted", "leaked", "echoed"})
+"""Faults for which a dialogue is left out of the figures `unspoilt`: leaving out what judges call undone would raise them by itself."""
 
 METRICS = {
     "completion": "completion",
@@ -58,6 +69,7 @@ BOUNDS = {"completion": (0.0, 1.0), "personalization": (1.0, 4.0)}
 MARK = (1.0, 5.0)
 HEADLINES = ("completion", "personalization")
 COUNTED_EFFECTS = ("coverage_before", "coverage", "contradictions", "reasking", "invented_memories")
+ALL: tuple[tuple[str, ...], ...] = ((),)
 BY_KIND: tuple[tuple[str, ...], ...] = ((), ("tasks",))
 HOW = "interval clustered by person and task"
 NOT_JUDGED = "counted, not judged"
@@ -66,45 +78,38 @@ SCORE_RANK = "score_rank"
 
 @dataclass(frozen=True)
 class DialogueRun:
-    """Everything the report needs of a run."""
+    """A run with its dialogues, what was counted in them, and every mark."""
 
     run: RunRecord
     info: dict[str, Any]
     people: Mapping[str, Person]
     counted: dict[str, Counted]
     """Dialogue id to what was counted in it."""
+    faults: dict[str, UserFaults]
+    """Dialogue id to its user's faults, for dialogues that ran to an end."""
     given: dict[str, str]
     """Context id to its text, for assistants and user agents alike."""
     units: pl.DataFrame
-    """One row per dialogue: id, slot (person and task), person, prompt (the task), tasks, domain, system, given, stop, and what was counted."""
+    """One row per dialogue: item, task (person/task), system, given, sample, stop, whole, and what was counted."""
     tasks: pl.DataFrame
-    """One row per person and task that dialogues were to be held about: task (person/task), person, tasks, domain."""
+    """One row per person and task that dialogues were to be held about: task, person, tasks, domain."""
     marks: pl.DataFrame
-    """One row per dialogue, rater, view and question: asked, answered, value (mean over samples)."""
+    """One row per dialogue, rater, view and question: asked, answered, unparsed, value (mean over samples)."""
     turn_marks: pl.DataFrame
-    """One row per dialogue, rater, view and turn of the assistant."""
+    """One row per dialogue, rater, view and turn of the assistant: exchange, value."""
     answers: pl.DataFrame
     """Every ask of a judge about these dialogues."""
+
+    @property
+    def planned(self) -> int:
+        """How many dialogues there were to be."""
+        config = self.run.config
+        return len(self.tasks) * self.samples * len(config["systems"]) * len(config["givens"])
 
     @property
     def samples(self) -> int:
         """How often each dialogue was to be held."""
         return int(self.run.config.get("samples", 1))
-
-    @property
-    def planned(self) -> int:
-        """How many dialogues there were to be."""
-        return len(self.tasks) * self.samples * len(self.systems) * len(self.givens)
-
-    @property
-    def raters(self) -> list[dict[str, Any]]:
-        """The judges."""
-        return [rater for rater in self.run.config["raters"] if rater.get("question") != SCORE.name]
-
-    @property
-    def scorers(self) -> list[dict[str, Any]]:
-        """Raters that score what the assistant says, and give no marks."""
-        return [rater for rater in self.run.config["raters"] if rater.get("question") == SCORE.name]
 
     @property
     def views(self) -> list[str]:
@@ -113,103 +118,68 @@ class DialogueRun:
         return views
 
     @property
-    def systems(self) -> list[dict[str, str]]:
-        """The assistants, with fingerprint and name."""
-        systems: list[dict[str, str]] = self.run.config["systems"]
-        return systems
+    def judges(self) -> list[dict[str, Any]]:
+        """Raters that give marks."""
+        return [rater for rater in self.run.config["raters"] if rater.get("question") != SCORE.name]
 
     @property
-    def givens(self) -> list[str]:
-        """What assistants were told, by name."""
-        givens: list[str] = self.run.config["givens"]
-        return givens
+    def scorers(self) -> list[dict[str, Any]]:
+        """Raters that score what the assistant says, and give no marks."""
+        return [rater for rater in self.run.config["raters"] if rater.get("question") == SCORE.name]
 
 
 def load_dialogues(store: Store, run: RunRecord) -> DialogueRun:
     """Read a run back and count its dialogues."""
-    info = store.dataset_info(run.dataset)
-    people = store.people(run.dataset)
-    closed = closed_values(info)
-    majority = MajorityGuess(people)
-    held = list(dialogues(store, run.id))
+    info, people = store.dataset_info(run.dataset), store.people(run.dataset)
+    held = [one for one in dialogues(store, run.id) if one.person in people]
     given = store.texts({one.context for one in held} | {one.brief for one in held})
+    closed = (info.get("metrics") or {}).get("closed_values") or {}
     counted = {
-        one.id: count_dialogue(one, people[one.person], closed, given.get(one.context, ""))
-        for one in held
-        if one.person in people
+        one.id: count_dialogue(one, people[one.person], closed, given.get(one.context, "")) for one in held
     }
-    units = pl.DataFrame(
-        [
-            _unit(one, majority.coverage(people[one.dialogue.person], one.dialogue.task.preferences))
-            for one in counted.values()
-        ],
-        schema=_SCHEMA,
-    )
-    answers = _answers(store, run, set(counted))
-    tasks = run_items(store, run).rename({"item": "task"})
-    samples = {rater["fingerprint"]: judge_samples(run, rater) for rater in run.config["raters"]}
-    return DialogueRun(
-        run=run,
-        info=info,
-        people=people,
-        counted=counted,
-        given=given,
-        units=units,
-        tasks=tasks,
-        marks=_marks(answers, samples),
-        turn_marks=_turn_marks(answers),
-        answers=answers,
-    )
+    known = pl.col("question").is_in([*QUESTIONS_BY_NAME, SCORE.name]) & pl.col("item").is_in(list(counted))
+    answers = run_answers(store, run.id).filter(known)
+    marks = _marks(answers, {one["fingerprint"]: _judge_samples(run, one) for one in run.config["raters"]})
+    done = dict(marks.filter(question="completion").group_by("item").agg(pl.col("value").mean()).iter_rows())
+    whole = {item: one for item, one in counted.items() if one.dialogue.stop.whole}
+    faults = {item: user_faults(one, done.get(item)) for item, one in whole.items()}
+    majority = MajorityGuess(people)
+    rows = []
+    for item, one in counted.items():
+        guess = majority.coverage(people[one.dialogue.person], one.dialogue.task.preferences)
+        figures = _figures(one, faults[item]) | {"majority_coverage": guess} if item in whole else {}
+        rows.append(_unit(one) | figures)  # half a dialogue would count as a bad one
+    texts = ("item", "task", "person", "system", "given", "stop")
+    schema = dict.fromkeys(texts, pl.String()) | {"sample": pl.Int64(), "whole": pl.Boolean()}
+    units = pl.DataFrame(rows, schema | dict.fromkeys((*COUNTED, *USER), pl.Float64()))
+    tasks, turns = run_items(store, run).rename({"item": "task"}), _turn_marks(answers)
+    return DialogueRun(run, info, people, counted, faults, given, units, tasks, marks, turns, answers)
 
 
-def judge_samples(run: RunRecord, rater: Mapping[str, Any]) -> int:
+def _judge_samples(run: RunRecord, rater: Mapping[str, Any]) -> int:
     """How often a judge was asked everything; early runs asked as often as each dialogue was held."""
     return int(rater.get("samples", run.config.get("samples", 1)))
 
 
-def closed_values(info: Mapping[str, Any]) -> dict[str, Sequence[str]]:
-    """Facet path to the list its values come from; none for attributes without one, which nothing can contradict."""
-    listed: dict[str, Sequence[str]] = (info.get("metrics") or {}).get("closed_values") or {}
-    return dict(listed)
-
-
-_SCHEMA: dict[str, Any] = {
-    "item": pl.String,
-    "slot": pl.String,
-    "person": pl.String,
-    "prompt": pl.String,
-    "tasks": pl.String,
-    "domain": pl.String,
-    "system": pl.String,
-    "system_name": pl.String,
-    "given": pl.String,
-    "sample": pl.Int64,
-    "stop": pl.String,
-    "whole": pl.Boolean,
-    **dict.fromkeys(COUNTED, pl.Float64),
-}
-
-
-def _unit(counted: Counted, majority: float | None) -> dict[str, Any]:
+def _unit(counted: Counted) -> dict[str, Any]:
     one = counted.dialogue
-    row: dict[str, Any] = {
+    return {
         "item": one.id,
-        "slot": f"{one.person}/{one.task.id}",
+        "task": f"{one.person}/{one.task.id}",
         "person": one.person,
-        "prompt": one.task.id,
-        "tasks": one.task.kind,
-        "domain": " + ".join(one.task.domains),
         "system": one.system,
-        "system_name": one.system_name,
         "given": one.given,
         "sample": one.sample,
         "stop": one.stop.value,
         "whole": one.stop.whole,
     }
-    if not one.stop.whole:  # half a dialogue would count as a bad one
-        return row
+
+
+def _figures(counted: Counted, faults: UserFaults) -> dict[str, float | None]:
+    one = counted.dialogue
     several = one.task.kind == "MD"
-    return row | {
+    user = {kind: kind in faults.found for kind in FAULTS} | {"helped": faults.helped, "hurt": faults.hurt}
+    return {
         "coverage": counted.coverage(),
         "coverage_before": counted.coverage("before"),
         "coverage_after": counted.coverage("after"),
@@ -223,18 +193,14 @@ def _unit(counted: Counted, majority: float | None) -> dict[str, Any]:
         "exchanges_to_completion": float(one.exchanges) if one.stop == StopReason.SATISFIED else None,
         "lost_after_switch": float(len(counted.lost())) if several else None,
         "carried_wrongly": float(len(counted.carried())) if several else None,
-        "majority_coverage": majority,
+        **{f"user_{name}": float(there) for name, there in user.items()},
     }
-
-
-def _answers(store: Store, run: RunRecord, wanted: set[str]) -> pl.DataFrame:
-    known = pl.col("question").is_in([*QUESTIONS_BY_NAME, SCORE.name]) & pl.col("item").is_in(list(wanted))
-    return run_answers(store, run.id).filter(known)
 
 
 def _marks(answers: pl.DataFrame, samples: Mapping[str, int]) -> pl.DataFrame:
     """Per dialogue and question the mean over the rater's samples; what has no answer has no value."""
     ok = pl.col("status") == Status.OK.value
+    asked = pl.col("rater").replace_strict(samples, default=1, return_dtype=pl.Int64)
     return (
         answers.filter(pl.col("target") == "", pl.col("question") != TURNS)
         .group_by("item", "rater", "view", "question", maintain_order=True)
@@ -243,17 +209,16 @@ def _marks(answers: pl.DataFrame, samples: Mapping[str, int]) -> pl.DataFrame:
             ok.sum().cast(pl.Int64).alias("answered"),
             (pl.col("status") == Status.UNPARSED.value).sum().cast(pl.Int64).alias("unparsed"),
         )
-        .with_columns(
-            pl.col("rater").replace_strict(samples, default=1, return_dtype=pl.Int64).alias("asked")
-        )
+        .with_columns(asked.alias("asked"))
     )
 
 
 def _turn_marks(answers: pl.DataFrame) -> pl.DataFrame:
     ok = pl.col("status") == Status.OK.value
+    exchange = pl.col("target").str.extract(r"(\d+)").cast(pl.Int64) // 2
     return (
         answers.filter(pl.col("question") == TURNS, ok, pl.col("target") != "")
-        .with_columns((pl.col("target").str.extract(r"(\d+)").cast(pl.Int64) // 2).alias("exchange"))
+        .with_columns(exchange.alias("exchange"))
         .group_by("item", "rater", "view", "exchange", maintain_order=True)
         .agg(pl.col("value").mean())
     )
@@ -276,18 +241,22 @@ def _metrics() -> Iterator[Metric]:
             )
     beats = "share of the other dialogues on the same task that it outscores"
     yield Metric(SCORE_RANK, label=beats, compared=True, note="by rank; a score is no mark", how=HOW)
+    counted = partial(Metric, optional=True, note=NOT_JUDGED, how="")
     for name, label in COUNTED.items():
-        share = name in SHARES
-        yield Metric(
-            name,
-            bounds=(0.0, 1.0) if share else None,
-            label=label,
-            from_sums=None if share else _count,
-            optional=True,
-            compared=name in COUNTED_EFFECTS,
-            note=NOT_JUDGED,
-            how="",
-        )
+        scale = {"bounds": (0.0, 1.0)} if name in SHARES else {"bounds": None, "from_sums": _count}
+        yield counted(name, label=label, compared=name in COUNTED_EFFECTS, **scale)
+    part = partial(Metric, by=ALL, answered="", optional=True, how="")
+    for name in USER:
+        yield part(name, note=NOT_JUDGED)
+    for stop in StopReason:
+        yield part("stopped", f"stopped {stop}", under=(("stop", stop.value),), note="of those planned")
+    for name in HEADLINES:
+        unspoilt, note = (("simulator", "unspoilt"),), "without dialogues the simulated user spoilt"
+        yield part(name, f"{name} unspoilt", BOUNDS[name], under=unspoilt, note=note)
+    longer = "marks of single turns; longer dialogues are other dialogues"
+    for turn in range(1, LAST_TURN + 1):
+        under, bounds = (("turn", str(turn)),), BOUNDS["personalization"]
+        yield part("personalization", f"turn {turn}", bounds, under=under, note=longer)
 
 
 def _count(sums: ClusteredSums) -> Estimate:
@@ -320,10 +289,17 @@ def _unparsed(name: str) -> Callable[[pl.DataFrame], Estimate]:
 
 def _good_end(name: str) -> Literal["higher", "lower"] | None:
     """Which end of a metric is the good one: the high one of marks and of preferences brought in, the low one of faults."""
-    neither = ("exchanges", "exchanges_to_completion", "majority_coverage", "coverage_after")
+    neither = ("exchanges", "exchanges_to_completion", "majority_coverage", "coverage_after", "stopped")
     if name in neither or "leakage" in name:
         return None
-    faults = ("contradictions", "reasking", "invented_memories", "lost_after_switch", "carried_wrongly")
+    faults = (
+        "contradictions",
+        "reasking",
+        "invented_memories",
+        "lost_after_switch",
+        "carried_wrongly",
+        *USER,
+    )
     return "lower" if name in faults or name.endswith("_unparsed") else "higher"
 
 
@@ -338,62 +314,38 @@ def dialogue_lines(store: Store, held: DialogueRun) -> RunLines:
 
     A judge's line also has the median of what people said of each dialogue.
     """
-    votes = human_votes(store, sorted(held.counted))
-    lines = [_with_votes(line, votes) for line in _lines(held)]
     references = [
         Reference(question, name, name, f"{name}.people", "human", BOUNDS.get(name, MARK))
         for question, name in METRICS.items()
     ]
-    slices = [("tasks",), ("tasks", "domain")]
     return RunLines(
         held.run,
         held.info,
         "dialogue",
-        lines,
+        list(_lines(held, _people_marks(store, sorted(held.counted)))),
         DIALOGUE_METRICS,
-        slices,
+        [("tasks",), ("tasks", "domain")],
         references=references,
         summed=HEADLINES,
     )
 
 
-def _lines(held: DialogueRun) -> Iterator[Line]:
-    marks = held.marks.partition_by("rater", "view", "question", as_dict=True)
-    for system, given in product(held.systems, held.givens):
+def _lines(held: DialogueRun, people: pl.DataFrame) -> Iterator[Line]:
+    config = held.run.config
+    for system, given in product(config["systems"], config["givens"]):
         planned = _planned(held, system["fingerprint"], given)
-        for rater, view in product(held.raters, held.views):
-            frame = planned.drop(COUNTED).with_columns(asked=pl.lit(judge_samples(held.run, rater)))
-            names = []
-            for question in WHOLE:
-                if view in views_of(held, question):
-                    found = marks.get((rater["fingerprint"], view, question), held.marks.clear())
-                    names.append(METRICS[question])
-                    frame = _marked(frame, found, names[-1])
-            answered = pl.min_horizontal(f"{name}.answered" for name in names)
-            yield _line(held, system, given, frame.with_columns(answered=answered), rater, view)
+        bare = planned.drop(COUNTED, USER)
+        for rater, view in product(held.judges, held.views):
+            yield _line(held, system, given, _judged(held, bare, people, rater, view), rater, view)
         for rater in held.scorers:
-            yield _line(held, system, given, _ranked(held, planned, rater), rater, held.views[0])
-        counted = planned.with_columns(
-            asked=pl.lit(1), answered=pl.col("whole").fill_null(False).cast(pl.Int64)
-        )
+            yield _line(held, system, given, _ranked(held, bare, rater), rater, held.views[0])
+        stops = [
+            (pl.col("stop") == stop).fill_null(False).cast(pl.Float64).alias(f"stopped {stop}")
+            for stop in planned["stop"].drop_nulls().unique()
+        ]
+        answered = pl.col("whole").fill_null(False).cast(pl.Int64)
+        counted = planned.with_columns(*stops, asked=pl.lit(1), answered=answered)
         yield _line(held, system, given, counted)
-
-
-def _ranked(held: DialogueRun, planned: pl.DataFrame, rater: Mapping[str, Any]) -> pl.DataFrame:
-    """The dialogues with their rank by a score among all that were held on the same task: the share of the others that it beats.
-
-    Scores have no scale in common with marks, nor one task's with another's.
-    """
-    mine = pl.col("rater") == rater["fingerprint"], pl.col("question") == SCORE.name
-    scores = held.marks.filter(*mine).select("item", "value", "answered")
-    task = ("person", "prompt", "sample")
-    others = (pl.col("value").count() - 1).over(task)
-    beaten = pl.col("value").rank("average").over(task) - 1
-    ranked = held.units.join(scores, on="item").select(
-        "item", "answered", pl.when(others > 0).then(beaten / others).alias(SCORE_RANK)
-    )
-    frame = planned.drop(COUNTED).join(ranked, on="item", how="left", maintain_order="left")
-    return frame.with_columns(pl.col("answered").fill_null(0), asked=pl.lit(1))
 
 
 def _planned(held: DialogueRun, system: str, given: str) -> pl.DataFrame:
@@ -402,29 +354,62 @@ def _planned(held: DialogueRun, system: str, given: str) -> pl.DataFrame:
     Dialogues over several domains have none of their own.
     """
     samples = pl.DataFrame({"sample": range(held.samples)}, schema={"sample": pl.Int64})
-    own = held.units.filter(system=system, given=given).drop(
-        "tasks", "domain", "system", "system_name", "given", "prompt"
-    )
+    own = held.units.filter(system=system, given=given).drop("system", "given", "person")
     single = pl.when(pl.col("tasks") == "SD").then("domain")
     return (
         held.tasks.select("task", "person", "tasks", single.alias("domain"))
         .with_columns(prompt=pl.col("task").str.strip_prefix(pl.col("person") + "/"))
         .join(samples, how="cross")
-        .join(
-            own.rename({"slot": "task"}), on=["person", "task", "sample"], how="left", maintain_order="left"
+        .join(own, on=["task", "sample"], how="left", maintain_order="left")
+        .with_columns(
+            unit=pl.concat_str("task", "sample", separator="#"),
+            held=pl.col("item").is_not_null(),
+            spoilt=pl.any_horizontal(pl.col(f"user_{kind}") > 0 for kind in SPOILING),
         )
-        .with_columns(unit=pl.concat_str("task", "sample", separator="#"), held=pl.col("item").is_not_null())
     )
 
 
-def _marked(frame: pl.DataFrame, marks: pl.DataFrame, name: str) -> pl.DataFrame:
-    """The dialogues with a judge's marks for a question."""
-    counts = ("answered", "unparsed")
-    mine = marks.select(
-        "item", pl.col("value").alias(name), *(pl.col(c).alias(f"{name}.{c}") for c in counts)
+def _judged(
+    held: DialogueRun, planned: pl.DataFrame, people: pl.DataFrame, rater: Mapping[str, Any], view: str
+) -> pl.DataFrame:
+    """The dialogues with a judge's marks under a view, turn by turn too, and people's.
+
+    Questions that do not show what is known of the person were asked under the first view only.
+    """
+    mine = held.marks.filter(rater=rater["fingerprint"], view=view)
+    frame = planned.with_columns(asked=pl.lit(_judge_samples(held.run, rater)))
+    names = {q: METRICS[q] for q in WHOLE if view == held.views[0] or q == "personalization"}
+    for question, name in names.items():
+        counts = [pl.col(one).alias(f"{name}.{one}") for one in ("answered", "unparsed")]
+        marks = mine.filter(question=question).select("item", pl.col("value").alias(name), *counts)
+        frame = frame.join(marks, on="item", how="left", maintain_order="left")
+    turns = held.turn_marks.filter(pl.col("exchange") <= LAST_TURN, rater=rater["fingerprint"], view=view)
+    by_turn = turns.pivot("exchange", index="item", values="value")
+    by_turn = by_turn.rename(lambda name: name if name == "item" else f"turn {name}")
+    said = people.select("item", *(f"{name}.people" for name in names.values()))
+    for more in (by_turn, said):
+        frame = frame.join(more, on="item", how="left", maintain_order="left")
+    if view == held.views[0]:
+        kept = pl.when(~pl.col("spoilt").fill_null(False))
+        frame = frame.with_columns(kept.then(name).alias(f"{name} unspoilt") for name in HEADLINES)
+    counted = [f"{name}.{one}" for name in names.values() for one in ("answered", "unparsed")]
+    answered = pl.min_horizontal(f"{name}.answered" for name in names.values())
+    return frame.with_columns(pl.col(counted).fill_null(0)).with_columns(answered=answered)
+
+
+def _ranked(held: DialogueRun, planned: pl.DataFrame, rater: Mapping[str, Any]) -> pl.DataFrame:
+    """The dialogues with their rank by a score among all that were held on the same task: the share of the others that it beats.
+
+    Scores have no scale in common with marks, nor one task's with another's.
+    """
+    mine = held.marks.filter(rater=rater["fingerprint"], question=SCORE.name)
+    others = (pl.col("value").count() - 1).over("task", "sample")
+    beaten = pl.col("value").rank("average").over("task", "sample") - 1
+    ranked = held.units.join(mine.select("item", "value", "answered"), on="item").select(
+        "item", "answered", pl.when(others > 0).then(beaten / others).alias(SCORE_RANK)
     )
-    joined = frame.join(mine, on="item", how="left", maintain_order="left")
-    return joined.with_columns(pl.col([f"{name}.{c}" for c in counts]).fill_null(0))
+    frame = planned.join(ranked, on="item", how="left", maintain_order="left")
+    return frame.with_columns(pl.col("answered").fill_null(0), asked=pl.lit(1))
 
 
 def _line(
@@ -435,40 +420,28 @@ def _line(
     rater: Mapping[str, Any] | None = None,
     view: str | None = None,
 ) -> Line:
-    told = {"wrong": "wrong person", **({"none": "no context"} if len(held.givens) > 1 else {})}
-    control = control_of(system["name"], given, {CANNED: "canned assistant"}, told)
+    several = len(held.run.config["givens"]) > 1
+    told = {"wrong": "wrong person", **({"none": "no context"} if several else {})}
+    control = control_of(system["name"], given, {"canned": "canned assistant"}, told)
     who: Mapping[str, Any] = rater or {"name": None, "fingerprint": None}
     return Line(who["name"], who["fingerprint"], view, system["name"], given, frame, control)
 
 
-def views_of(run: DialogueRun, question: str) -> list[str]:
-    """The views a question was asked under: those that show the person, all; the others, once."""
-    return run.views if question == "personalization" else run.views[:1]
-
-
-def human_votes(store: Store, items: list[str]) -> pl.DataFrame:
-    """The median of what people said about each dialogue and question, and how many they were."""
+def _people_marks(store: Store, items: list[str]) -> pl.DataFrame:
+    """Per dialogue the median of what people said, a column for each question."""
+    judgment = t.judgments.c
     query = (
-        select(t.judgments.c.item, t.judgments.c.question, t.judgments.c.value)
-        .select_from(t.judgments.join(t.raters, t.raters.c.fingerprint == t.judgments.c.rater))
-        .where(
-            t.raters.c.kind == "human",
-            t.judgments.c.status == Status.OK.value,
-            t.judgments.c.target == "",
-        )
+        select(judgment.item, judgment.question, judgment.value)
+        .select_from(t.judgments.join(t.raters, t.raters.c.fingerprint == judgment.rater))
+        .where(t.raters.c.kind == "human", judgment.status == Status.OK.value, judgment.target == "")
     )
     schema = {"item": pl.String, "question": pl.String, "value": pl.Float64}
-    rows = store.rows_among(query, t.judgments.c.item, items)
-    frame = pl.DataFrame([tuple(row) for row in rows], schema, orient="row")
-    return frame.group_by("item", "question", maintain_order=True).agg(
-        pl.col("value").median().alias("vote"), pl.len().alias("voters")
+    rows = [tuple(row) for row in store.rows_among(query, judgment.item, items)]
+    return (
+        pl.DataFrame(rows, schema, orient="row")
+        .group_by("item", maintain_order=True)
+        .agg(
+            pl.col("value").filter(pl.col("question") == question).median().alias(f"{name}.people")
+            for question, name in METRICS.items()
+        )
     )
-
-
-def _with_votes(line: Line, votes: pl.DataFrame) -> Line:
-    frame = line.frame
-    for question, name in METRICS.items():
-        if name in frame.columns:
-            people = votes.filter(question=question).select("item", pl.col("vote").alias(f"{name}.people"))
-            frame = frame.join(people, on="item", how="left", maintain_order="left")
-    return replace(line, frame=frame)

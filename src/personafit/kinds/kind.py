@@ -4,7 +4,7 @@ A kind is one file. Everything else is the same for all: `personafit.run` plans,
 judgments, reports read them back.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, groupby, islice
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -222,32 +222,20 @@ class Kind:
                 answers = tuple(texts[product] for product in item.products)
                 for order in orders(item.id, len(answers), rater, plan.config.seed):
                     for sample in range(plan.config.samples):
-                        yield self.show(item, answers, context, rater, order, sample)
-
-    def show(
-        self,
-        item: Item,
-        answers: tuple[str, ...],
-        context: Context,
-        rater: Rater,
-        order: tuple[int, ...],
-        sample: int,
-    ) -> Shown:
-        """One item as it is put before a rater."""
-        return Shown(
-            question=rater.questions[0],
-            about=item.id,
-            content=item.hash,
-            person=item.person,
-            prompt=item.prompt,
-            parts=(self.part(item),),
-            texts=answers,
-            context=context,
-            context_id=context.id,
-            order=order,
-            place=order_name(order) if rater.order_matters else "",
-            sample=sample,
-        )
+                        yield Shown(
+                            question=rater.questions[0],
+                            about=item.id,
+                            content=item.hash,
+                            person=item.person,
+                            prompt=item.prompt,
+                            parts=(self.part(item),),
+                            texts=answers,
+                            context=context,
+                            context_id=context.id,
+                            order=order,
+                            place=order_name(order) if rater.order_matters else "",
+                            sample=sample,
+                        )
 
     def part(self, item: Item) -> Part:
         """What gets an answer: the item as a whole."""
@@ -308,10 +296,6 @@ class Kind:
         """What the run would take, in lines; None for the usual ones: asks, tokens and money of every rater."""
         return None
 
-    def ask_words(self, rater: Rater) -> str:
-        """What an ask is called in estimates."""
-        return "asks"
-
     def metrics(self, info: Mapping[str, Any]) -> Sequence[Metric]:
         """The figures that a run is summed up by, the headline first; `info` is what the benchmark says of itself."""
         return ()
@@ -351,9 +335,6 @@ class Kind:
                 lines.append(Line.of(rater, name, frame, "rule" if rater["control"] else control))
         slices = [tuple(names) for names in info["layout"] if set(names) <= set(items.columns)]
         return RunLines(run, info, self.name, lines, metrics, slices)
-
-    long_replies: ClassVar[bool] = False
-    """Whether replies are taken to be half as long as they may be, and not a token."""
 
 
 def _joined(items: pl.DataFrame, answers: pl.DataFrame, rater: str, view: str, asked: int) -> pl.DataFrame:
@@ -408,18 +389,19 @@ def contexts_of(
             continue
 
 
-def note_fitted_prompts(raters: Sequence[Rater], prompts: Iterator[str]) -> Iterator[str]:
-    """A rater on the prompts it was fitted on shows memory, not skill: say so beside its score."""
-    if not any(rater.fitted_on for rater in raters):
-        return
-    different = set(prompts)
+def note_fitted_prompts(raters: Sequence[Rater], prompts: Iterable[str]) -> Iterator[str]:
+    """Which raters met how many of these prompts when they were fitted."""
+    if any(rater.fitted_on for rater in raters):
+        different = set(prompts)
+        yield from note_fitted(raters, map(hash_text, different), f"the {len(different):,} prompts")
+
+
+def note_fitted(raters: Sequence[Rater], marks: Iterable[str], what: str) -> Iterator[str]:
+    """A rater on what it was fitted on shows memory, not skill: say so beside its score (`RunRecord.met_people`)."""
+    here = set(marks)
     for rater in raters:
-        met = sum(hash_text(prompt) in rater.fitted_on for prompt in different)
-        if met:
-            yield (
-                f"{rater.record.name}{MET}{met:,} of the {len(different):,} prompts here: its score on them is "
-                "no evidence."
-            )
+        if met := len(here & rater.fitted_on):
+            yield f"{rater.record.name}{MET}{met:,} of {what} here: its score on them is no evidence."
 
 
 def open_attempt(

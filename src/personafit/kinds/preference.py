@@ -3,39 +3,52 @@
 A system answers told nothing, and told all attributes, those a matcher picks, those people called relevant, or any other context.
 `attributes:matched:SPEC` is matched by that relevance rater; plain `attributes:matched` by the system itself, asked for the few of
 a list. Matching and answering are keyed jobs like everything that costs: they resume, and nothing is paid for twice.
+
+A run is read back as a row per item, attribute and rater. Marks of both orders and all samples are averaged, so that the pull of a
+place cancels. Differences of scores are put on the scale by rank, over all units of the run at once. `rating` is the mean mark
+(1 generic, 5 personalized); `no_better` the share of units marked 3 or lower, `no_better_items` the share of answers whose mean mark
+over their attributes is. `mention_effect` is the mean mark of answers that name the attribute minus that of the others;
+`position_effect` is how far a rater is pulled to the answer shown first, in points of the scale.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+import orjson
+import polars as pl
+from sqlalchemy import select
 
 from personafit._errors import UserError
-from personafit._hashing import content_hash, hash_text
+from personafit._hashing import content_hash
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls, ingest
-from personafit.benchmarks.config import RunConfig, chosen_people
+from personafit.benchmarks.config import RunConfig
 from personafit.benchmarks.recentering.responses import (
     CONTROLS,
     GENERATOR,
     GIVEN,
+    HUMAN,
     INFO,
+    SIMULATED,
     MadeResponses,
     ResponsePrompts,
     Situation,
 )
-from personafit.contexts import (
-    AttributesContext,
-    ContextBuilder,
-    People,
-    default_model,
-    make_context,
-)
-from personafit.contexts.profile import HUMAN, MATCHED
+from personafit.contexts import AttributesContext, ContextBuilder, People, default_model, make_context
+from personafit.contexts.profile import HUMAN as RELEVANT
+from personafit.contexts.profile import MATCHED
 from personafit.engine import Runner, Summary, check_budget
 from personafit.extract.prompting import Matching, Wish
 from personafit.items.preference import (
     CONTEXT,
+    GENERIC,
+    HIGHEST,
+    LOWEST,
+    MENTION,
+    MIDDLE,
     NAMED,
     PERSONAL,
     PREFER,
@@ -45,24 +58,24 @@ from personafit.items.preference import (
 )
 from personafit.items.reading import Part, Question, QuestionSet, Shown, order_places
 from personafit.items.relevance import ATTRIBUTES
-from personafit.kinds.kind import (
-    Kind,
-    Made,
-    RunPlan,
-    ShownAgain,
-    left_of,
-    order_name,
-    orders,
-)
-from personafit.kinds.lines import Metric, RunLines
+from personafit.kinds.kind import Kind, Made, RunPlan, ShownAgain, left_of, order_name, orders
+from personafit.kinds.lines import Feature, Line, Metric, Reference, RunLines, control_of
+from personafit.kinds.making import Answered, estimate_answers, let_answer
 from personafit.models import Model
 from personafit.raters import Rater, make_rater
-from personafit.store import Item, RunRecord, Store
+from personafit.raters.rules import names_attribute
+from personafit.statistics import Estimate, length_controlled_rate
+from personafit.statistics.agreement import Floats, Ints
+from personafit.statistics.agreement_intervals import pair_agreement
+from personafit.statistics.clusters import clustered
+from personafit.statistics.preferences import group_difference, group_difference_gap, scale_by_rank
+from personafit.store import Item, RunRecord, Status, Store, run_answers
+from personafit.store import tables as t
 
 if TYPE_CHECKING:
     from personafit.engine import ProgressView
 
-DEFAULT_GIVENS = ("attributes:all", f"attributes:{MATCHED}", f"attributes:{HUMAN}")
+DEFAULT_GIVENS = ("attributes:all", f"attributes:{MATCHED}", f"attributes:{RELEVANT}")
 PAGE = 200
 
 
@@ -78,8 +91,6 @@ class PreferenceKind(Kind):
     options: ClassVar[frozenset[str]] = frozenset({"system", "system-context"})
     controls: ClassVar[Controls | None] = CONTROLS
     strata: ClassVar[tuple[str, ...]] = (GENERATOR, GIVEN)
-    long_replies = True
-
     bars: ClassVar[tuple[str, ...]] = ("rating", "win_rate", "win_rate_length_controlled", "spearman")
 
     def default_contexts(self, info: BenchmarkInfo) -> list[str]:
@@ -119,14 +130,10 @@ class PreferenceKind(Kind):
 
     def metrics(self, info: Mapping[str, Any]) -> Sequence[Metric]:
         """What raters think of the answers; the effect of mention is by the rule."""
-        from personafit.kinds.preference_scores import RULE, preference_metrics
-
         return preference_metrics({RULE: "names"})
 
     def lines(self, store: Store, run: RunRecord) -> RunLines:
         """A line per rater over the answers of every system, whose names are in the columns `system` and `given`."""
-        from personafit.kinds.preference_scores import load_preferences, opened_preferences
-
         return opened_preferences(load_preferences(store, run))
 
     async def make(
@@ -145,8 +152,6 @@ class PreferenceKind(Kind):
 
     def estimate_making(self, config: RunConfig, benchmark: Benchmark) -> list[str] | None:
         """What answering and judging would take."""
-        from personafit.kinds.making import estimate_answers
-
         found = sum(1 for _ in benchmark.items())
         prompts, givens = min(found, config.limit or found), len(wanted_givens(config.givens))
         pairs = prompts * givens * len(config.systems)
@@ -171,6 +176,9 @@ def shown_pair(item: Item, texts: Mapping[str, str], question: Question) -> Show
     )
 
 
+# -- answers that systems make -----------------------------------------------------------------------------------------
+
+
 def wanted_givens(asked: Sequence[str]) -> list[str]:
     """What the systems are told besides nothing, which they always answer too."""
     return [given for given in dict.fromkeys(asked or DEFAULT_GIVENS) if given != "none"]
@@ -180,13 +188,12 @@ async def _make_responses(
     kind: Kind, store: Store, config: RunConfig, progress: "ProgressView", prompts: ResponsePrompts
 ) -> Made:
     """Match where that is asked for, then answer."""
-    from personafit.kinds.making import let_answer
-
     dataset = ingest(store, prompts)
     people = People(store.people(dataset))
     givens = wanted_givens(config.givens)
-    selected = _selected(prompts, config)
-    situations = [one for one in prompts.situations.values() if selected is None or one.id in selected]
+    plan = RunPlan(kind, store, config, prompts.info, dataset, people, [])
+    plan.selected = kind.select(replace(plan, config=replace(config, where=[])))
+    situations = [prompts.situations[item.id] for item in plan.items()]
     notes: list[str] = []
     unmatched: set[tuple[str, str, str]] = set()
     called: dict[str, str] = {}  # as contexts call themselves: memory:k=3 is memory
@@ -197,12 +204,12 @@ async def _make_responses(
         builders: list[ContextBuilder] = [make_context("none", people, config.seed)]
         summary: Summary | None = None
         for given in givens:
-            if given == f"attributes:{HUMAN}":
+            if given == f"attributes:{RELEVANT}":
                 builders.append(AttributesContext(given, {one.id: one.relevant for one in situations}))
             elif given.startswith(f"attributes:{MATCHED}"):
                 matcher = given.removeprefix(f"attributes:{MATCHED}").removeprefix(":") or f"list:{spec}"
                 rest = left_of(budget, summary)
-                chosen, took = await _match(store, run, matcher, people, situations, progress, config, rest)
+                chosen, took = await _match(plan, run, matcher, situations, progress, rest)
                 if summary is not None:
                     took.charge(summary)
                 summary = took
@@ -216,39 +223,51 @@ async def _make_responses(
             called[given] = builders[-1].name
         return builders, summary
 
-    plan = RunPlan(kind, store, config, prompts.info, dataset, people, [], selected)
+    def name(attempt: int) -> str:
+        parts = [config.systems, givens, str(config.data), config.users, config.limit, config.seed]
+        return f"responding-{content_hash([*parts, attempt] if attempt else parts)[:8]}"
+
     record = {"benchmark": INFO.name, "givens": givens}
-    done = await let_answer(plan, progress, partial(_making_name, config), record, 1 + len(givens), told)
+    done = await let_answer(plan, progress, name, record, 1 + len(givens), told)
     if not done.answerings:
         return Made(None, done.summary, done.run, config)
+    return _paired(prompts, config, done, notes, unmatched, called)
+
+
+def _paired(
+    prompts: ResponsePrompts,
+    config: RunConfig,
+    done: Answered,
+    notes: list[str],
+    unmatched: set[tuple[str, str, str]],
+    called: Mapping[str, str],
+) -> Made:
+    """Every answer beside the generic one of the same system; an answer that was not made loses to it."""
     answers = []
-    shares: dict[
-        tuple[str, str], list[int]
-    ] = {}  # whose answers told what: how many were asked for, and made
+    shares: dict[tuple[str, str], list[int]] = {}
+    """Whose answers told what: how many were asked for, and made."""
     for answering in done.answerings:
-        lost = alone = 0
+        system, lost, alone = answering.system.name, 0, 0
         for item, texts in answering.tried():
-            for given in givens:
-                if (answering.system.name, given, item.id) in unmatched or called[given] not in texts:
+            for given, name in called.items():
+                if (system, given, item.id) in unmatched or name not in texts:
                     continue
-                name, generic = called[given], texts.get("none")
-                asked = shares.setdefault((answering.system.name, name), [0, 0])
+                generic, personal = texts.get("none"), texts[name]
+                asked = shares.setdefault((system, name), [0, 0])
                 asked[0] += 1
-                asked[1] += bool(generic and texts[name])
-                if not generic:  # nothing to compare with
+                asked[1] += bool(generic and personal)
+                if generic:
+                    lost += not personal
+                    answers.append((system, name, prompts.situations[item.id], generic, personal))
+                else:
                     alone += 1
-                    continue
-                lost += not texts[name]
-                answers.append(
-                    (answering.system.name, name, prompts.situations[item.id], generic, texts[name])
-                )
         if lost:
             notes.append(
-                f"{answering.system.name} did not make {lost} answers (failed, refused or empty): they lose to the generic ones."
+                f"{system} did not make {lost} answers (failed, refused or empty): they lose to the generic ones."
             )
         if alone:
             notes.append(
-                f"{answering.system.name}: {alone} answers have no generic answer to be compared with and are left out."
+                f"{system}: {alone} answers have no generic answer to be compared with and are left out."
             )
     if not any(personal for *_, personal in answers):
         raise UserError(
@@ -259,43 +278,23 @@ async def _make_responses(
     return Made(MadeResponses(prompts, answers, notes), done.summary, done.run, config, counts, systems)
 
 
-def _making_name(config: RunConfig, attempt: int) -> str:
-    """What the run that makes the answers is called."""
-    givens = wanted_givens(config.givens)
-    parts = [config.systems, givens, str(config.data), config.users, config.limit, config.seed]
-    parts += [attempt] if attempt else []
-    return f"responding-{content_hash(parts)[:8]}"
-
-
-def _selected(prompts: ResponsePrompts, config: RunConfig) -> frozenset[str] | None:
-    if config.users is None and config.limit is None:
-        return None
-    found = list(prompts.situations.values())
-    if config.users is not None:
-        chosen = set(chosen_people(sorted({one.person for one in found}), config.users, config.seed))
-        found = [one for one in found if one.person in chosen]
-    drawn = sorted(found, key=lambda one: hash_text("select", one.id, str(config.seed)))
-    return frozenset(one.id for one in drawn[: config.limit])
-
-
 async def _match(
-    store: Store,
+    plan: RunPlan,
     run: int,
     spec: str,
-    people: People,
     situations: Sequence[Situation],
     progress: "ProgressView",
-    config: RunConfig,
     budget: float | None,
 ) -> tuple[dict[str, tuple[str, ...]], Summary]:
     """The attributes a relevance rater picks for each prompt; a prompt it could not be asked about is absent."""
-    rater = make_rater(spec, ATTRIBUTES, people)
+    rater = make_rater(spec, ATTRIBUTES, plan.people)
     try:
         check_budget(budget, [(rater.record.name, rater)])
         wanted = [Wish(one.id, one.id, one.person, one.prompt, one.known) for one in situations]
-        matching = Matching(store, rater, wanted)
-        store.add_raters([rater.record])
-        summary = await Runner(store, run, progress, config.retry, budget).run([matching.lane()])
+        matching = Matching(plan.store, rater, wanted)
+        plan.store.add_raters([rater.record])
+        runner = Runner(plan.store, run, progress, plan.config.retry, budget)
+        summary = await runner.run([matching.lane()])
     finally:
         await rater.close()
     picked = matching.picked()
@@ -316,3 +315,303 @@ def _note_unmatched(
         yield f"{given}: nothing was picked for {nothing} of {len(situations)} prompts, where {model.name} was told nothing."
     if unknown:
         yield f"{given}: {unknown} prompts could not be matched for {model.name} and are left out; the same command tries again."
+
+
+# -- a run read back ---------------------------------------------------------------------------------------------------
+
+SHOWN = "attributes"
+"""What raters are shown of the person."""
+RULES = {"rule:length": "longer answer", "rule:mention": "mention"}
+BY_RANK = "its differences of scores are put on the scale by rank: none is 3, the largest either way 1 or 5"
+SCALE = (float(LOWEST), float(HIGHEST))
+RULE = "rule"
+WHOLE: tuple[tuple[str, ...], ...] = ((),)
+NO_PEOPLE = "undefined: nobody's ratings come with these answers"
+UNIT = ["item", "target"]
+
+
+@dataclass(frozen=True)
+class PreferenceScores:
+    """A run with all of its lines."""
+
+    run: RunRecord
+    info: dict[str, Any]
+    units: pl.DataFrame
+    """Every unit: item, target, person, prompt, group, generator, given, attribute, longer, names, human; `longer` and `names` are
+    null where an answer was not made."""
+    lines: list[Line]
+    """One per rater, over the answers of all systems; frames have every unit with rating and what follows from it."""
+    answers: pl.DataFrame
+    panel: pl.DataFrame
+    """Single votes of people, or of simulated ones where there are no others."""
+    people_are: str | None
+    """Whose marks `human` holds: human, simulated, or the name of the gold, such as author; None without any."""
+    detectors: dict[str, str]
+    """Who says which attributes are named, the rule first: name to the column of the units that has it."""
+
+    @property
+    def made(self) -> pl.DataFrame:
+        """The units whose answer was made."""
+        return self.units.filter(pl.col("names").is_not_null())
+
+
+def load_preferences(store: Store, run: RunRecord) -> PreferenceScores:
+    """Read a preference run back."""
+    info, answers = store.dataset_info(run.dataset), run_answers(store, run.id)
+    votes = _votes(store, run.dataset)
+    people_are, panel, human = _people(votes, info["gold"])
+    units = _joined(unit_rows(store, run), human)
+    ok = answers.filter(pl.col("target") != "", status=Status.OK.value)
+    detectors = {RULE: "names"}
+    for rater in run.config["raters"]:
+        if rater["question"] == MENTION:
+            column = detectors[rater["name"]] = f"names_{len(detectors) - 1}"
+            said = ok.filter(rater=rater["fingerprint"]).group_by(UNIT, maintain_order=True)
+            units = _joined(units, said.agg((pl.col("value").mean() >= 0.5).alias(column)))
+    samples = int(run.config["samples"])
+    asked = [rater for rater in run.config["raters"] if rater["question"] == PREFERENCE]
+    lines = [_line(units, ok.drop_nulls("value"), rater, samples) for rater in asked]
+    return PreferenceScores(run, info, units, lines, answers, panel, people_are, detectors)
+
+
+def _joined(units: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
+    return units.join(more, on=UNIT, how="left", maintain_order="left")
+
+
+def _people(votes: pl.DataFrame, gold: str) -> tuple[str | None, pl.DataFrame, pl.DataFrame]:
+    """Whose marks count as people's (votes of people, else of simulated ones, else gold), their single votes, and each unit's mean."""
+    own = votes.filter(pl.col("voter").is_null())
+    named = own.filter(rater=gold)
+    own = own if named.is_empty() else named
+    name, panel = None if own.is_empty() else str(own["rater"][0]), votes.clear()
+    for voter in (SIMULATED, HUMAN):
+        voted = votes.filter(voter=voter)
+        if not voted.is_empty():
+            name, panel, own = voter, voted, voted
+    return name, panel, own.group_by(UNIT, maintain_order=True).agg(human=pl.col("value").mean())
+
+
+def _line(units: pl.DataFrame, answers: pl.DataFrame, rater: dict[str, Any], samples: int) -> Line:
+    ok = answers.filter(rater=rater["fingerprint"])
+    by_order = ok.group_by(*UNIT, "order", maintain_order=True).agg(
+        pl.col("value").mean(), pl.len().alias("answered"), pl.col("label").is_null().any().alias("scored")
+    )
+    per_unit = by_order.group_by(UNIT, maintain_order=True).agg(
+        pl.col("value").mean().alias("rating"),
+        pl.col("value").filter(pl.col("order") == "10").first().alias("first"),
+        pl.col("value").filter(pl.col("order") == "01").first().alias("last"),
+        pl.col("answered").sum().cast(pl.Int64),
+        pl.col("scored").any(),
+    )
+    frame = _joined(units, per_unit).with_columns(
+        pl.col("answered").fill_null(0), pl.lit(rater["orders"] * samples).alias("asked")
+    )
+    notes: tuple[str, ...] = ()
+    if bool(frame["scored"].any()):
+        # A unit with a mark, as that of an answer that was not made, is on the scale already.
+        differences = frame.select(pl.when("scored").then("rating").cast(pl.Float64).fill_null(np.nan))
+        marks = pl.Series(scale_by_rank(differences.to_series().to_numpy())).fill_nan(None)
+        frame = frame.with_columns(pl.when("scored").then(marks).otherwise("rating").alias("rating"))
+        notes = (BY_RANK,)
+    frame = rated_units(frame.drop("scored"))
+    if rater["orders"] == 2:  # the pull to the answer shown first, and whether both orders say the same
+        both = pl.all_horizontal(pl.col("first", "last", "longer").is_not_null())
+        same = (pl.col("first") - MIDDLE).sign() == (pl.col("last") - MIDDLE).sign()
+        frame = frame.with_columns(
+            pl.when(both).then((pl.col("first") - pl.col("last")) / 2).alias("pull"),
+            pl.when(both).then(same.cast(pl.Float64)).alias("same"),
+        )
+    return Line.of(rater, SHOWN, frame, control_of(rater["name"], None, RULES, {}), notes)
+
+
+def rated_units(frame: pl.DataFrame) -> pl.DataFrame:
+    """Units with a rating as a line has them: whose answers they are, and what follows from the rating.
+
+    What is said of an answer and not of its attributes stands in its first row.
+    """
+    mark, longer = pl.col("rating").cast(pl.Float64), pl.col("longer").cast(pl.Float64)
+    win = pl.when(mark > MIDDLE).then(1.0).when(mark < MIDDLE).then(0.0).when(mark == MIDDLE).then(0.5)
+    no_better = (mark.mean().over("item") <= MIDDLE).cast(pl.Float64)
+    return frame.with_columns(
+        rating=mark,
+        unit=pl.concat_str("item", "target", separator="|"),
+        system=pl.col("generator").fill_null(""),
+        given=pl.col("given").fill_null(""),
+        no_better=(mark <= MIDDLE).cast(pl.Float64),
+        no_better_items=once_an_item(no_better),
+        win=win,
+        length_difference=longer.fill_null(float("nan")),
+    )
+
+
+def once_an_item(value: pl.Expr) -> pl.Expr:
+    """A value in the first row of each item, and null in the others."""
+    return pl.when(pl.col("item").is_first_distinct()).then(value)
+
+
+def unit_rows(store: Store, run: RunRecord) -> pl.DataFrame:
+    """One row per item and attribute: whose it is, who wrote the answer, its lengths, and whether it names the attribute.
+
+    An answer that was not made has neither length nor names: both are null.
+    """
+    selected = None if run.config["selected"] is None else set(run.config["selected"])
+    items = (item for item in store.items(run.dataset) if selected is None or item.id in selected)
+    rows: list[dict[str, Any]] = []
+    while page := list(islice(items, PAGE)):
+        texts = store.texts({product for item in page for product in item.products})
+        rows += [row for item in page for row in _units(item, texts)]
+    words = ("item", "target", "person", "prompt", "group", "generator", "given", "attribute")
+    schema: dict[str, Any] = dict.fromkeys(words, pl.String)
+    return pl.DataFrame(rows, schema=schema | {"longer": pl.Int64, "names": pl.Boolean})
+
+
+def _units(item: Item, texts: dict[str, str]) -> Iterator[dict[str, Any]]:
+    generic, personal = texts[item.products[GENERIC]], texts[item.products[PERSONAL]]
+    for target in dict.fromkeys(item.products[PERSONAL + 1 :]):
+        yield {
+            "item": item.id,
+            "target": target,
+            "person": item.person,
+            "prompt": item.prompt,
+            "group": item.group,
+            "generator": item.slices.get("generator"),
+            "given": item.slices.get("given"),
+            "attribute": texts[target],
+            "longer": len(personal) - len(generic) if personal else None,
+            "names": names_attribute(texts[target], item.prompt, generic, personal) if personal else None,
+        }
+
+
+def _votes(store: Store, dataset: str) -> pl.DataFrame:
+    """The gold and the single votes that came with the data: item, target, rater, voter (null for gold) and value."""
+    one = t.judgments.c
+    query = select(one.item, one.target, one.rater, one.label, one.value, one.extra).where(
+        one.ask.like(f"{dataset}#%"), one.question == PREFERENCE, one.status == Status.OK.value
+    )
+    rows = []
+    for item, target, rater, label, value, extra in store.frame(query).iter_rows():
+        number = value if value is not None else float(label) if label else None
+        if number is not None:
+            voter = (orjson.loads(extra) if extra else {}).get("voter")
+            rows.append((item, target, rater, voter, float(number)))
+    schema: dict[str, Any] = dict.fromkeys((*UNIT, "rater", "voter"), pl.String)
+    return pl.DataFrame(rows, schema=schema | {"value": pl.Float64}, orient="row")
+
+
+# -- figures -----------------------------------------------------------------------------------------------------------
+
+
+def opened_preferences(scores: PreferenceScores) -> RunLines:
+    """The lines of a preference run with their metrics, and what people said of the same units."""
+    people = Reference(
+        "preference", "rating", "rating", "human", scores.people_are, SCALE, orders=("first", "last")
+    )
+    features = [
+        Feature("length", "longer answers", lambda frame: frame["longer"] > frame["longer"].median()),
+        Feature("mention", "answers that name the attribute", lambda frame: frame["names"]),
+    ]
+    return RunLines(
+        scores.run,
+        scores.info,
+        PREFERENCE,
+        scores.lines,
+        preference_metrics(scores.detectors),
+        by_system(scores.units),
+        references=[people],
+        features=features,
+        made_alike=("group", "target"),
+    )
+
+
+def by_system(units: pl.DataFrame) -> list[tuple[str, ...]]:
+    """The slice by system and what it was given, where there are several."""
+    return [("system", "given")] if units.select("generator", "given").n_unique() > 1 else []
+
+
+def preference_metrics(detectors: Mapping[str, str]) -> list[Metric]:
+    """The figures of a rater's marks; the effect of mention once for each detector, which comes with its column."""
+    people = partial(Metric, column="human", holds=("rating", "human", "names"), by=WHOLE)
+    agrees = partial(people, empty=NO_PEOPLE, how="")
+    over = partial(people, only=_meets_people)
+    lengths = ("win", "length_difference")
+    found = [
+        Metric("rating", bounds=SCALE, compared=True, even=float(MIDDLE)),
+        Metric("no_better", better="lower"),
+        Metric("no_better_items", better="lower"),
+        Metric("win_rate", "win", even=0.5),
+        Metric("win_rate_length_controlled", "win", estimate=_at_equal_length, holds=lengths),
+        Metric("position_effect", "pull", None, better=None, even=0.0),
+        Metric("consistency", "same"),
+        *(_mention_effect(detector, column) for detector, column in detectors.items()),
+        agrees("spearman", estimate=_with_people("spearman")),
+        agrees("kappa_weighted", estimate=_with_people("quadratic")),
+        over("rating_over_people", estimate=_over_people),
+        over("mention_effect_over_people", estimate=_mention_over_people),
+    ]
+    of_rater = ("position_effect", "consistency")
+    return [replace(one, about="rater" if one.name in of_rater else "product") for one in found]
+
+
+def _at_equal_length(rows: pl.DataFrame) -> Estimate:
+    return length_controlled_rate(rows["win"], rows["length_difference"], rows["person"], rows["prompt"])
+
+
+def _mention_effect(detector: str, column: str) -> Metric:
+    """How much higher answers are marked that name the attribute, as the detector says."""
+
+    def estimate(rows: pl.DataFrame) -> Estimate:
+        return group_difference(rows["rating"], rows[column], rows["person"], rows["prompt"])
+
+    holds = tuple(dict.fromkeys(("rating", "names", column)))
+    return Metric(
+        "mention_effect", "rating", estimate=estimate, holds=holds, by=WHOLE, under=(("detector", detector),)
+    )
+
+
+def _meets_people(line: Line) -> bool:
+    return len(line.frame.drop_nulls(["rating", "human", "names"])) > 0
+
+
+def _with_people(figure: Literal["spearman", "quadratic"]) -> Callable[[pl.DataFrame], Estimate]:
+    """Rank correlation, or quadratic kappa, of a rater's marks and people's."""
+
+    def estimate(rows: pl.DataFrame) -> Estimate:
+        marks = rows.select(pl.col("rating", "human").cast(pl.Float64)).to_numpy()
+        table = marks if figure == "spearman" else as_codes(marks)
+        people, prompts = rows["person"].to_numpy(), rows["prompt"].to_numpy()
+        return pair_agreement(table, people, prompts, figure).interval(0)
+
+    return estimate
+
+
+def _mention_over_people(rows: pl.DataFrame) -> Estimate:
+    """How much larger the effect of mention is for a rater than for people."""
+    return group_difference_gap(rows["rating"], rows["human"], rows["names"], rows["person"], rows["prompt"])
+
+
+def _over_people(rows: pl.DataFrame) -> Estimate:
+    """How much higher a rater marks than people do."""
+    return clustered(rows["rating"] - rows["human"], rows["person"], rows["prompt"])
+
+
+def human_ceiling(scores: PreferenceScores) -> Iterator[tuple[str, Estimate]]:
+    """How far single raters agree: rank correlation and quadratic kappa, the mean over pairs of raters."""
+    votes = scores.panel.pivot("rater", index=UNIT, values="value", aggregate_function="mean")
+    raters = [name for name in votes.columns if name not in UNIT]
+    if len(raters) < 2:
+        note = "undefined: it takes two raters whose single marks are known"
+        yield "human_spearman", Estimate(None, None, None, 0, 0, note)
+        return
+    rows = _joined(scores.units, votes)
+    marks = rows.select(pl.col(raters).cast(pl.Float64).fill_null(np.nan)).to_numpy()
+    people, prompts = rows["person"].to_numpy(), rows["prompt"].to_numpy()
+    ranks = pair_agreement(marks, people, prompts, "spearman")
+    yield "human_spearman", ranks.mean(range(len(ranks.pairs)))
+    kappas = pair_agreement(as_codes(marks), people, prompts, "quadratic")
+    yield "human_kappa_weighted", kappas.mean(range(len(kappas.pairs)))
+
+
+def as_codes(marks: Floats) -> Ints:
+    """Marks as whole numbers from 0; halves go to the even side as Python rounds, nothing to -1."""
+    codes = np.where(np.isfinite(marks), np.rint(np.where(np.isfinite(marks), marks, LOWEST)) - LOWEST, -1)
+    return codes.astype(np.int64)

@@ -8,7 +8,7 @@ list's ranking, averaged over the lists with anything relevant.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, ClassVar, Literal
 
@@ -20,8 +20,7 @@ from sqlalchemy import select
 from personafit._hashing import hash_text
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls
 from personafit.benchmarks.recentering.labels import CONTROLS
-from personafit.contexts import Context
-from personafit.items.reading import Part, QuestionSet, Shown
+from personafit.items.reading import Part, Question, QuestionSet, Shown
 from personafit.items.relevance import (
     ALONE,
     ATTRIBUTES,
@@ -64,17 +63,6 @@ CONTROL_RATERS = {
 CROSSFIT = (
     "it gives scores only: of each list it picks the top share that has the best F1 on all other prompts"
 )
-SCHEMA = {
-    "item": pl.String,
-    "rater": pl.String,
-    "view": pl.String,
-    "sample": pl.Int64,
-    "status": pl.String,
-    "label": pl.String,
-    "value": pl.Float64,
-    "ask": pl.String,
-    "detail": pl.String,
-}
 SLICED: tuple[detecting.Metric, ...] = ("precision", "recall", "f1", "yes_rate", "over_selection")
 COMPARED: tuple[detecting.Metric, ...] = ("f1", "precision", "recall", "over_selection")
 SLICES = ("hedged", "list", "language", "prompt_name")
@@ -103,17 +91,18 @@ class RelevanceKind(Kind):
         return ["none", ALONE]
 
     def sample(self, plan: RunPlan, rows: pl.DataFrame, limit: int) -> frozenset[str]:
-        """Whole lists, one of each prompt before a second of any, as far as the limit goes."""
-        wanted = set(rows["item"])
-        lists: dict[tuple[str, str], list[Item]] = {}
-        for item in plan.store.items(plan.dataset):
-            if item.id in wanted:
-                lists.setdefault((item.person, item.group), []).append(item)
-        taken: list[Item] = []
-        for members in _spread(list(lists.values()), plan.config.seed):
-            if not taken or len(taken) + len(members) <= limit:
-                taken += members
-        return frozenset(item.id for item in taken)
+        """Whole lists in a drawn order, one of each prompt before a second of any, as far as the limit goes."""
+        lists = rows.group_by("person", "grp", maintain_order=True).agg("item", pl.col("prompt").first())
+        drawn = [hash_text("select", group, str(plan.config.seed)) for group in lists["grp"]]
+        lists = lists.with_columns(pl.Series("drawn", drawn)).sort("drawn", maintain_order=True)
+        lists = lists.with_columns(turn=pl.int_range(pl.len()).over("prompt")).sort(
+            "turn", maintain_order=True
+        )
+        taken: list[str] = []
+        for items in lists["item"].to_list():
+            if not taken or len(taken) + len(items) <= limit:
+                taken += items
+        return frozenset(taken)
 
     def shown(self, plan: RunPlan, rater: Rater) -> Iterator[Shown]:
         """Everything the rater is to be shown, by person: whole lists, parts of long ones, or an attribute at a time."""
@@ -121,7 +110,7 @@ class RelevanceKind(Kind):
             every = plan.store.items(plan.dataset)
             plan.state["reasons"] = attribute_reasons(plan.store, [item.products[0] for item in every])
         for _, items in groupby(plan.items(), key=lambda item: item.person):
-            lists = _lists(plan, rater, list(items))
+            lists = _lists(plan.store, list(items), rater.questions[0], plan.state["reasons"])
             for name in contexts_for(plan, rater):
                 for shown in _cut(lists, rater, name, plan.config.seed):
                     for sample in range(plan.config.samples):
@@ -175,7 +164,7 @@ class RelevanceKind(Kind):
                 items = dict.fromkeys(row.judged for row in rows if row.judged is not None)
                 return replace(shown, parts=tuple(map(Part, items or (ask.item,))))
             if not lists:
-                lists.update(_shown_lists(store, run, shown))
+                lists.update(_shown_lists(store, run))
             parts = lists.get(ask.item, {}).get(ask.order)
             return None if parts is None else replace(shown, parts=parts)
 
@@ -189,94 +178,64 @@ class RelevanceKind(Kind):
         """A line per rater and context, and one per rater whose votes came with the data."""
         return opened_relevance(load_relevance(store, run))
 
-    def ask_words(self, rater: Rater) -> str:
-        """What an ask is called in estimates."""
-        return "asks" if rater.most_parts == 1 else "lists"
-
 
 def contexts_for(plan: RunPlan, rater: Rater) -> list[str]:
     """The contexts that make sense for a rater."""
     return [name for name in plan.contexts if name != ALONE or not rater.needs_prompt]
 
 
-def _lists(plan: RunPlan, rater: Rater, items: list[Item]) -> list[Shown]:
-    """The lists of one person, each with all of its attributes."""
-    texts = plan.store.texts({item.products[0] for item in items})
-    reasons: dict[str, str] = plan.state["reasons"]
-    lists: dict[tuple[str, str], list[Item]] = {}
+def _lists(
+    store: Store, items: Sequence[Item], question: Question, reasons: Mapping[str, str]
+) -> list[Shown]:
+    """The lists that items stand in, each with all of its attributes."""
+    texts = store.texts({item.products[0] for item in items})
+    lists: dict[tuple[str, str, str], list[Part]] = {}
     for item in items:  # a group of a folder's own may hold several prompts; a list is about one
-        lists.setdefault((item.group, item.prompt), []).append(item)
+        key = item.person, list_name(item.group, item.person), item.prompt
+        lists.setdefault(key, []).append(_part(item, texts, reasons))
     return [
-        Shown(
-            question=rater.questions[0],
-            about=list_name(group, members[0].person),
-            content="",
-            person=members[0].person,
-            prompt=prompt,
-            parts=tuple(_part(item, texts, reasons) for item in members),
-        )
-        for (group, prompt), members in lists.items()
+        Shown(question, name, "", person, prompt, tuple(parts))
+        for (person, name, prompt), parts in lists.items()
     ]
 
 
-def _shown_lists(store: Store, run: RunRecord, shown: Shown) -> dict[str, dict[str, tuple[Part, ...]]]:
+def _shown_lists(store: Store, run: RunRecord) -> dict[str, dict[str, tuple[Part, ...]]]:
     """The attributes of every list of a run, by the list's name and which part of it was shown."""
-    texts = store.texts({item.products[0] for item in store.items(run.dataset)})
-    selected = run.config["selected"]
-    wanted = None if selected is None else set(selected)
-    lists: dict[tuple[str, str], list[Part]] = {}
-    for item in store.items(run.dataset):
-        if wanted is None or item.id in wanted:
-            part = _part(item, texts, {})
-            lists.setdefault((list_name(item.group, item.person), item.prompt), []).append(part)
+    selected = None if run.config["selected"] is None else set(run.config["selected"])
+    items = [item for item in store.items(run.dataset) if selected is None or item.id in selected]
     found: dict[str, dict[str, tuple[Part, ...]]] = {}
-    for (name, _), parts in lists.items():
-        for one in list_asks(replace(shown, parts=tuple(parts)), MOST_LISTED, run.config["seed"]):
-            found.setdefault(name, {})[one.place] = tuple(part for part in one.parts if part.skip is None)
+    for whole in _lists(store, items, LIST, {}):
+        for one in list_asks(whole, MOST_LISTED, run.config["seed"]):
+            parts = tuple(part for part in one.parts if part.skip is None)
+            found.setdefault(whole.about, {})[one.place] = parts
     return found
 
 
-def _part(item: Item, texts: dict[str, str], reasons: dict[str, str]) -> Part:
+def _part(item: Item, texts: Mapping[str, str], reasons: Mapping[str, str]) -> Part:
     text = texts[item.products[0]]
     skip = None if text.strip() else EMPTY
     return Part(item.id, "", text, reasons.get(item.products[0]), item.hash, skip)
 
 
 def _cut(lists: Sequence[Shown], rater: Rater, name: str, seed: int) -> Iterator[Shown]:
-    """The lists of one person under one context."""
-    context = CONTEXTS[name]
-    if rater.most_parts == 1 and name == ALONE:
-        yield from _by_attribute(lists, context)
-        return
+    """The lists of one person under one context, as much at a time as the rater takes.
+
+    Without the prompt an attribute is the same question in every list: by itself it is asked about once for all of them.
+    """
+    by_text: dict[str, list[Part]] = {}
     for whole in lists:
-        shown = replace(whole, context=context, prompt="" if name == ALONE else whole.prompt)
-        if rater.most_parts == 1:
+        shown = replace(whole, context=CONTEXTS[name], prompt="" if name == ALONE else whole.prompt)
+        if rater.most_parts != 1:
+            yield from list_asks(shown, rater.most_parts, seed)
+        elif name == ALONE:
+            for part in whole.parts:
+                by_text.setdefault(part.text, []).append(part)
+        else:
             for part in whole.parts:
                 yield with_parts(replace(shown, about=part.item), (part,))
-            continue
-        yield from list_asks(shown, rater.most_parts, seed)
-
-
-def _by_attribute(lists: Sequence[Shown], context: Context) -> Iterator[Shown]:
-    """Without the prompt an attribute is the same question in every list: it is asked once for all of them."""
-    same: dict[str, list[Part]] = {}
-    for whole in lists:
-        for part in whole.parts:
-            same.setdefault(part.text, []).append(part)
-    for parts in same.values():
-        shown = replace(lists[0], about=parts[0].item, prompt="", context=context)
+    for parts in by_text.values():
+        shown = replace(lists[0], about=parts[0].item, prompt="", context=CONTEXTS[name])
         yield with_parts(shown, tuple(parts))
-
-
-def _spread(lists: Sequence[list[Item]], seed: int) -> list[list[Item]]:
-    """Lists in a drawn order that takes one of each prompt before it takes a second of any."""
-    drawn = sorted(lists, key=lambda members: hash_text("select", members[0].group, str(seed)))
-    turns: dict[str, int] = {}
-    keyed = []
-    for place, members in enumerate(drawn):
-        turn = turns[members[0].prompt] = turns.get(members[0].prompt, -1) + 1
-        keyed.append((turn, place, members))
-    return [members for _, _, members in sorted(keyed, key=lambda entry: entry[:2])]
 
 
 def attribute_reasons(store: Store, attributes: Iterable[str]) -> dict[str, str]:
@@ -303,15 +262,13 @@ class RelevanceScores:
     """One per rater and view, and per rater whose votes came with the data; frames have status, label, yes and score of every pair."""
     answers: pl.DataFrame
     """Every answer as read, samples apart."""
-    attributes: dict[str, str] = field(default_factory=dict)
+    attributes: dict[str, str]
     """Attribute product by item."""
 
 
 def load_relevance(store: Store, run: RunRecord) -> RelevanceScores:
     """Read a relevance run back."""
     info = store.dataset_info(run.dataset)
-    if not info.get("published"):  # a folder's own title is about all that is in it
-        info["title"] = f"{info['name']}: which attributes matter for a prompt?"
     products = _products(store, run.dataset)
     items = _items(store, run, info, products)
     answers = relevance_answers(store, run.id, items)
@@ -319,7 +276,7 @@ def load_relevance(store: Store, run: RunRecord) -> RelevanceScores:
     lines = []
     for rater in run.config["raters"]:
         for view in rater["views"]:
-            mine = answers.filter((pl.col("rater") == rater["fingerprint"]) & (pl.col("view") == view))
+            mine = answers.filter(rater=rater["fingerprint"], view=view)
             frame, notes = _decided(items, mine, samples)
             control = control_of(rater["name"], view, CONTROL_RATERS, {ALONE: "attribute alone"})
             lines.append(Line.of(rater, view, frame, control, notes))
@@ -376,20 +333,15 @@ def _decided(
         pl.col("answered").fill_null(0), pl.lit(samples).alias("asked"), (pl.col("share") >= 0.5).alias("yes")
     )
     graded = pl.col("label").is_in(list(GRADES))
-    if frame.select(
-        graded.any()
-    ).item():  # how often each grade was given, and how often people call such a pair relevant
-        relevant = pl.col("relevant").cast(pl.Float64)
-        for grade in GRADES:
-            given = pl.col("label") == grade
+    if frame.select(graded.any()).item():
+        for grade in GRADES:  # how often each was given, and how often people call such a pair relevant
+            given, relevant = pl.col("label") == grade, pl.col("relevant").cast(pl.Float64)
             frame = frame.with_columns(
                 pl.when(graded).then(given.cast(pl.Float64)).alias(f"given {grade}"),
                 pl.when(given).then(relevant).alias(f"relevant {grade}"),
             )
     undecided = frame.filter(pl.col("score").is_not_null() & pl.col("yes").is_null())
-    if undecided.is_empty():
-        return frame, ()
-    return _crossfitted(frame)
+    return (frame, ()) if undecided.is_empty() else _crossfitted(frame)
 
 
 def _crossfitted(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
@@ -440,7 +392,7 @@ def relevance_answers(store: Store, run: int, items: pl.DataFrame) -> pl.DataFra
 
     A list that failed left no judgments: what it still lacks counts as failed.
     """
-    answers = run_answers(store, run).select(pl.col(name).cast(kind) for name, kind in SCHEMA.items())
+    answers = run_answers(store, run)
     failed = pl.col("status") == Status.FAILED.value
     answered = answers.filter(~failed).join(items, on="item", how="semi", maintain_order="left")
     about = pl.concat([items.select("item", about="item"), items.select("item", about="list_name")])

@@ -18,7 +18,6 @@ from personafit.contexts import default_model, make_context
 from personafit.engine import Lane
 from personafit.items.choice import CHOICES
 from personafit.items.reading import QuestionSet
-from personafit.kinds.choice import rows_with_tiers
 from personafit.kinds.kind import Kind, RunPlan
 from personafit.kinds.lines import CONTROL_CONTEXTS, Line, Metric, RunLines, control_of
 from personafit.models import make_model
@@ -40,27 +39,20 @@ class WritingKind(Kind):
     made_from: ClassVar[str | None] = "prompt"
     options: ClassVar[frozenset[str]] = frozenset({"system", "system-context"})
     controls: ClassVar[Controls | None] = Controls(views=[], raters=[])
-    strata: ClassVar[tuple[str, ...]] = ("half", "tier", "against", "expect")
     judged = False
 
     bars: ClassVar[tuple[str, ...]] = ("rouge_1", "rouge_l", "lift")
 
     def contexts(self, config: RunConfig, info: BenchmarkInfo) -> list[str]:
         """None: there is nobody to be told."""
-        for option, asked in (("rater", config.raters), ("context", config.views)):
+        unused = {"rater": config.raters, "context": config.views, "samples": config.samples != 1}
+        for option, asked in unused.items():
             if asked:
                 raise UserError(
-                    f"--{option} means nothing in `run {config.benchmark}`: texts are held against what people wrote; leave it out."
+                    f"--{option} means nothing in `run {config.benchmark}`: every text is written once and held against what people "
+                    "wrote; leave it out."
                 )
-        if config.samples != 1:
-            raise UserError(
-                f"--samples means nothing in `run {config.benchmark}`: every text is written once; leave it out."
-            )
         return []
-
-    def rows(self, plan: RunPlan) -> Any:
-        """The items as rows."""
-        return rows_with_tiers(plan.store, plan.dataset)
 
     def prepare(self, plan: RunPlan, benchmark: Benchmark) -> None:
         """Open the systems, and plan their texts."""
@@ -137,23 +129,11 @@ def _metrics(whole: int | None) -> list[Metric]:
     def complete(line: Line) -> bool:
         return whole is None or len(line.frame) >= whole
 
-    return [
-        metric
-        for by, only in ((((),), complete), ((("task",),), None))
-        for metric in (
-            *(Metric(name, by=by, only=only, how="", about="product") for name in METRICS),
-            Metric(
-                "lift",
-                METRICS[0],
-                by=by,
-                only=only,
-                over="given",
-                note="of ROUGE-1",
-                how="",
-                about="product",
-            ),
-        )
-    ]
+    product = partial(Metric, how="", about="product")
+    lift = partial(product, "lift", METRICS[0], over="given", note="of ROUGE-1")
+    totals = [*(product(name, by=((),), only=complete) for name in METRICS), lift(by=((),), only=complete)]
+    task = (("task",),)
+    return [*totals, *(product(name, by=task) for name in METRICS), lift(by=task)]
 
 
 @dataclass(frozen=True)
@@ -178,24 +158,14 @@ class WritingScores:
 def load_writing(store: Store, run: RunRecord) -> WritingScores:
     """Read a run back and measure every text."""
     items = run_items(store, run).select("item", "person", "prompt", "task")
-    kept = set(items["item"])
-    texts = _kept_texts(store, run.dataset, kept)
+    texts = _kept_texts(store, run.dataset, set(items["item"]))
     own = texts.pop(MAKERS[0])
     answers = run_answers(store, run.id).filter(pl.col("question") == run.config["question"])
-    lines = [
-        *_written(store, run, items, own, answers),
-        *(
-            writing_line(
-                maker,
-                None,
-                None,
-                _measured(items.filter(pl.col("item").is_in(list(found))), own, found),
-                control,
-            )
-            for maker, control in COPIES.items()
-            if (found := texts.get(maker, {}))
-        ),
-    ]
+    lines = list(_written(store, run, items, own, answers))
+    for maker, control in COPIES.items():
+        if found := texts.get(maker):
+            those = items.filter(pl.col("item").is_in(list(found)))
+            lines.append(writing_line(maker, None, None, _measured(those, own, found), control))
     return WritingScores(run, store.dataset_info(run.dataset), own, lines, answers)
 
 
@@ -228,16 +198,12 @@ def _written(
 
 
 def _measured(items: pl.DataFrame, own: Mapping[str, str], texts: Mapping[str, str]) -> pl.DataFrame:
-    names = items["item"].to_list()
-    scores = [rouge(texts[name], own[name]) if name in texts and name in own else None for name in names]
+    scores = {item: rouge(text, own[item]) for item, text in texts.items() if item in own}
+    found = [scores.get(item) for item in items["item"]]
     return items.with_columns(
-        pl.Series("text", [texts.get(name) for name in names], dtype=pl.String),
-        *(
-            pl.Series(
-                metric, [None if one is None else getattr(one, metric) for one in scores], dtype=pl.Float64
-            )
-            for metric in METRICS
-        ),
+        pl.Series("text", [texts.get(item) for item in items["item"]], dtype=pl.String),
+        pl.Series("rouge_1", [one and one.rouge_1 for one in found], dtype=pl.Float64),
+        pl.Series("rouge_l", [one and one.rouge_l for one in found], dtype=pl.Float64),
     )
 
 

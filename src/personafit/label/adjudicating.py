@@ -4,19 +4,14 @@ A decision is an answer like any other: it can be changed and taken back, and no
 stay as they are.
 """
 
-import csv
 import time
 import uuid
-from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
-from pydantic import BaseModel
 from sqlalchemy import func, select
 
-from personafit._errors import UserError, located
-from personafit.benchmarks.lines import read_lines, validated
+from personafit._errors import UserError
 from personafit.label.answers import UNDONE, Answer, job_key, outcome
 from personafit.label.forms import LabelValue
 from personafit.label.planning import note
@@ -25,7 +20,6 @@ from personafit.label.studies import ADJUDICATED, Studies
 from personafit.label.votes import DECIDING, UNIT, adjudicated_votes, study_votes, tally
 from personafit.store import RaterRecord
 from personafit.store import tables as t
-from personafit.store.reading import FORMULA
 
 
 class Dispute(NamedTuple):
@@ -88,83 +82,31 @@ def decide(studies: Studies, name: str, key: str, label: str | None, why: str = 
     _store(studies, name, dispute, _answer(studies, name, dispute, label), why)
 
 
-class Adjudication(BaseModel):
-    """A decision on a disputed label, as an adjudicator writes it down."""
-
-    item: str
-    label: str | None
-    """None takes a decision back."""
-    question: str | None = None
-    """None where the item is asked one."""
-    target: str | None = None
-    """None where the item has one."""
-    reason: str | None = None
-
-
-def read_decisions(path: Path) -> list[tuple[str, Adjudication]]:
-    """Decisions of a file with item and label, and question, target, reason where they are needed, each with its place."""
-    return [
-        (located(path, number), validated(Adjudication, row, path, number))
-        for number, row in table_rows(path)
-    ]
-
-
-def table_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of a .jsonl or .csv file with their line numbers; empty cells are None."""
-    if path.suffix.lower() != ".csv":
-        yield from read_lines(path)
-        return
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
-            for row in reader:
-                if None in row:
-                    raise UserError(f"{located(path, reader.line_num)} has more cells than the first line.")
-                yield reader.line_num, {key: _as_written(value) for key, value in row.items()}
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{path} cannot be read as CSV in UTF-8 ({error}).") from error
-
-
-def _as_written(cell: str | None) -> str | None:
-    """A cell without the apostrophe that exports put before what a spreadsheet would take for a formula."""
-    quoted = cell and cell.startswith("'") and pl.Series([cell[1:]]).str.contains(FORMULA)[0]
-    return cell[1:] if cell and quoted else cell or None
-
-
-def decide_all(studies: Studies, name: str, decisions: Sequence[tuple[str, Adjudication]]) -> int:
-    """Store decisions, all or none, each with the place to name where it does not fit; returns how many."""
-    found = disputes(studies, name)
-    meant = []
-    for place, one in decisions:
-        try:
-            dispute = _meant(name, found, one)
-            meant.append((dispute, _answer(studies, name, dispute, one.label), one.reason or ""))
-        except UserError as error:
-            raise UserError(f"{place}: {error}") from error
-    for dispute, answer, why in meant:
-        _store(studies, name, dispute, answer, why)
-    return len(decisions)
-
-
-def _meant(name: str, found: Sequence[Dispute], decision: Adjudication) -> Dispute:
-    """The disputed answer that a decision is about."""
+def decide_item(
+    studies: Studies,
+    name: str,
+    item: str,
+    label: str | None,
+    question: str = "",
+    target: str = "",
+    why: str = "",
+) -> None:
+    """Store a decision about an item, with question and target where it has several disputed answers."""
     fitting = [
         one
-        for one in found
-        if one.field.item == decision.item
-        and decision.question in (None, one.field.question)
-        and decision.target in (None, one.field.target)
+        for one in disputes(studies, name)
+        if one.field.item == item
+        and question in ("", one.field.question)
+        and target in ("", one.field.target)
     ]
     if not fitting:
         raise UserError(
-            f"the raters of {name} do not disagree about {decision.item}; label adjudicate {name} lists what they disagree about."
+            f"the raters of {name} do not disagree about {item}; label adjudicate {name} lists what they disagree about."
         )
     if len(fitting) > 1:
         several = "; ".join(" ".join(filter(None, (one.field.question, one.field.target))) for one in fitting)
-        raise UserError(
-            f"{decision.item} has several disputed answers ({several}); name question and target."
-        )
-    return fitting[0]
+        raise UserError(f"{item} has several disputed answers ({several}); name question and target.")
+    _store(studies, name, fitting[0], _answer(studies, name, fitting[0], label), why)
 
 
 def _answer(studies: Studies, name: str, dispute: Dispute, label: str | None) -> LabelValue | None:

@@ -5,7 +5,7 @@ Live figures are over people who rate; `study_source` can put the judgments of m
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 import polars as pl
@@ -31,7 +31,6 @@ from personafit.statistics.agreement_intervals import TableFigure, table_agreeme
 from personafit.statistics.raters import panel_ceiling
 from personafit.store import Item, RunRecord, Status, Store, item_rows, tables
 
-TABLES_HELD = 64
 LETTERS = frozenset("ABCDEFGH")
 ANSWERED = pl.col("label").is_not_null() | pl.col("value").is_not_null()
 
@@ -217,33 +216,17 @@ def _choices(studies: Studies, name: str, pages: Sequence[Page]) -> frozenset[st
 
 def _figures(table: Ratings) -> QuestionAgreement:
     names = [rater.name.partition(":")[2] for rater in table.raters]
-    given = (table.codes.tobytes(), table.values.tobytes(), table.codes.shape)
-    clusters = (tuple(table.people), tuple(table.prompts))
-    figures, others = _computed(*given, *clusters, table.ordinal, table.halves)
+    people, prompts = np.array(table.people), np.array(table.prompts)
+    wanted: list[TableFigure] = ["percent", "fleiss", "nominal"]
+    wanted += ["ordinal"] if table.ordinal else []
+    figures: dict[str, Estimate] = {
+        figure: table_agreement(
+            table.values if figure == "ordinal" else table.codes, people, prompts, figure, table.halves
+        )
+        for figure in wanted
+    }
+    others = panel_ceiling(table.codes, list(range(len(names))), people, prompts, table.halves).raters
     units = int(((table.codes >= 0).sum(1) >= 2).sum())
     return QuestionAgreement(
         table.question, len(names), units, figures, dict(zip(names, others, strict=True))
     )
-
-
-@lru_cache(TABLES_HELD)
-def _computed(
-    codes: bytes,
-    values: bytes,
-    shape: tuple[int, int],
-    people: tuple[int, ...],
-    prompts: tuple[int, ...],
-    ordinal: bool,
-    halves: bool,
-) -> tuple[dict[str, Estimate], tuple[Estimate, ...]]:
-    """The figures of a table; a page that is looked at again and again does not compute them again and again."""
-    labels = np.frombuffer(codes, dtype=np.int64).reshape(shape)
-    numbers = np.frombuffer(values, dtype=np.float64).reshape(shape)
-    persons, asked = np.array(people), np.array(prompts)
-    wanted: list[TableFigure] = ["percent", "fleiss", "nominal"]
-    wanted += ["ordinal"] if ordinal else []
-    figures: dict[str, Estimate] = {
-        figure: table_agreement(numbers if figure == "ordinal" else labels, persons, asked, figure, halves)
-        for figure in wanted
-    }
-    return figures, tuple(panel_ceiling(labels, list(range(shape[1])), persons, asked, halves).raters)

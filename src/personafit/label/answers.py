@@ -23,6 +23,7 @@ CANNOT_TELL = "cannot tell"
 PAUSED = "This study is paused at the moment; your answers so far are kept."
 CLOSED = "This study is closed for you; your answers so far are kept."
 GONE = "The study has changed and this page is not part of it any more; please reload."
+REUSED = "Another answer was stored under the same id before; please reload the page and answer again."
 BUSY = "The answer could not be stored just now; it is kept in this browser and sent again."
 
 
@@ -60,6 +61,8 @@ class Answer:
     """All required fields of the page: when all have an answer, the page is done."""
     flag: Field | None = None
     """The page's flag: a page that is flagged is done whatever else is open."""
+    at: float | None = None
+    """When it was given, where that was not now."""
 
     @property
     def place(self) -> "PagePlace":
@@ -124,42 +127,32 @@ def standing_answers(store: Store, jobs: Sequence[str]) -> dict[str, Given]:
     return {job: given for job, given in found.items() if given.detail.get("why") != UNDONE}
 
 
-def answer_rows(
-    answer: Answer, id: str, job: str, generation: int, at: float
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The ask and the judgment of an answer, as rows of their tables; columns that are the same for all are not among them."""
-    field = answer.field
+def outcome(answer: Answer, id: str, generation: int, at: float) -> Outcome:
+    """The ask and the judgment of an answer, as the store keeps them."""
     detail = {key: value for key, value in answer.detail.items() if value is not None}
-    answered = answer.answered is not None or field.kind == "text"
+    answered = answer.answered is not None or answer.field.kind == "text"
     common = {
-        "item": field.item,
-        "question": field.question,
+        "item": answer.field.item,
+        "question": answer.field.question,
         "rater": answer.rater,
-        "status": Status.OK.value if answered and "why" not in detail else Status.SKIPPED.value,
+        "status": Status.OK if answered and "why" not in detail else Status.SKIPPED,
     }
-    own = {"id": answer.id} if answer.id else {}
-    ask = common | {
-        "id": id,
-        "job": job,
-        "generation": generation,
-        "view": answer.view,
-        "order": answer.order,
-        "detail": storable(orjson.dumps(own | detail).decode()),
-        "seconds": answer.seconds,
-        "at": at,
-    }
-    extra: dict[str, Any] = {"perspective": answer.perspective, "study": answer.study}
+    ask = Ask(
+        **common,
+        id=id,
+        job=answer.job(answer.field),
+        generation=generation,
+        view=answer.view,
+        order=answer.order,
+        detail=orjson.dumps(({"id": answer.id} if answer.id else {}) | detail).decode(),
+        seconds=answer.seconds,
+        at=at,
+    )
+    extra = {"perspective": answer.perspective, "study": answer.study}
     extra |= {name: storable(str(detail[name])) for name in ("note", "text", "why") if detail.get(name)}
     label, value = answer.answered or (None, None)
-    judgment = {"ask": id, "target": field.target, "label": label, "value": value}
-    return ask, common | judgment | {"extra": orjson.dumps(extra).decode()}
-
-
-def outcome(answer: Answer, id: str, generation: int, at: float) -> Outcome:
-    """An answer that came by no browser, as the store writes it."""
-    ask, judgment = answer_rows(answer, id, answer.job(answer.field), generation, at)
-    judgment["extra"] = orjson.loads(judgment["extra"])
-    return Outcome(ask=Ask(**ask), judgments=[Judgment(**judgment)])
+    judged = Judgment(**common, ask=id, target=answer.field.target, label=label, value=value, extra=extra)
+    return Outcome(ask=ask, judgments=[judged])
 
 
 PagePlace = tuple[str, int, int]
@@ -177,12 +170,25 @@ class Standing(NamedTuple):
 
 
 class StoredAsk(NamedTuple):
-    """An ask that the store already has for an answer."""
+    """An ask that the store already has for a field, with what it says."""
 
     job: str
     id: str
     generation: int
-    undone: bool
+    label: str | None
+    detail: dict[str, Any]
+
+    @property
+    def undone(self) -> bool:
+        """Whether it takes an answer back."""
+        return self.detail.get("why") == UNDONE
+
+    def says(self, other: Outcome) -> bool:
+        """Whether another answer under the same id says the same; a browser's clock may differ."""
+        detail, (judged,) = orjson.loads(other.ask.detail or "{}"), other.judgments
+        words = ((self.detail.get(name), detail.get(name)) for name in ("text", "why", "note"))
+        same = all(storable(old or "") == storable(new or "") for old, new in words)
+        return same and self.label == judged.label
 
 
 class AnswerBatch:
@@ -194,8 +200,7 @@ class AnswerBatch:
     def __init__(self, answers: Sequence[Answer]) -> None:
         self._answers = answers
         self._jobs = [answer.job(answer.field) for answer in answers]
-        self.asks: list[dict[str, Any]] = []
-        self.judgments: list[dict[str, Any]] = []
+        self.added: list[Outcome] = []
         self.pages: dict[PagePlace, bool] = {}
         """Pages that got a new answer, and whether they are done now."""
         self.results: list[AnswerReceipt | NotStored] = []
@@ -205,52 +210,46 @@ class AnswerBatch:
         return sorted({answer.place for answer in self._answers})
 
     def jobs(self) -> list[str]:
-        """The jobs whose asks must be known: those answered, and all of a page that one answer does not settle."""
-        jobs = set(self._jobs)
-        for answer in self._answers:
-            required = answer.required
-            alone = len(required) == 1 and required[0] is answer.field and "why" not in answer.detail
-            if not alone:
-                jobs.update(answer.job(field) for field in (*required, answer.flag) if field is not None)
-        return sorted(jobs)
+        """The jobs whose asks must be known: of everything that is required on the pages, and of their flags."""
+        asked = {
+            answer.job(field)
+            for answer in self._answers
+            for field in (*answer.required, answer.flag)
+            if field is not None
+        }
+        return sorted(asked.union(self._jobs))
 
     def settle(self, standing: dict[PagePlace, Standing], held: Sequence[StoredAsk], now: float) -> None:
         """Work out what is added, given how it is with the pages and which asks there are."""
-        generations: dict[str, dict[str, int]] = {}
-        latest: dict[str, tuple[int, bool]] = {}
+        known: dict[str, dict[str, StoredAsk]] = {}
         for ask in held:
-            generations.setdefault(ask.job, {})[ask.id] = ask.generation
-            if ask.generation >= latest.get(ask.job, (-1, False))[0]:
-                latest[ask.job] = (ask.generation, not ask.undone)
+            known.setdefault(ask.job, {})[ask.id] = ask
         pages: dict[PagePlace, Answer] = {}
         for answer, job in zip(self._answers, self._jobs, strict=True):
-            place = answer.place
-            refused = _refused(standing.get(place), answer.page)
+            refused = _refused(standing.get(answer.place), answer.page)
             if refused is not None:
                 self.results.append(refused)
                 continue
             # A browser's id counts for this field of this rater alone, whoever else may use the same.
-            id, known = hash_text("answer", job, answer.id), generations.setdefault(job, {})
-            if id not in known:
-                known[id] = max(known.values(), default=-1) + 1
-                latest[job] = (known[id], answer.detail.get("why") != UNDONE)
-                asked, judged = answer_rows(answer, id, job, known[id], now)
-                self.asks.append(asked)
-                self.judgments.append(judged)
-                pages[place] = answer
-            self.results.append(AnswerReceipt(answer.id, known[id], False))
-        stands = {job for job, (_, stands) in latest.items() if stands}
+            id, mine = hash_text("answer", job, answer.id), known.setdefault(job, {})
+            generation = max((ask.generation for ask in mine.values()), default=-1) + 1
+            new = outcome(answer, id, generation, now if answer.at is None else answer.at)
+            if id not in mine:
+                mine[id] = StoredAsk(job, id, generation, new.judgments[0].label, answer.detail)
+                self.added.append(new)
+                pages[answer.place] = answer
+            elif not mine[id].says(new):
+                self.results.append(NotStored(REUSED, 409))
+                continue
+            self.results.append(AnswerReceipt(answer.id, mine[id].generation, False))
+        latest = {
+            job: max(asks.values(), key=lambda ask: ask.generation) for job, asks in known.items() if asks
+        }
+        stands = {job for job, ask in latest.items() if not ask.undone}
         self.pages = {place: answer.finished(stands) for place, answer in pages.items()}
         self.results = [
             one._replace(done=answer.finished(stands)) if isinstance(one, AnswerReceipt) else one
             for answer, one in zip(self._answers, self.results, strict=True)
-        ]
-
-    def done_rows(self, now: float) -> list[dict[str, Any]]:
-        """When each page was done, or that it is not."""
-        return [
-            {"study": study, "seat": seat, "position": position, "done": now if done else None}
-            for (study, seat, position), done in sorted(self.pages.items())
         ]
 
 

@@ -1,14 +1,17 @@
 """Chats of participants with a model: every message stored before it is acknowledged, and a dialogue in the store at the end.
 
 A chat is a row for the consent, one for each message and one for the end, in the order of their turns. A message that is sent
-twice under one key is one message. When the chat ends it becomes a dialogue like any simulated one, so judges can be asked about it.
+twice under one key is one message. A reply that is being written has its row, too: whoever adds it asks the model, and every other
+process that serves the same store waits, so that a message costs one call. When the chat ends it becomes a dialogue like any simulated
+one, so judges can be asked about it.
 """
 
 import asyncio
 import time
+import uuid
 from typing import Literal, NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, Update, delete, select, update
 
 from personafit._hashing import content_hash, hash_text
 from personafit.benchmarks import BenchmarkInfo
@@ -31,8 +34,12 @@ PROMPT = (
 )
 REPLY_TOKENS = 700
 MOST_MESSAGES = 60
+LINK_AGAIN = "Please open the link of your invitation again."
 Ended = Literal["satisfied", "gave-up"]
-CONSENT, END = "consent", "end"
+CONSENT, END, WRITING = "consent", "end", "writing"
+SIGN_EVERY, GIVEN_UP_AFTER = 5.0, 30.0
+"""Seconds between two signs of life of who writes a reply, and without one until another may write it."""
+LOOK_EVERY = 0.2  # seconds, at whether another process has written the reply
 
 
 class ChatTurn(NamedTuple):
@@ -42,6 +49,7 @@ class ChatTurn(NamedTuple):
     role: str
     text: str
     key: str
+    at: float
 
 
 class NotNow(Exception):
@@ -58,12 +66,16 @@ class Chat:
 
     def rows(self) -> list[ChatTurn]:
         """Everything so far, in order."""
-        query = (
-            select(t.c.turn, t.c.role, t.c.text, t.c.key)
-            .where(t.c.study == self._study.name, t.c.seat == self._seat.seat, t.c.page == self._page)
-            .order_by(t.c.turn)
-        )
+        return [row for row in self._all() if row.role != WRITING]
+
+    def _all(self) -> list[ChatTurn]:
+        """The same, and the reply that is being written if there is one."""
+        query = select(t.c.turn, t.c.role, t.c.text, t.c.key, t.c.at).where(*self._mine).order_by(t.c.turn)
         return [ChatTurn(**row._mapping) for row in self._store.rows_now(query)]
+
+    @property
+    def _mine(self) -> tuple[ColumnElement[bool], ...]:
+        return t.c.study == self._study.name, t.c.seat == self._seat.seat, t.c.page == self._page
 
     def begin(self, key: str) -> None:
         """Note that the participant wants the chat to be kept."""
@@ -88,20 +100,72 @@ class Chat:
             raise NotNow("The assistant has not answered your last message yet.")
 
     async def answer(self, model: Model) -> None:
-        """Ask the model for its turn and store it; what was answered already is not asked again."""
+        """Ask the model for its turn and store it; what was answered or is being answered elsewhere is not asked again."""
         rows = await asyncio.to_thread(self.rows)
         if not awaits_reply(rows):
             return
+        turn, mine = rows[-1].turn + 1, f"{rows[-1].key}|{uuid.uuid4()}"
+        if not await asyncio.to_thread(self._claim, turn, mine):
+            await self._written_elsewhere(turn)
+            return
+        said = None
+        try:
+            said = storable(await self._ask(model, rows, mine))
+        finally:
+            await asyncio.to_thread(self._finish, mine, said, rows[-1].key)
+
+    async def _ask(self, model: Model, rows: list[ChatTurn], claim: str) -> str:
+        """What the model says, with a sign of life now and then while it writes."""
         messages: tuple[Message, ...] = (
             {"role": "system", "content": PROMPT},
             *({"role": row.role, "content": row.text} for row in messages_of(rows)),
         )
         request = ChatRequest(messages, REPLY_TOKENS, temperature=0.7, key=f"{self._page}|{rows[-1].turn}")
-        reply = await model.chat(request)
-        if not reply.text.strip():
+        asking = asyncio.ensure_future(model.chat(request))
+        try:
+            while not (await asyncio.wait({asking}, timeout=SIGN_EVERY))[0]:
+                await asyncio.to_thread(self._change, self._claimed(claim).values(at=time.time()))
+        finally:
+            asking.cancel()
+        text = asking.result().text.strip()
+        if not text:
             raise NotNow("The assistant said nothing.")
-        said = storable(reply.text.strip())
-        await asyncio.to_thread(self._add, rows[-1].turn + 1, "assistant", said, rows[-1].key)
+        return text
+
+    def _claim(self, turn: int, claim: str) -> bool:
+        """Whether this process is to write the reply: nobody else does, or they have given no sign of life for long."""
+        if self._add(turn, WRITING, "", claim):
+            return True
+        old = time.time() - GIVEN_UP_AFTER
+        stale = update(t).where(*self._mine, t.c.turn == turn, t.c.role == WRITING, t.c.at < old)
+        return self._change(stale.values(key=claim, at=time.time()))
+
+    async def _written_elsewhere(self, turn: int) -> None:
+        """Wait for the reply that another process writes; `NotNow` where it gives up."""
+        while True:
+            found = next((row for row in await asyncio.to_thread(self._all) if row.turn == turn), None)
+            if found is None or (found.role == WRITING and found.at < time.time() - GIVEN_UP_AFTER):
+                raise NotNow("The assistant did not answer.")
+            if found.role != WRITING:
+                return
+            await asyncio.sleep(LOOK_EVERY)
+
+    def _finish(self, claim: str, said: str | None, key: str) -> None:
+        """Put the reply in the place that was claimed for it, or give the place back."""
+        if said is None:
+            with self._engine.begin() as connection:
+                connection.execute(delete(t).where(*self._mine, t.c.key == claim, t.c.role == WRITING))
+            return
+        reply = {"role": "assistant", "text": said, "key": key, "at": time.time()}
+        if not self._change(self._claimed(claim).values(**reply)) and not self.rows():
+            raise NotNow(LINK_AGAIN)  # erased while a model wrote
+
+    def _claimed(self, claim: str) -> Update:
+        return update(t).where(*self._mine, t.c.key == claim, t.c.role == WRITING)
+
+    def _change(self, statement: Update) -> bool:
+        with self._engine.begin() as connection:
+            return bool(connection.execute(statement).rowcount)
 
     def end(self, how: Ended, key: str, model: Model) -> None:
         """End the chat and keep it as a dialogue; one that has ended is kept again, which changes nothing."""
@@ -109,9 +173,13 @@ class Chat:
         said = messages_of(rows)
         if not any(row.role == "assistant" for row in said):
             raise NotNow("There is nothing to rate before the assistant has answered.")
-        if not has_ended(rows) and not self._add(rows[-1].turn + 1, END, how, key):
-            self.end(how, key, model)  # the assistant's answer came just before, and belongs to it
-            return
+        if not has_ended(rows):
+            turn = rows[-1].turn + 1
+            unwritten = update(t).where(*self._mine, t.c.turn == turn, t.c.role == WRITING)
+            ended = self._change(unwritten.values(role=END, text=how, key=key, at=time.time()))
+            if not ended and not self._add(turn, END, how, key):
+                self.end(how, key, model)  # the assistant's answer came just before, and belongs to it
+                return
         self._keep(said, StopReason(rows[-1].text if has_ended(rows) else how), model)
 
     def _add(self, turn: int, role: str, text: str, key: str) -> bool:
@@ -130,7 +198,7 @@ class Chat:
         mine = select(seats.state).where(seats.study == self._study.name, seats.seat == self._seat.seat)
         with self._engine.begin() as connection:
             if connection.execute(mine.with_for_update()).scalar() == RaterState.ERASED:
-                raise NotNow("Please open the link of your invitation again.")  # erased while a model wrote
+                raise NotNow(LINK_AGAIN)
             added = connection.execute(insert_new(t, connection.dialect).values(row))
         return bool(added.rowcount)
 

@@ -5,32 +5,37 @@ study stay as they are, and one of this study means its seat. The same file twic
 one there corrects it.
 """
 
+import asyncio
 import re
 import secrets
 import time
-from collections.abc import Sequence
+import uuid
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import orjson
+import polars as pl
 from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Described
 from sqlalchemy import func, insert, select, update
 
 from personafit._errors import UserError, located
 from personafit._hashing import hash_text
-from personafit.benchmarks.lines import validated
-from personafit.label.adjudicating import labels_of, table_rows
-from personafit.label.answers import CANNOT_TELL, Answer, job_key, outcome, standing_answers
+from personafit.benchmarks.lines import read_lines, validated
+from personafit.label.adjudicating import labels_of
+from personafit.label.answers import CANNOT_TELL, Answer, Given, NotStored, standing_answers
 from personafit.label.forms import LabelValue
+from personafit.label.places import PageSlot, Places
 from personafit.label.planning import IMPORTED, note
 from personafit.label.records import Arrangement, Field, Page, RaterState, Role
 from personafit.label.studies import Seat, Studies
+from personafit.label.writing import Writer
 from personafit.store import tables as t
+from personafit.store.reading import FORMULA
 from personafit.store.records import storable
 
 PSEUDONYM = re.compile(r"r-[0-9a-f]{8}")
-CHUNK = 500  # votes written at once
 LAST = 253_402_300_799  # the end of the year 9999, in seconds since 1970
 Time = Annotated[float | None, Described(ge=0, le=LAST)]
 
@@ -81,6 +86,25 @@ class ImportSummary(NamedTuple):
     known: int
 
 
+def _table_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of a .jsonl or .csv file with their line numbers."""
+    if path.suffix.lower() != ".csv":
+        yield from read_lines(path)
+        return
+    try:
+        frame = pl.read_csv(path, infer_schema=False)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise UserError(f"{path} cannot be read as CSV in UTF-8 ({reason}).") from error
+    bare = pl.all().str.slice(
+        1
+    )  # without what exports put before what a spreadsheet would take for a formula
+    quoted = pl.all().str.starts_with("'") & bare.str.contains(FORMULA)
+    yield from enumerate(
+        frame.select(pl.when(quoted).then(bare).otherwise(pl.all())).iter_rows(named=True), 2
+    )
+
+
 def check_votes(studies: Studies, study: str, path: Path) -> list[CheckedVote]:
     """Every line of a file against the study; the first that does not fit is an error that names line and field."""
     form = studies.form(study)
@@ -93,7 +117,7 @@ def check_votes(studies: Studies, study: str, path: Path) -> list[CheckedVote]:
     labels: dict[tuple[str, str, str], dict[str, LabelValue]] = {}
     seen: dict[tuple[str, ...], int] = {}
     found = []
-    for number, row in table_rows(path):
+    for number, row in _table_rows(path):
         cells = {name: cell for name, cell in row.items() if cell is not None}
         line = validated(VoteLine, cells, path, number)
         if not line.question and len(questions) == 1:
@@ -142,17 +166,27 @@ def _answer(
 
 def import_votes(studies: Studies, study: str, path: Path, simulated: bool = False) -> ImportSummary:
     """Take the votes of a file into a study. Nothing is written unless every line fits."""
+    if (state := studies.study(study).state) != "open":
+        raise UserError(
+            f"{study} is {state} and takes no answers; `personafit label resume {study}` opens it."
+        )
     lines = check_votes(studies, study, path)
     names = list(dict.fromkeys(one.line.rater for one in lines))
     simulators = {one.line.rater for one in lines if simulated or one.line.kind == "simulated"}
     seats = _seats(studies, study, names, simulators)
-    _plan(studies, study, seats, lines)
-    written = _write(studies, study, seats, lines)
-    _finish(studies, study, seats, lines)
+    positions = _plan(studies, study, seats, lines)
+    places = Places(studies)
+    answers = [
+        _answer_of(one, seats[one.line.rater], places.at(study, *where))
+        for one, where in zip(lines, positions, strict=True)
+    ]
+    standing = standing_answers(studies.store, [answer.job(answer.field) for answer in answers])
+    new = [one for one in answers if not _stands(one, standing.get(one.job(one.field)))]
+    asyncio.run(_save(studies, new))
     with studies.engine.begin() as connection:
-        detail = {"file": path.name, "votes": written, "raters": len(names)}
+        detail = {"file": path.name, "votes": len(new), "raters": len(names)}
         note(connection, study, "researcher", "imported votes", detail)
-    return ImportSummary(written, len(names), len(lines) - written)
+    return ImportSummary(len(new), len(names), len(lines) - len(new))
 
 
 def _seats(studies: Studies, study: str, names: Sequence[str], simulated: set[str]) -> dict[str, Seat]:
@@ -199,80 +233,61 @@ def _held(studies: Studies, study: str) -> dict[str, Seat]:
     return {seat.code: seat for seat in seats} | {seat.external: seat for seat in seats if seat.external}
 
 
-def _plan(studies: Studies, study: str, seats: dict[str, Seat], lines: Sequence[CheckedVote]) -> None:
-    """Note which pages these raters saw, as if it had been planned."""
+def _plan(
+    studies: Studies, study: str, seats: dict[str, Seat], lines: Sequence[CheckedVote]
+) -> list[tuple[int, int]]:
+    """Note which pages these raters saw, as if it had been planned; returns seat and position of each vote's page."""
     rows: list[dict[str, Any]] = []
-    planned: dict[int, set[str]] = {}
+    planned = {
+        seat.seat: {one.page: one.position for one in studies.assigned(study, seat.seat)}
+        for seat in seats.values()
+    }
+    found = []
     for line, page, _, _ in lines:
         seat = seats[line.rater].seat
-        if seat not in planned:
-            planned[seat] = {one.page for one in studies.assigned(study, seat)}
         if page.id not in planned[seat]:
             order = Arrangement.stored(page)
             order.sides = [int(place) for place in line.order] or order.sides
-            about = {"study": study, "seat": seat, "position": len(planned[seat]), "page": page.id}
+            position = max(planned[seat].values(), default=-1) + 1
+            about = {"study": study, "seat": seat, "position": position, "page": page.id}
             rows.append(about | {"arrangement": order.model_dump_json()})
-            planned[seat].add(page.id)
+            planned[seat][page.id] = position
+        found.append((seat, planned[seat][page.id]))
     if rows:
         with studies.engine.begin() as connection:
             connection.execute(insert(t.study_plan), rows)
+    return found
 
 
-def _write(studies: Studies, study: str, seats: dict[str, Seat], lines: Sequence[CheckedVote]) -> int:
-    config, store = studies.study(study).config, studies.store
-    jobs = [job_key(study, one.page.id, one.field, seats[one.line.rater].rater) for one in lines]
-    wanted, asks = sorted(set(jobs)), t.asks.c
-    standing, last = standing_answers(store, wanted), dict.fromkeys(wanted, -1)
-    for row in store.rows_among(
-        select(asks.job, asks.generation), asks.job, wanted
-    ):  # what was undone included
-        last[row.job] = max(row.generation, last[row.job])
-    outcomes = []
-    for (line, page, field, answer), job in zip(lines, jobs, strict=True):
-        why = line.why or (CANNOT_TELL if answer is None and field.kind != "text" else None)
-        said = [storable(part) if part else None for part in (line.label, line.text, why, line.note)]
-        if there := standing.get(job):
-            stands = (there.label, *(there.detail.get(name) for name in ("text", "why", "note")))
-            if said == [part or None for part in stands]:
-                continue
-        last[job] += 1
-        kept = {name: getattr(line, name) for name in ("client_time", "note", "text", "perspective")}
-        given = Answer(
-            study=study,
-            seat=seats[line.rater].seat,
-            rater=seats[line.rater].rater,
-            page=page.id,
-            field=field,
-            answered=answer,
-            detail=kept | {"why": why, "imported": True},
-            view=config.view,
-            order=line.order or Arrangement.stored(page).order,
-            perspective=line.perspective or config.perspective,
-            seconds=line.seconds,
-        )
-        ask = hash_text("import", job, str(last[job]), *map(str, said))
-        outcomes.append(outcome(given, ask, last[job], line.at or time.time()))
-    for start in range(0, len(outcomes), CHUNK):
-        store.write(outcomes[start : start + CHUNK])
-    return len(outcomes)
+def _answer_of(vote: CheckedVote, seat: Seat, place: PageSlot | None) -> Answer:
+    """A vote as an answer to the page that it was planned on."""
+    line, page, field, answered = vote
+    assert place is not None, f"{page.id} was planned for {seat.code}"
+    why = line.why or (CANNOT_TELL if answered is None and field.kind != "text" else None)
+    kept = {name: getattr(line, name) for name in ("client_time", "note", "text", "perspective")}
+    detail = kept | {"why": why, "imported": True}
+    answer = place.answer(str(uuid.uuid4()), field, answered, detail, line.seconds)
+    answer.order = line.order or answer.order
+    answer.perspective = line.perspective or answer.perspective
+    answer.at = line.at
+    return answer
 
 
-def _finish(studies: Studies, study: str, seats: dict[str, Seat], lines: Sequence[CheckedVote]) -> None:
-    """Note which of the pages voted on are done now: whatever they require has an answer, from this file or before."""
-    form, plan = studies.form(study), t.study_plan
-    pages = {(seats[one.line.rater].seat, one.page.id): one for one in reversed(lines)}
-    jobs = {
-        place: [
-            job_key(study, one.page.id, field, seats[one.line.rater].rater)
-            for field in form.fields(one.page, Arrangement.stored(one.page))
-            if field.required
-        ]
-        for place, one in pages.items()
-    }
-    standing = standing_answers(studies.store, sorted({job for asked in jobs.values() for job in asked}))
-    with studies.engine.begin() as connection:
-        for (seat, page), one in pages.items():
-            if all(job in standing for job in jobs[seat, page]):
-                where = (plan.c.study == study, plan.c.seat == seat, plan.c.page == page)
-                done = one.line.at or time.time()
-                connection.execute(update(plan).where(*where, plan.c.done.is_(None)).values(done=done))
+def _stands(answer: Answer, there: Given | None) -> bool:
+    """Whether the study has this very answer already."""
+    if there is None:
+        return False
+    label = answer.answered.label if answer.answered else None
+    words = ((answer.detail.get(name), there.detail.get(name)) for name in ("text", "why", "note"))
+    same = all(storable(new or "") == storable(old or "") for new, old in words)
+    return same and there.label == (storable(label) if label else None)
+
+
+async def _save(studies: Studies, answers: Sequence[Answer]) -> None:
+    writer = Writer(studies.engine)
+    try:
+        await asyncio.gather(*map(writer.save, answers))
+    except NotStored as error:
+        raise UserError(f"Not every vote could be stored: {error.sentence}", code=1) from error
+    finally:
+        writer.close()

@@ -11,13 +11,11 @@ from typing import NamedTuple
 
 from sqlalchemy import func, select
 
-from personafit._errors import UserError, located
+from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit._plugins import find_plugin
-from personafit.benchmarks.lines import read_lines
 from personafit.label.forms import FORMS, LabelForm, form_named
-from personafit.label.forms.form import key_name
-from personafit.label.records import Arrangement, Page, Role, StudyConfig
+from personafit.label.records import Page, Role, StudyConfig
 from personafit.label.sources import StudySource, open_source
 from personafit.label.studies import Studies
 from personafit.models import MODELS, parse_spec
@@ -25,7 +23,6 @@ from personafit.store import RunRecord, Status, Store
 from personafit.store import tables as t
 
 KINDS = ("choice", "relevance", "preference", "dialogue")
-ACCURACY, MARGIN = "accuracy", "margin"
 STRATA = 5
 
 
@@ -40,8 +37,7 @@ class StudySetup(NamedTuple):
 class ExtraPages(NamedTuple):
     """Pages beside the items of a study: with a known answer, for attention, for practice."""
 
-    gold: str | None = None
-    """How many pages with a known answer are mixed in, or a file that says what is known."""
+    gold: int = 0
     attention: int = 0
     practice: int = 0
 
@@ -72,8 +68,6 @@ def make_study(
     ((twice, times),) = Counter(page.id for page in pages).most_common(1) or [("", 0)]
     if times > 1:
         raise UserError(f"There are {times} pages '{twice}'; ids must be unique.")
-    if besides.gold is not None and not besides.gold.isdecimal():
-        pages = _all_keyed(form, pages, Path(besides.gold))
     drawn = sorted(pages, key=lambda page: hash_text("sample", str(config.seed), page.id))
     if stratify is not None:
         among = {item for page in pages for item in page.items}
@@ -97,49 +91,13 @@ def make_study(
     return StudySetup(counts[Role.ITEM], form.name, [*notes, *extra])
 
 
-def extend_study(
-    store: Store,
-    study: str,
-    raters: int,
-    items: int,
-    find_run: Callable[[Store, str], RunRecord],
-    source: str | None = None,
-    data: Path | None = None,
-) -> tuple[int, int]:
-    """Add seats, and items from where the study's items come from; returns how many of each were added."""
-    studies = Studies(store)
-    standing = studies.study(study)
-    pages: list[Page] = []
-    if items:
-        opened = open_source(store, source or standing.config.source, find_run, data)
-        if opened.dataset != standing.dataset and standing.form != "chat":
-            raise UserError(
-                f"{study} asks about {standing.dataset}; items of {opened.dataset} are a study of their own."
-            )
-        held = {page.id.removeprefix("practice/") for page in studies.pages(study)}
-        asked, _ = in_one_language(list(studies.form(study).pages(opened)), opened, standing.config.language)
-        fresh = [page for page in asked if page.id not in held]
-        # In the order of the first draw, so that a study that grew is the study that would have been made larger.
-        fresh.sort(key=lambda page: hash_text("sample", str(standing.config.seed), page.id))
-        pages = fresh[:items]
-        if not pages:
-            raise UserError(f"{study} has all items of {standing.config.source} already.")
-    if not raters and not pages:
-        raise UserError("Say how many raters or items to add.")
-    studies.extend(study, pages, raters)
-    return raters, len(pages)
-
-
 def _with(form: LabelForm, chosen: list[Page], rest: list[Page], besides: ExtraPages) -> list[Page]:
     """The chosen pages with those for practice and gold, which are taken from the rest while there are any."""
     candidates = [page for page in (*rest, *reversed(chosen)) if page.key]
-    practice, gold = candidates[: besides.practice], candidates[besides.practice :]
+    practice = candidates[: besides.practice]
+    gold = candidates[besides.practice :][: besides.gold]
     _enough(practice, besides.practice, "--practice")
-    if besides.gold is None:
-        gold = []
-    elif besides.gold.isdecimal():
-        gold = gold[: int(besides.gold)]
-        _enough(gold, int(besides.gold), "--gold")
+    _enough(gold, besides.gold, "--gold")
     taken = {page.id for page in (*practice, *gold)}
     return [
         # Answers to practice pages are about items of their own, so that none of them counts.
@@ -161,8 +119,7 @@ def _with(form: LabelForm, chosen: list[Page], rest: list[Page], besides: ExtraP
 def _enough(pages: Sequence[Page], wanted: int, option: str) -> None:
     if len(pages) < wanted:
         raise UserError(
-            f"{option} {wanted}: only {len(pages)} more pages have a known answer; --gold FILE says what is known "
-            "(lines with item, label and, where there is one, target)."
+            f"{option} {wanted}: only {len(pages)} more pages have a known answer, from the gold of the benchmark."
         )
 
 
@@ -194,36 +151,6 @@ def in_one_language(pages: list[Page], source: StudySource, language: str) -> tu
     return kept, [f"{left} pages in other languages are left out; --language names the one raters read."]
 
 
-def _all_keyed(form: LabelForm, pages: Sequence[Page], path: Path) -> list[Page]:
-    """The pages with what a file says of them, and nothing else, as their keys: item, target, question, label, as in gold.jsonl."""
-    if not path.is_file():
-        raise UserError(f"--gold {path}: neither a number nor a file that can be read.")
-    known: dict[tuple[str, str, str], tuple[str, int]] = {}
-    for number, row in read_lines(path):
-        if not {"item", "label"} <= row.keys():
-            raise UserError(f"{located(path, number)}: a line has item, label and perhaps target.")
-        about = (str(row["item"]), str(row.get("target", "")), str(row.get("question", "")))
-        known[about] = (str(row["label"]), number)
-    keyed = []
-    for page in pages:
-        plain, key = Arrangement.stored(page), {}
-        for field in form.fields(page, plain):
-            unit = (field.item, field.target)
-            said = known.get((*unit, field.question)) or known.get((*unit, ""))  # a line may name no question
-            if said is None or field.kind == "text":
-                continue
-            label, line = said
-            labels = form.labels(page, plain, field).values()
-            if labels and label not in labels:
-                possible = ", ".join(map(str, labels))
-                raise UserError(f"{located(path, line, 'label')}: '{label}' is none of {possible}.")
-            key[key_name(field)] = label
-        keyed.append(page.model_copy(update={"key": key}))
-    if not any(page.key for page in keyed):
-        raise UserError(f"--gold {path}: none of its items is on a page of the study; ids must be the same.")
-    return keyed
-
-
 def stratified_sample(
     store: Store, run: RunRecord | None, metric: str, count: int | None, seed: int, among: Container[str]
 ) -> dict[str, float]:
@@ -242,7 +169,7 @@ def stratified_sample(
 
 
 def metric_values(store: Store, run: RunRecord) -> dict[str, dict[str, float]]:
-    """What a run's raters said of each item on average, by metric: accuracy and margin of choices, the marks of all else."""
+    """What a run's raters said of each item on average, by metric: the accuracy of choices, the marks of all else."""
     ask, judgment = t.asks.c, t.judgments.c
     query = (
         select(judgment.question, judgment.item, func.avg(judgment.value).label("mean"))
@@ -258,14 +185,12 @@ def metric_values(store: Store, run: RunRecord) -> dict[str, dict[str, float]]:
             found[row.question][row.item] = float(row.mean)
     if run.config.get("kind", "choice") != "choice" or "raters" not in run.config:
         return dict(found)
-    margins = found.get(str(run.config.get("question", "fit")), {})
-    sure = {item: abs(value) for item, value in margins.items()}
     accuracies = _accuracies(store, run)
-    return {name: values for name, values in ((ACCURACY, accuracies), (MARGIN, sure)) if values}
+    return {"accuracy": accuracies} if accuracies else {}
 
 
 def _accuracies(store: Store, run: RunRecord) -> dict[str, float]:
-    from personafit.reports import load_scores
+    from personafit.kinds.choice import load_scores
 
     by_item: dict[str, list[float]] = defaultdict(list)
     scores = load_scores(store, run)

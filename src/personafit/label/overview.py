@@ -7,7 +7,7 @@ answer, time and side; nothing here decides anything, a person does.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
@@ -15,7 +15,7 @@ from personafit.label.adjudicating import Dispute
 from personafit.label.agreement import QuestionAgreement, study_agreement
 from personafit.label.forms.questions import ChoiceForm
 from personafit.label.records import Arrangement, RaterState, Role
-from personafit.label.studies import PageAssignment, Seat, Studies, Study, rater_kind
+from personafit.label.studies import Seat, Studies, Study, rater_kind
 from personafit.label.votes import adjudicated_votes, study_remarks, study_votes
 from personafit.reports.pieces import Cell, Grid, Piece, Row, Sentences, count_row, result_cell, text_grid
 from personafit.statistics import Estimate
@@ -66,39 +66,15 @@ class RaterNumbers:
         return self.planned - self.done if may else 0
 
 
-class PageNumbers(NamedTuple):
-    """One page."""
-
-    page: str
-    role: str
-    person: str
-    done: int
-    planned: int
-    labels: dict[str, Counter[str]]
-    """Votes by question (and target) and label."""
-    flags: int
-    notes: int
-
-
-class Distribution(NamedTuple):
-    """How often each label was given to a question."""
-
-    question: str
-    counts: dict[str, int]
-    cannot_tell: int
-    places: dict[int, int]
-    """How often the answer shown first, second, … was chosen."""
-
-
 @dataclass(frozen=True)
 class Overview:
     """A whole study; `done` and `planned` are pages of raters who are not excluded, `complete_pages` those with all their raters."""
 
     study: Study
     raters: list[RaterNumbers]
-    pages: list[PageNumbers]
     agreement: list[QuestionAgreement]
-    distributions: list[Distribution]
+    labels: list[dict[str, Any]]
+    """By question: how often each label was given, and how often somebody could not tell."""
     seconds: float | None
     votes: int
     adjudicated: int
@@ -134,7 +110,7 @@ def overview(studies: Studies, name: str) -> Overview:
     for seat in seats:
         mine = timed.filter(pl.col("rater") == seat.code)
         checks = gold.get(seat.code, GoldScore()), attention.get(seat.code, GoldScore())
-        where = shown_places(everybody.filter(pl.col("rater") == seat.code))
+        where = _shown_places(everybody.filter(pl.col("rater") == seat.code))
         compared = (figures.with_others.get(seat.code) for figures in agreement)
         raters.append(
             RaterNumbers(
@@ -151,15 +127,15 @@ def overview(studies: Studies, name: str) -> Overview:
                 concerns=tuple(_concerns(*checks, mine, usual, where)),
             )
         )
-    pages = _pages(studies, name, seats, plan, votes, remarks)
-    items = [page for page in pages if page.role == Role.ITEM]
+    away = {seat.seat for seat in seats if seat.state in LEFT_OUT}
+    finished = Counter(one.page for one in plan if one.done and one.seat not in away)
+    items = studies.pages(name, (Role.ITEM,))
     there = [rater for rater in raters if rater.seat.state not in LEFT_OUT]
     return Overview(
         study=study,
         raters=raters,
-        pages=pages,
         agreement=agreement,
-        distributions=_distributions(votes),
+        labels=_labels(votes),
         seconds=usual,
         votes=votes.height,
         adjudicated=adjudicated_votes(studies, name).height,
@@ -168,7 +144,7 @@ def overview(studies: Studies, name: str) -> Overview:
         done=sum(rater.done for rater in there),
         planned=sum(rater.planned for rater in there),
         item_pages=len(items),
-        complete_pages=sum(page.done >= study.config.overlap for page in items),
+        complete_pages=sum(finished[page.id] >= study.config.overlap for page in items),
     )
 
 
@@ -190,7 +166,7 @@ def _known_answers(studies: Studies, name: str, role: Role) -> dict[str, GoldSco
     return {rater: GoldScore(right[rater], count) for rater, count in answered.items()}
 
 
-def shown_places(votes: pl.DataFrame) -> Counter[int]:
+def _shown_places(votes: pl.DataFrame) -> Counter[int]:
     """How often the answer in each place on the page was chosen, from 0; only where labels are answers, and no marks of them."""
     chosen = votes.filter((pl.col("question") == ChoiceForm.name) & pl.col("label").is_not_null())
     return Counter(order.index(label) for order, label in chosen.select("order", "label").iter_rows())
@@ -210,47 +186,15 @@ def _concerns(
         yield "r.concern.side"
 
 
-def _pages(
-    studies: Studies,
-    name: str,
-    seats: list[Seat],
-    plan: list[PageAssignment],
-    votes: pl.DataFrame,
-    remarks: pl.DataFrame,
-) -> list[PageNumbers]:
-    away = {seat.seat for seat in seats if seat.state in LEFT_OUT}
-    counted = [one for one in plan if one.seat not in away]
-    planned, done = Counter(one.page for one in counted), Counter(one.page for one in counted if one.done)
-    labels: dict[str, dict[str, Counter[str]]] = {}
-    given = votes.filter(pl.col("label").is_not_null())
-    for page, question, target, label in given.select("page", "question", "target", "label").iter_rows():
-        about = f"{question}: {target}" if target else question
-        labels.setdefault(page, {}).setdefault(about, Counter())[label] += 1
-    flags, notes = (Counter(remarks.filter(pl.col("question") == what)["page"]) for what in ("flag", "note"))
-    notes += Counter(votes.filter(pl.col("note").is_not_null())["page"])
-    return [
-        PageNumbers(
-            page.id,
-            page.role,
-            page.person,
-            done[page.id],
-            planned[page.id],
-            labels.get(page.id, {}),
-            flags[page.id],
-            notes[page.id],
-        )
-        for page in studies.pages(name)
-    ]
-
-
-def _distributions(votes: pl.DataFrame) -> list[Distribution]:
+def _labels(votes: pl.DataFrame) -> list[dict[str, Any]]:
     found = []
-    for key, part in votes.group_by("question", maintain_order=True):
+    for (question,), part in votes.group_by("question", maintain_order=True):
         counts = Counter(part["label"].drop_nulls())
         skipped = part.filter(pl.col("status") == "skipped").height
         if counts or skipped:
-            where = dict(sorted(shown_places(part).items()))
-            found.append(Distribution(str(key[0]), dict(sorted(counts.items())), skipped, where))
+            found.append(
+                {"question": question, "counts": dict(sorted(counts.items())), "cannot_tell": skipped}
+            )
     return found
 
 
@@ -353,10 +297,7 @@ def status_object(numbers: Overview) -> dict[str, Any]:
             | {"figures": {name: _estimate_object(estimate) for name, estimate in one.figures.items()}}
             for one in numbers.agreement
         ],
-        "labels": [
-            {"question": one.question, "counts": one.counts, "cannot_tell": one.cannot_tell}
-            for one in numbers.distributions
-        ],
+        "labels": numbers.labels,
     }
 
 

@@ -34,7 +34,7 @@ class Shape(NamedTuple):
 
 
 class PageSlot(NamedTuple):
-    """One page of one seat: where it stands, who labels it, what it is made of, and the names a browser may give it."""
+    """One page of one seat: where it stands, who labels it, what it is made of, and its name in a browser."""
 
     study: str
     seat: int
@@ -42,7 +42,7 @@ class PageSlot(NamedTuple):
     rater: str
     shape: Shape
     keys: tuple[str, ...]
-    """The name the page has, and in a study that is not keyed the one it had before: browsers may hold answers under it."""
+    """What a browser calls the page; in a study that is not keyed also as it did before, since it may hold answers under that name."""
 
     def answer(
         self, id: str, field: Field, answered: LabelValue | None, detail: dict[str, Any], seconds: float = 0.0

@@ -2,8 +2,8 @@
 
 Who sees which page is planned up front, balanced, and never moved once shown. Each page goes to as many seats as the study asks for.
 Seats with the fewest pages come first, then those that have seen least of the page's person, then by a draw that depends on page, seat
-and seed alone. Pages added later are planned on top of what is there; seats added later take over pages from seats that nobody has
-taken yet. So an assignment that a rater may have seen stays as it is.
+and seed alone. Seats added later take over pages from seats that nobody has taken yet, and those of raters who were excluded. So an
+assignment that a rater may have seen stays as it is.
 """
 
 import hmac
@@ -28,8 +28,8 @@ IMPORTED = "imported"
 """What a seat's progress says of a rater whose votes were made elsewhere."""
 
 
-def add_pages(connection: Connection, name: str, pages: Iterable[Page], first: int) -> int:
-    """Add pages to a study, numbered from `first`; returns how many."""
+def add_pages(connection: Connection, name: str, pages: Iterable[Page]) -> int:
+    """Add pages to a study; returns how many."""
     rows = [
         {
             "study": name,
@@ -39,7 +39,7 @@ def add_pages(connection: Connection, name: str, pages: Iterable[Page], first: i
             "person": page.person,
             "body": page.model_dump_json(),
         }
-        for position, page in enumerate(pages, first)
+        for position, page in enumerate(pages)
     ]
     if rows:
         connection.execute(insert(t.study_pages), rows)

@@ -6,8 +6,10 @@ how many rows went; and of a participant an empty seat without name or pseudonym
 elsewhere.
 """
 
+from collections import Counter
+
 import orjson
-from sqlalchemy import Connection, Engine, Table, delete, select, update
+from sqlalchemy import Connection, Table, delete, select, update
 
 from personafit._errors import UserError
 from personafit._hashing import hash_text
@@ -150,31 +152,28 @@ def erase_rater(studies: Studies, seat: Seat) -> Forgotten:
     return Forgotten(counts, remains=gone.remains)
 
 
-def forget_in_studies(engine: Engine, person: str, dry_run: bool = False) -> dict[str, int]:
-    """Remove the pages of all studies that are about a person, with every answer to them; returns rows by table.
-
-    It comes before the store forgets, which rewrites the files; a dry run leaves answers for the store to count.
-    """
-    counts = dict.fromkeys(("study_pages", "study_plan", "study_chats", "judgments", "asks"), 0)
-    with engine.connect() as connection, connection.begin() as transaction:
-        pages = connection.execute(select(t.study_pages).where(t.study_pages.c.person == person)).all()
-        for page in pages:
-            body = orjson.loads(page.body)
-            # What is missing from a conversation is asked about the conversation, on practice pages too.
-            about = {page.id, *body["items"], body["content"].get("conversation", page.id)}
-            for item in sorted(about):
-                counts["judgments"] += _delete(connection, t.judgments, item=item)
-                counts["asks"] += _delete(connection, t.asks, item=item)
-            for table in (t.study_plan, t.study_chats):
-                counts[table.name] += _delete(connection, table, study=page.study, page=page.id)
-            counts["study_pages"] += _delete(connection, t.study_pages, study=page.study, id=page.id)
-        for study in sorted({page.study for page in pages}):
-            _close_gaps(connection, study)
-            gone = {"pages": sum(page.study == study for page in pages)}
-            note(connection, study, RESEARCHER, "forgot a person", gone)
-        if dry_run:
-            transaction.rollback()
-            return {name: count for name, count in counts.items() if name.startswith("study_")}
+def forget_in_studies(connection: Connection, person: str) -> Counter[str]:
+    """Remove the pages of all studies that are about a person, with every answer to them; returns rows by table."""
+    counts = Counter[str]()
+    pages = connection.execute(select(t.study_pages).where(t.study_pages.c.person == person)).all()
+    for page in pages:
+        body = orjson.loads(page.body)
+        # What is missing from a conversation is asked about the conversation, on practice pages too.
+        about = {page.id, *body["items"], body["content"].get("conversation", page.id)}
+        for item in sorted(about):
+            counts["judgments"] += _delete(connection, t.judgments, item=item)
+            jobs = select(t.asks.c.job).where(t.asks.c.item == item)
+            counts["run_jobs"] += connection.execute(
+                delete(t.run_jobs).where(t.run_jobs.c.job.in_(jobs))
+            ).rowcount
+            counts["asks"] += _delete(connection, t.asks, item=item)
+        for table in (t.study_plan, t.study_chats):
+            counts[str(table.name)] += _delete(connection, table, study=page.study, page=page.id)
+        counts["study_pages"] += _delete(connection, t.study_pages, study=page.study, id=page.id)
+    for study in sorted({page.study for page in pages}):
+        _close_gaps(connection, study)
+        gone = {"pages": sum(page.study == study for page in pages)}
+        note(connection, study, RESEARCHER, "forgot a person", gone)
     return counts
 
 

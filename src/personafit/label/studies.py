@@ -76,7 +76,6 @@ class PageAssignment(NamedTuple):
     position: int
     page: str
     arrangement: Arrangement
-    shown: float | None
     done: float | None
 
 
@@ -121,7 +120,7 @@ class Studies:
                     created=time.time(),
                 )
             )
-            count = add_pages(connection, name, pages, 0)
+            count = add_pages(connection, name, pages)
             if count == 0:
                 raise UserError(
                     f"There is nothing to ask: {config.source} has no item for --question {form.name}."
@@ -132,23 +131,20 @@ class Studies:
         self.register(name)
         return count
 
-    def extend(self, name: str, pages: Iterable[Page] = (), seats: int = 0) -> None:
-        """Add pages or seats; what was planned for seats that somebody has taken stays as it is."""
+    def extend(self, name: str, seats: int) -> None:
+        """Add seats, which take over pages that nobody sees yet; what somebody may have seen stays as it is."""
         study = self.study(name)
         with self.engine.begin() as connection:
-            last = select(func.max(t.study_pages.c.position)).where(t.study_pages.c.study == name)
-            count = add_pages(connection, name, pages, (connection.execute(last).scalar() or 0) + 1)
-            if seats:
-                held = select(func.max(t.study_raters.c.seat)).where(t.study_raters.c.study == name)
-                first = connection.execute(held).scalar_one() + 1
-                add_seats(connection, name, range(first, first + seats), study.config)
-                release_free(connection, name)
+            held = select(func.max(t.study_raters.c.seat)).where(t.study_raters.c.study == name)
+            first = connection.execute(held).scalar_one() + 1
+            add_seats(connection, name, range(first, first + seats), study.config)
+            release_free(connection, name)
             config = study.config.model_copy(update={"seats": study.config.seats + seats})
             connection.execute(
                 update(t.studies).where(t.studies.c.name == name).values(config=config.model_dump_json())
             )
             plan_pages(connection, name, config)
-            note(connection, name, "researcher", "extended", {"pages": count, "seats": seats})
+            note(connection, name, "researcher", "extended", {"seats": seats})
         self.register(name)
 
     def register(self, name: str) -> None:
@@ -207,7 +203,8 @@ class Studies:
     def assigned(self, study: str, seat: int | None = None) -> list[PageAssignment]:
         """The pages of a seat, or of all seats one after the other, in the order shown."""
         plan = t.study_plan.c
-        query = select(t.study_plan).where(plan.study == study).order_by(plan.seat, plan.position)
+        columns = (plan.study, plan.seat, plan.position, plan.page, plan.arrangement, plan.done)
+        query = select(*columns).where(plan.study == study).order_by(plan.seat, plan.position)
         return [
             PageAssignment(
                 **{**row._mapping, "arrangement": Arrangement.model_validate_json(row.arrangement)}
@@ -265,13 +262,6 @@ class Studies:
             )
             detail = {"seat": seat} | ({"reason": values["reason"]} if values.get("reason") else {})
             note(connection, study, who, what, detail)
-
-    def mark_shown(self, study: str, seat: int, position: int) -> None:
-        """Note when a page was first shown."""
-        plan = t.study_plan.c
-        where = (plan.study == study, plan.seat == seat, plan.position == position, plan.shown.is_(None))
-        with self.engine.begin() as connection:
-            connection.execute(update(t.study_plan).where(*where).values(shown=time.time()))
 
 
 def rater_kind(seat: Seat, simulated: bool) -> str:

@@ -46,6 +46,8 @@ VOTES = {
     "generation": pl.Int64,
 }
 
+STORED = ("label", "value", "status", "order", "seconds", "at", "generation")
+
 
 class FieldJob(NamedTuple):
     """One field of one page of one rater, and the job its answer is under."""
@@ -96,27 +98,15 @@ def study_remarks(studies: Studies, name: str) -> pl.DataFrame:
     return _frame(studies, name, places)
 
 
-def asked_fields(studies: Studies, name: str) -> list[FieldJob]:
-    """Everything that anybody is or was asked in a study: questions, flags, notes and decisions, excluded raters too."""
-    form = studies.form(name)
-    planned = _places(
-        studies, name, tuple(Role), True, lambda page, how: [*form.fields(page, how), *extra_fields(page)]
-    )
-    return [*planned, *_decisions(studies, name)]
-
-
 def adjudicated_votes(studies: Studies, name: str) -> pl.DataFrame:
     """What was decided about disputed items."""
-    return _frame(studies, name, _decisions(studies, name))
-
-
-def _decisions(studies: Studies, name: str) -> list[FieldJob]:
     form = studies.form(name)
-    return [
+    decisions = [
         FieldJob(ADJUDICATED, "gold", page, field, job_key(name, page.id, field, ADJUDICATED))
         for page in studies.pages(name, (Role.ITEM,))
         for field in form.fields(page, Arrangement.stored(page))
     ]
+    return _frame(studies, name, decisions)
 
 
 def _places(
@@ -146,30 +136,14 @@ def _frame(studies: Studies, name: str, places: Iterable[FieldJob]) -> pl.DataFr
     rows = []
     for rater, kind, page, field, job in listed:
         if one := given.get(job):
-            said = one.detail.get
-            asked = (
-                page.id,
-                page.role.value,
-                page.person,
-                field.item,
-                field.question,
-                field.target,
-                rater,
-                kind,
-            )
-            answer = (
-                one.label,
-                one.value,
-                one.status.value,
-                said("why"),
-                said("text"),
-                said("note"),
-                one.order,
-            )
-            times = (one.seconds, one.at, said("client_time"))
+            about = {"page": page.id, "role": page.role.value, "person": page.person}
+            asked = field.model_dump(include={"item", "question", "target"})
+            said = {part: one.detail.get(part) for part in ("why", "text", "note", "client_time")}
             # Votes made elsewhere bring their own perspective.
-            rows.append((*asked, *answer, *times, said("perspective", perspective), one.generation))
-    return pl.DataFrame(rows, schema=VOTES, orient="row")
+            said["perspective"] = one.detail.get("perspective", perspective)
+            stored = {part: getattr(one, part) for part in STORED}
+            rows.append({**about, **asked, "rater": rater, "kind": kind, **said, **stored})
+    return pl.DataFrame(rows, schema=VOTES)
 
 
 def events(studies: Studies, name: str, count: int, skip: int = 0) -> tuple[list[dict[str, Any]], int]:
@@ -180,23 +154,6 @@ def events(studies: Studies, name: str, count: int, skip: int = 0) -> tuple[list
     details = [orjson.loads(row.detail) if row.detail else {} for row in rows[skip : skip + count]]
     shown = [{**row._mapping, "detail": detail} for row, detail in zip(rows[skip:], details, strict=False)]
     return shown, len(rows)
-
-
-def answer_events(studies: Studies, name: str, count: int, skip: int = 0) -> tuple[list[dict[str, Any]], int]:
-    """Every answer that came in, corrections and undone ones included, the newest first, and how many there are."""
-    asked, ask = {one.job: one for one in asked_fields(studies, name)}, t.asks.c
-    query = select(
-        ask.job, ask.at, ask.generation, ask.seconds, ask.detail, t.judgments.c.label
-    ).join(t.judgments, t.judgments.c.ask == ask.id)  # fmt: skip
-    found = studies.store.rows_among(query, ask.job, sorted(asked))
-    found.sort(key=lambda row: (row.at, row.generation), reverse=True)
-    came = []
-    for row in found[skip : skip + count]:
-        one, detail = asked[row.job], orjson.loads(row.detail) if row.detail else {}
-        said = {"client_time": detail.get("client_time"), "why": detail.get("why"), "who": one.rater}
-        about = {"page": one.page.id, "question": one.field.question, "target": one.field.target}
-        came.append({**row._mapping, **said, **about})
-    return came, len(found)
 
 
 def stored_page(form: LabelForm, page: Page) -> dict[str, Any]:

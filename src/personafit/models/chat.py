@@ -7,6 +7,8 @@ belongs to this one request, `Unusable` means that no request to this model can 
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from personafit._errors import printable
+
 Message = dict[str, str]
 """`role` and `content`, as chat models take them."""
 
@@ -77,6 +79,9 @@ class Model(Protocol):
 
 class ModelError(Exception):
     """A call that brought no reply; the message is one sentence."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(message))
 
 
 class Transient(ModelError):

@@ -31,9 +31,9 @@ def _made_by(module: str, name: str) -> Factory:
 _PROMPTED = _made_by("prompted", "prompted_rater")
 RATERS: dict[str, Factory] = {
     **{kind: _PROMPTED for kind in MODELS if kind != "python"},
-    "rule": _made_by("rules", "rule_rater"),
-    "embedding": _made_by("rater", "embedding_rater"),
-    "fitted": _made_by("fitted.model", "fitted_rater"),
+    "rule": _made_by("rules", "RuleRater"),
+    "embedding": _made_by("rater", "EmbeddingRater"),
+    "fitted": _made_by("fitted.model", "FittedRater"),
     "reward": _made_by("reward", "reward_rater"),
     "blend": _made_by("blend", "BlendRater"),
     "aspects": _made_by("aspects", "aspect_rater"),

@@ -7,12 +7,11 @@ is how a reward model with several heads plugs in. The choice is the one helpful
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from personafit._errors import UserError
-from personafit._versions import fingerprint_of, other_words, own_version
+from personafit._versions import fingerprint_of
 from personafit.engine.ask import Exchange
 from personafit.items.choice import ASPECTS, CHOICES, FIT, TAGS
 from personafit.items.reading import (
@@ -45,32 +44,27 @@ SHORT_REPLY = 64  # five lines of a word and a digit
 Scores = Mapping[str, float]
 
 
-@dataclass(frozen=True)
 class AspectQuestion:
     """Asks for five marks of one answer: wording and parser together, with one version for both."""
 
     version: ClassVar[str] = "1"
 
-    task: str = _WORDS["task"]
-    unknown: str = _WORDS["unknown"]
-    closing: str = _WORDS["closing"]
-    reminder: str = _WORDS["reminder"]
-
-    @cached_property
+    @property
     def fingerprint(self) -> str:
-        """That of the version, and of other words than the usual ones."""
-        return fingerprint_of("aspects", own_version(self), other_words(self))
+        """That of the version."""
+        return fingerprint_of("aspects", self.version)
 
     def messages(self, shown: Shown, index: int) -> tuple[Message, ...]:
         """The prompt for one answer; what both answers share comes first, so that prompt caches are hit."""
-        person = TAGS.tagged("person", shown.context.text) if shown.context.text else self.unknown
+        person = TAGS.tagged("person", shown.context.text) if shown.context.text else _WORDS["unknown"]
         asked, answer = TAGS.tagged("question", shown.prompt), TAGS.tagged("answer", shown.texts[index])
-        return ({"role": "user", "content": "\n\n".join([self.task, person, asked, answer, self.closing])},)
+        parts = [_WORDS["task"], person, asked, answer, _WORDS["closing"]]
+        return ({"role": "user", "content": "\n\n".join(parts)},)
 
     @property
     def again(self) -> str:
         """What is said after a reply that cannot be read."""
-        return self.reminder.format(aspects=", ".join(ASPECTS))
+        return _WORDS["reminder"].format(aspects=", ".join(ASPECTS))
 
     def parse(self, reply: str) -> dict[str, float] | None:
         """The five marks, or None. Strict: the last five lines name each aspect once, with a whole number from 0 to 4."""

@@ -13,12 +13,12 @@ import orjson
 from personafit._errors import UserError
 from personafit.items.reading import PartAnswer, QuestionSet, Shown, Verdict
 from personafit.models import ChatRequest, Spec, parse_spec
-from personafit.raters.fitted.model import fitted_rater
+from personafit.raters.fitted.model import FittedRater
 from personafit.raters.rater import Rater, rater_record
 from personafit.raters.reward import reward_rater
 from personafit.store import Status
 
-MEMBERS = {"fitted": fitted_rater, "reward": reward_rater}  # kinds whose margin is the log-odds of a choice
+MEMBERS = {"fitted": FittedRater, "reward": reward_rater}  # kinds whose margin is the log-odds of a choice
 _NEXT_MEMBER = re.compile(r"\+(?=[a-z]+:)")  # a folder's name may have a plus too
 
 

@@ -19,7 +19,7 @@ from personafit.items.reading import QuestionSet, Shown, Unit, Verdict
 from personafit.models import Spec, Unanswerable
 from personafit.models.functions import PYTHON_OPTIONS, call_named, code_hash, load_instance, parameters_of
 from personafit.people import Person
-from personafit.raters.rater import Rater, ScoredRater, Scorer, rater_record, without_samples
+from personafit.raters.rater import Rater, ScoredRater, rater_record, without_samples
 
 NAMES = ("person", "question", "answers", "person_id")
 ALWAYS = NAMES[:3]  # what a function gets that says nothing of its parameters
@@ -37,8 +37,7 @@ def python_rater(spec: Spec, asks: QuestionSet, people: Mapping[str, Person], fu
     if callable(getattr(found, "score", None)):
         if samples > 1:
             raise UserError(f"{spec.text}: what gives scores is asked once; leave samples= out.")
-        record = rater_record(spec.text, "reward", {"object": spec.name, "code": code_hash(found, spec)})
-        return ScoredRater(ObjectScorer(found, spec), asks.by_score, record)
+        return ObjectRater(found, spec, asks)
     if not callable(found):
         raise UserError(
             f"{spec.text}: {spec.name} neither has `score` nor can be called; see docs/extend.md."
@@ -102,15 +101,17 @@ class FunctionRater(Rater):
         return await call_named(self.record.name, self._function, **named)
 
 
-class ObjectScorer(Scorer):
+class ObjectRater(ScoredRater):
     """An object whose `score(prompt, person, answer)` is a number; for preferences the person is one attribute."""
 
     unit = "answer"
 
-    def __init__(self, scoring: Any, spec: Spec) -> None:
+    def __init__(self, scoring: Any, spec: Spec, asks: QuestionSet) -> None:
         self._scoring = scoring
         self._name = self.endpoint = spec.text
         self.max_concurrency = int(spec.number("concurrency", 8, least=1))
+        settings = {"object": spec.name, "code": code_hash(scoring, spec)}
+        self.judge_by(asks.by_score, spec.text, "reward", settings)
 
     async def scores(self, units: Sequence[Unit], verdict: Verdict) -> list[float]:
         """What the object says of each answer."""

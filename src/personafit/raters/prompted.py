@@ -6,13 +6,12 @@ something is missing, and else is unparsed: no metric turns an unreadable reply 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from personafit._errors import UserError
 from personafit._hashing import content_hash
-from personafit._versions import fingerprint_of, other_words, own_version
+from personafit._versions import fingerprint_of
 from personafit.contexts import Context
 from personafit.engine.ask import Asker
 from personafit.items.choice import CHOICES, FIT, guarded_question
@@ -132,23 +131,20 @@ UNTOLD = "none"
 KINDS = ("embedded", "hf", "replay")
 
 
-@dataclass(frozen=True)
 class Telling:
     """How the person is told to the model: as what they say of themselves before they ask."""
 
     version: ClassVar[str] = "1"
 
-    about: str = _WORDS["about"]
-
-    @cached_property
+    @property
     def fingerprint(self) -> str:
-        """That of the version, and of other words than the usual ones."""
-        return fingerprint_of(LIKELIHOOD, own_version(self), other_words(self))
+        """That of the version."""
+        return fingerprint_of(LIKELIHOOD, self.version)
 
     def messages(self, shown: Shown, person: str) -> tuple[Message, ...]:
         """The conversation up to the answer; the person first, so that prompt caches are hit."""
         question = shown.prompt
-        text = self.about.format(person=person, question=question) if person else question
+        text = _WORDS["about"].format(person=person, question=question) if person else question
         return ({"role": "user", "content": text},)
 
 

@@ -13,7 +13,7 @@ from personafit._errors import UserError
 from personafit._hashing import content_hash, hash_text
 from personafit.engine import Job, Lane
 from personafit.engine.ask import AskKey, Rows, ask_job
-from personafit.items.reading import PartAnswer, Question, QuestionSet, Shown, Unit, Verdict
+from personafit.items.reading import Part, PartAnswer, Question, QuestionSet, Shown, Unit, Verdict
 from personafit.models import ChatRequest, Spec, Unanswerable, parse_spec
 from personafit.store import Ask, Judgment, RaterRecord, Status
 
@@ -169,9 +169,9 @@ def rater_lane(rater: Rater, shown: Iterable[Shown], total: int) -> Lane:
 
 
 # -- raters that score --------------------------------------------------------------------------------------------------
-# A scorer scores units of one sort: an answer for a person, an attribute for a prompt, two answers as somebody with an attribute
+# A scored rater scores units of one sort: an answer for a person, an attribute for a prompt, two answers as somebody with an attribute
 # sees them (a pair), or as one person sees them (a choice). The question says which units it needs and turns their scores into
-# answers, so one scorer serves every kind it has units for.
+# answers, so one rater serves every kind it has units for.
 
 UNIT_WORDS = {
     "answer": "scores answers",
@@ -181,102 +181,85 @@ UNIT_WORDS = {
 }
 
 
-class Scorer(ABC):
-    """Gives numbers, of which higher is better; any scale."""
+class ScoredRater(Rater):
+    """Answers by numbers, of which higher is better, on any scale; each unit is looked at by itself, so no order can matter."""
 
-    unit: str  # what it scores: `answer`, `attribute`, `pair` or `choice`
-    threshold: float | None = None  # where yes begins; None where nothing says so
-    on_scale: bool = False  # whether its scores are marks on the question's own scale
-    endpoint: str = "here"
-    max_concurrency: int = 1
-    price: tuple[float, float] | None = (0.0, 0.0)
-    needs_prompt: bool = False
-    fitted_on: frozenset[str] = frozenset()
+    unit: str
+    """What it scores: `answer`, `attribute`, `pair` or `choice`."""
+    threshold: float | None = None
+    """Where yes begins; None where nothing says so."""
+    on_scale: bool = False
+    """Whether its scores are marks on the question's own scale."""
+
+    def judge_by(self, question: Question, name: str, kind: str, settings: dict[str, Any]) -> None:
+        """Become the rater that answers this question by scores; a UserError says that it cannot."""
+        if self.unit not in question.scored_by:
+            raise UserError(
+                f"{name} {UNIT_WORDS[self.unit]} and cannot say {question.sought}; name another rater."
+            )
+        self.questions = (question,)
+        self.record = rater_record(name, kind, settings)
 
     @abstractmethod
     async def scores(self, units: Sequence[Unit], verdict: Verdict) -> list[float]:
         """One number per unit; what it took is added to the verdict."""
 
-    def request(self, units: Sequence[Unit]) -> ChatRequest | None:
-        """The call that would be made, for estimates; None when no model is paid."""
-        return None
-
-    async def close(self) -> None:  # noqa: B027  # most have nothing to release
-        """Release what it holds."""
-
-
-class ScoredRater(Rater):
-    """Answers by the scores of a scorer, which looks at each unit by itself: no order can matter."""
-
-    def __init__(self, scorer: Scorer, question: Question, record: RaterRecord) -> None:
-        if scorer.unit not in question.scored_by:
-            raise UserError(
-                f"{record.name} {UNIT_WORDS[scorer.unit]} and cannot say {question.sought}; name another rater."
-            )
-        self._scorer = scorer
-        self.record = record
-        self.questions = (question,)
-        for name in ("endpoint", "max_concurrency", "price", "needs_prompt", "fitted_on"):
-            setattr(self, name, getattr(scorer, name))
-
     async def rate(self, shown: Shown) -> Verdict:
         """Score, and decide by the scores; a part without a finite score has no answer."""
         verdict = Verdict()
-        units = self._units(shown)
-        scores = await self._scorer.scores(units, verdict)
-        if all(map(math.isfinite, scores)):
-            verdict.answers = self._decide(shown, scores)
-            return verdict
+        units = self.units(shown)
+        scores = await self.scores(units, verdict)
         size = len(units) // len(shown.parts)
         each = [scores[start : start + size] for start in range(0, len(scores), size)]
         known = {
             part: own for part, own in zip(shown.parts, each, strict=True) if all(map(math.isfinite, own))
         }
-        parts, kept = tuple(known), [score for own in known.values() for score in own]
-        decided = self._decide(replace(shown, parts=parts), kept) if parts else []
-        found = dict(zip(parts, decided, strict=True))
+        found: dict[Part, PartAnswer] = {}
+        if known:
+            seen, flat = replace(shown, parts=tuple(known)), [one for own in known.values() for one in own]
+            decided = shown.question.decide(seen, flat, self.unit, self.threshold, self.on_scale)
+            found = dict(zip(known, decided, strict=True))
         verdict.answers = [
             found.get(part) or PartAnswer(part, status=Status.UNPARSED) for part in shown.parts
         ]
-        said = f"the model gave no finite score: {', '.join(f'{score:g}' for score in scores)}"
-        verdict.detail = "; ".join(filter(None, (said, verdict.detail)))
-        verdict.reply = None
-        if not parts:
+        if len(known) < len(shown.parts):
+            said = f"the model gave no finite score: {', '.join(f'{score:g}' for score in scores)}"
+            verdict.detail = "; ".join(filter(None, (said, verdict.detail)))
+            verdict.reply = None
+        if not known:
             verdict.status = Status.UNPARSED
         return verdict
 
-    def request(self, shown: Shown) -> ChatRequest | None:
-        """The call that would be made, for estimates."""
-        return self._scorer.request(self._units(shown))
-
-    async def close(self) -> None:
-        """Close the scorer."""
-        await self._scorer.close()
-
-    def _units(self, shown: Shown) -> list[Unit]:
-        if self._scorer.unit == "choice" and len(shown.texts) != 2:
+    def units(self, shown: Shown) -> list[Unit]:
+        """What is scored of what is shown."""
+        if self.unit == "choice" and len(shown.texts) != 2:
             raise Unanswerable(f"{self.record.name} compares two answers, not {len(shown.texts)}.")
-        return shown.question.units(shown, self._scorer.unit)
-
-    def _decide(self, shown: Shown, scores: Sequence[float]) -> list[PartAnswer]:
-        scorer = self._scorer
-        return shown.question.decide(shown, scores, scorer.unit, scorer.threshold, scorer.on_scale)
+        return shown.question.units(shown, self.unit)
 
 
-class EmbeddingScorer(Scorer):
+class EmbeddingRater(ScoredRater):
     """`embedding[:NAME]`: cosine similarity of an attribute to the prompt, or of an answer to what is known of the person.
 
     Each text is embedded once.
     """
 
-    def __init__(self, spec: Spec, unit: str) -> None:
+    def __init__(self, spec: Spec, asks: QuestionSet) -> None:
         from personafit.models.embeddings import make_embedder
 
+        spec.allow(())
+        question = asks.by_score
+        unit = next((unit for unit in question.scored_by if unit in ("attribute", "answer")), None)
+        if unit is None:
+            raise UserError(
+                f"{spec.text} compares texts and cannot say {question.sought}; name another rater."
+            )
         self.unit = unit
-        self.embedder = make_embedder(spec.name)
+        self._embedder = make_embedder(spec.name)
         self.endpoint = spec.text
         self.needs_prompt = unit == "attribute"
         self._known: dict[str, Any] = {}
+        settings = {"cosine": self._embedder.fingerprint} | ({} if self.needs_prompt else {"unit": unit})
+        self.judge_by(question, spec.text, "rule", settings)
 
     async def scores(self, units: Sequence[Unit], verdict: Verdict) -> list[float]:
         """The cosines; without anything to compare with, no text is nearer than another."""
@@ -288,19 +271,7 @@ class EmbeddingScorer(Scorer):
     def _cosines(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         new = list({text: None for pair in pairs for text in pair if text and text not in self._known})
         if new:
-            self._known.update(zip(new, self.embedder.embed(new), strict=True))
+            self._known.update(zip(new, self._embedder.embed(new), strict=True))
         return [
             float(self._known[other] @ self._known[text]) if other and text else 0.0 for other, text in pairs
         ]
-
-
-def embedding_rater(spec: Spec, asks: QuestionSet) -> ScoredRater:
-    """The rater behind `embedding`."""
-    spec.allow(())
-    question = asks.by_score
-    unit = next((unit for unit in question.scored_by if unit in ("attribute", "answer")), None)
-    if unit is None:
-        raise UserError(f"{spec.text} compares texts and cannot say {question.sought}; name another rater.")
-    scorer = EmbeddingScorer(spec, unit)
-    settings = {"cosine": scorer.embedder.fingerprint} | ({} if unit == "attribute" else {"unit": unit})
-    return ScoredRater(scorer, question, rater_record(spec.text, "rule", settings))

@@ -15,7 +15,7 @@ from personafit.contexts import Context
 from personafit.items.reading import Question, QuestionSet, Unit, Verdict
 from personafit.models import Spec
 from personafit.people import names_of
-from personafit.raters.rater import ScoredRater, Scorer, rater_record
+from personafit.raters.rater import ScoredRater
 from personafit.raters.text import (
     HAN,
     content_stems,
@@ -165,34 +165,28 @@ def rule_lead(name: str, first: str, second: str, prompt: str, context: Context)
     return ahead - behind
 
 
-class RuleScorer(Scorer):
-    """Scores by a rule."""
+class RuleRater(ScoredRater):
+    """`rule:NAME`: scores by a rule."""
 
     endpoint = "rule"
 
-    def __init__(self, rule: Rule, unit: str) -> None:
-        self._rule = rule
-        self.unit, self.threshold, self.on_scale = unit, rule.threshold, rule.on_scale
+    def __init__(self, spec: Spec, asks: QuestionSet) -> None:
+        spec.allow(())
+        question, name = asks.by_score, spec.name
+        unit = next((unit for unit in question.scored_by if name in RULES.get(unit, {})), None)
+        if unit is None:
+            raise UserError(
+                f"{spec.text}: there is no such rule for {asks.kind} items; there are {', '.join(rule_names(question))}."
+            )
+        self.unit, self._rule = unit, RULES[unit][name]
+        self.threshold, self.on_scale = self._rule.threshold, self._rule.on_scale
         self.needs_prompt = unit == "attribute"
+        named = name if unit == "answer" else f"{PINNED_AS[unit]}/{name}"
+        self.judge_by(question, spec.text, "rule", {"rule": named, "code": rule_code(unit, name)})
 
     async def scores(self, units: Sequence[Unit], verdict: Verdict) -> list[float]:
         """What the rule says."""
         return self._rule.score(units)
-
-
-def rule_rater(spec: Spec, asks: QuestionSet) -> ScoredRater:
-    """The rater behind `rule:NAME`."""
-    spec.allow(())
-    question = asks.by_score
-    unit = next((unit for unit in question.scored_by if spec.name in RULES.get(unit, {})), None)
-    if unit is None:
-        raise UserError(
-            f"{spec.text}: there is no such rule for {asks.kind} items; there are {', '.join(rule_names(question))}."
-        )
-    rule = RULES[unit][spec.name]
-    named = spec.name if unit == "answer" else f"{PINNED_AS[unit]}/{spec.name}"
-    settings = {"rule": named, "code": rule_code(unit, spec.name)}
-    return ScoredRater(RuleScorer(rule, unit), question, rater_record(spec.text, "rule", settings))
 
 
 def rule_names(question: Question) -> list[str]:

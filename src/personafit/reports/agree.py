@@ -1,20 +1,23 @@
 """How far raters agree: with each other, with gold, by kind, against the human ceiling, and as rankers of systems.
 
-Gold is a rater too, and so is the majority of three or more judges of one kind (an ensemble). All figures come with
-intervals over people and, where they recur, prompts; what is undefined says why. The numbers are flat findings, which tables and
+Gold is a rater too. All figures come with intervals over people and, where they recur, prompts; what is undefined says why. The numbers are flat findings, which tables and
 JSON both show. A machine is held against people by tests on the same items, never by whether two intervals overlap.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from itertools import combinations
 from typing import Any
 
 import numpy as np
+import orjson
 import polars as pl
 
 from personafit._errors import UserError
-from personafit.kinds.lines import Metric, RunLines
+from personafit.items.preference import PREFERENCE
+from personafit.items.relevance import RELEVANCE
+from personafit.kinds.lines import CONTROL_RATERS, Metric, RunLines
 from personafit.reports.agree_ratings import (
     GOLD,
     HUMAN,
@@ -24,31 +27,40 @@ from personafit.reports.agree_ratings import (
     VotingRater,
     rating_tables,
 )
-from personafit.reports.analysis import figure_cell, undefined
+from personafit.reports.analysis import count_cell, figure_cell, small_notes
 from personafit.reports.claims import Machine, ceiling_claims, kind_agrees, legend_for, people_agree
+from personafit.reports.drawing import new_figure
+from personafit.reports.naming import lined_name
+from personafit.reports.pieces import (
+    Cell,
+    Grid,
+    Picture,
+    Piece,
+    Remarks,
+    Row,
+    Section,
+    Sentences,
+    result_cell,
+    true_minus,
+)
+from personafit.reports.plots import group_in_words, shade_cells
+from personafit.reports.report import ReportPart
+from personafit.reports.written import plain
 from personafit.statistics import Estimate
-from personafit.statistics.agreement import Ints, label_counts
 from personafit.statistics.agreement_intervals import PairFigure, TableFigure, table_agreement
-from personafit.statistics.clusters import FEWEST_PEOPLE, clustered
+from personafit.statistics.clusters import FEWEST_PEOPLE
 from personafit.statistics.decisions import MARGIN, Conclusion, Hypothesis, decide_together
 from personafit.statistics.decisions import HypothesisTest as Tested
-from personafit.statistics.detection import Metric as DetectionMetric
-from personafit.statistics.detection import detection
 from personafit.statistics.raters import (
     FEWEST_ANNOTATORS,
     AlternativeAnnotator,
     alternative_annotator,
     compare_raters,
-    majority_vote,
     panel_ceiling,
     ranking_agreement,
 )
 
-FIGURES: tuple[DetectionMetric, ...] = ("accuracy", "precision", "recall", "f1")
-FEWEST_IN_ENSEMBLE = 3  # of two, a majority exists only where they agree
-ENSEMBLE = "ensemble"
 ALL = "all raters"
-NOT_PANELS = (HUMAN, GOLD, "rule")
 
 
 @dataclass(frozen=True)
@@ -57,7 +69,7 @@ class Finding:
 
     part: str
     """together, pair, block, reliability, panel (the ceiling), ceiling (each rater beside it), gap (a machine minus the ceiling on
-    the same items), alternative (the alternative annotator test), yes (rates of yes, and what is found by it) or ranking."""
+    the same items), alternative (the alternative annotator test) or ranking."""
     figure: str
     first: str
     second: str | None
@@ -120,7 +132,11 @@ def agreements(source: Source, margin: float = MARGIN) -> list[Agreement]:
             f"{source.name}: {there}, and agreement takes two; nothing can be said about one rater without "
             "another or gold."
         )
-    return [_agreement(_with_ensembles(table), margin) for table in tables if len(table.raters) > 1]
+    return [
+        Agreement(table, (*_together(table), *_pairwise(table), *_ceiling(table, margin)))
+        for table in tables
+        if len(table.raters) > 1
+    ]
 
 
 def ranking_findings(opened: RunLines) -> tuple[Finding, ...]:
@@ -164,53 +180,25 @@ def _rankings(opened: RunLines, metric: Metric) -> Iterator[Finding]:
         yield Finding("ranking", figure, names[pair.first], names[pair.second], pair.figure)
 
 
-def _with_ensembles(table: Ratings) -> Ratings:
-    """The table with one more column for the majority of each kind of judge that is there three times."""
-    raters, codes = list(table.raters), [table.codes]
-    for kind in dict.fromkeys(table.raters[place].kind for place in table.judges):
-        members = [place for place in table.columns(kind) if _claimable(table.raters[place])]
-        if kind not in NOT_PANELS and len(members) >= FEWEST_IN_ENSEMBLE:
-            raters.append(VotingRater(f"majority of {len(members)} {kind} raters", ENSEMBLE, of=kind))
-            codes.append(_majority(table.codes[:, members])[:, None])
-    nothing = np.full((len(table.codes), len(raters) - len(table.raters)), np.nan)
-    return replace(
-        table, raters=tuple(raters), codes=np.hstack(codes), values=np.hstack([table.values, nothing])
-    )
-
-
-def _majority(codes: Ints) -> Ints:
-    """The most frequent label of each unit; of several, one by seeded lot: leaving ties out would leave out the hard."""
-    vote, counts = majority_vote(codes), label_counts(codes)
-    lots = np.random.default_rng(0).random(counts.shape) * (counts == counts.max(1, keepdims=True, initial=0))
-    return np.where((vote.label < 0) & (vote.votes > 0), lots.argmax(1), vote.label)
-
-
-def _agreement(table: Ratings, margin: float) -> Agreement:
-    return Agreement(
-        table, (*_together(table), *_pairwise(table), *_ceiling(table, margin), *_yes_and_no(table))
-    )
-
-
 def _together(table: Ratings) -> Iterator[Finding]:
     """Figures for a whole group of raters at once: everyone, then each kind."""
     kinds = dict.fromkeys(table.raters[place].kind for place in table.judges)
     groups = {ALL: table.judges}
     if len(kinds) > 1:
         groups |= {kind: table.columns(kind) for kind in kinds}
-    figures: list[TableFigure] = ["percent", "fleiss", "nominal"]
-    figures += ["ordinal", "interval"] if table.ordinal else []
+    figures: list[TableFigure] = ["percent", "fleiss", "ordinal" if table.ordinal else "nominal"]
     for group, members in groups.items():
         if len(members) < 2:
             continue
         for figure in figures:
-            source = table.values if figure in ("ordinal", "interval") else table.codes
+            source = table.values if figure == "ordinal" else table.codes
             estimate = table_agreement(source[:, members], table.people, table.prompts, figure, table.halves)
             yield Finding("together", figure, group, None, estimate, len(members) * (len(members) - 1) // 2)
 
 
 def _pairwise(table: Ratings) -> Iterator[Finding]:
     figures: list[PairFigure] = ["percent", "kappa"]
-    figures += ["linear", "quadratic"] if table.ordinal else []
+    figures += ["quadratic"] if table.ordinal else []
     everyone = list(range(len(table.raters)))
     for figure in figures:
         yield from _compared(table, table.codes, everyone, figure)
@@ -226,16 +214,11 @@ def _compared(table: Ratings, ratings: Any, members: Sequence[int], figure: Pair
     kinds = [rater.kind for rater in raters]
     found = compare_raters(ratings, kinds, table.people, table.prompts, figure, table.halves)
     for pair in found.pairs:
-        one, other = raters[pair.first], raters[pair.second]
-        # An ensemble agrees with its own voters because they voted.
-        if one.of != other.kind and other.of != one.kind:
-            yield Finding("pair", figure, one.name, other.name, pair.figure)
+        yield Finding("pair", figure, raters[pair.first].name, raters[pair.second].name, pair.figure)
     for block in found.blocks:
-        if ENSEMBLE not in block.kinds:
-            yield Finding("block", figure, *block.kinds, block.figure, block.pairs)
+        yield Finding("block", figure, *block.kinds, block.figure, block.pairs)
     for row in found.reliability:
-        if row.kind not in (ENSEMBLE, raters[row.rater].of):
-            yield Finding("reliability", figure, raters[row.rater].name, row.kind, row.figure)
+        yield Finding("reliability", figure, raters[row.rater].name, row.kind, row.figure)
 
 
 def _ceiling(table: Ratings, margin: float) -> Iterator[Finding]:
@@ -265,27 +248,6 @@ def _ceiling(table: Ratings, margin: float) -> Iterator[Finding]:
         yield Finding("alternative", "win_rate", name, HUMAN, _win_rate(won, table, gap))
 
 
-def _yes_and_no(table: Ratings) -> Iterator[Finding]:
-    """Where answers are yes and no: how often each rater says yes, and how well those who did not make gold find what it calls so."""
-    gold = next(iter(table.columns(GOLD)), None)
-    for place, rater in enumerate(table.raters if table.yes_no else ()):
-        codes = table.codes[:, place]
-        given = codes >= 0
-        rate = undefined("nothing to average")
-        if given.any():
-            said = codes[given].astype(np.float64)
-            rate = clustered(said, table.people[given], table.prompts[given], (0.0, 1.0))
-        yield Finding("yes", "yes_rate", rater.name, None, rate)
-        if gold is not None and rater.kind not in (HUMAN, SIMULATED, GOLD) and rater.of is None:
-            truth = table.codes[:, gold]
-            both = given & (truth >= 0)
-            for figure in FIGURES:
-                found = detection(
-                    codes[both] == 1, truth[both] == 1, figure, table.people[both], table.prompts[both]
-                )
-                yield Finding("yes", figure, rater.name, table.raters[gold].name, found)
-
-
 def _claimable(rater: VotingRater) -> bool:
     """Whether something may be claimed about it: not about a control, nor about a rater that was fitted on these people."""
     return not rater.control and rater.met is None
@@ -306,18 +268,12 @@ def _win_rate(test: AlternativeAnnotator, table: Ratings, gap: Estimate) -> Esti
 def cautions(found: Agreement, source: Source) -> list[str]:
     """What cannot be said about these raters, and why, a sentence each."""
     table = found.ratings
-    own = [place for place, rater in enumerate(table.raters) if rater.of is None]
-    codes = table.codes[:, own]
-    given = codes >= 0
+    given = table.codes >= 0
     shared = given.sum(1) >= 2
     if not shared.any():
         return ["No two raters judged the same item, so nothing can be said about agreement."]
     said = []
-    if shared.sum() == 1:
-        said.append(
-            "Only one item was judged by two raters, so agreement cannot be told from chance on these data."
-        )
-    elif len(np.unique(codes[shared][given[shared]])) == 1:
+    if len(np.unique(table.codes[shared][given[shared]])) == 1:
         said.append(
             "Everybody gave the same label to every item, so agreement beyond chance cannot be said: a rater who "
             "always gives that label would agree as well."
@@ -333,11 +289,6 @@ def cautions(found: Agreement, source: Source) -> list[str]:
         said.append(
             f"{100 * missing:.1f} % of the votes are missing{why}: every figure is over the items its raters share."
         )
-    pairs = list(combinations(given.T, 2))
-    if apart := sum(not (one & other).any() for one, other in pairs):
-        said.append(
-            f"{apart} of {len(pairs)} pairs of raters share no item, so their agreement is undefined and no mean has it."
-        )
     if silent := source.silent():
         verb = "is" if len(silent) == 1 else "are"
         said.append(f"{', '.join(silent)} gave no answer at all and {verb} left out.")
@@ -347,11 +298,6 @@ def cautions(found: Agreement, source: Source) -> list[str]:
         said.append(
             f"Answers that change with the order ({counts}) and have no margin to decide are ties: a tie half agrees with "
             "either answer, as it is half a point in accuracy."
-        )
-    if table.by_margin:
-        said.append(
-            f"Where the answers of {', '.join(table.by_margin)} change with the order, the mean margin decides; accuracy averages "
-            "over orders instead, so it may differ from agreement with gold (the debiased score does not)."
         )
     humans = len(table.columns(HUMAN))
     if humans < 2:
@@ -393,7 +339,7 @@ def conclusions(found: Agreement) -> list[str]:
 
 def _nearest_gold(found: Agreement) -> list[str]:
     """Where there are no people to compare with: who has the highest kappa with gold."""
-    raters = [one for one in found.ratings.raters if one.kind != GOLD and one.of is None and _claimable(one)]
+    raters = [one for one in found.ratings.raters if one.kind != GOLD and _claimable(one)]
     gold = next((rater.name for rater in found.ratings.raters if rater.kind == GOLD), "")
     kappas = [(rater.name, found.find("pair", "kappa", rater.name, gold)) for rater in raters]
     known = [(kappa.value, name, kappa) for name, kappa in kappas if kappa and kappa.value is not None]
@@ -427,3 +373,220 @@ def agreement_object(
         words.append({**asked, **said, "cautions": cautions(agreement, source)})
     results += [{"question": None, **finding.as_dict()} for finding in rankings]
     return {"source": source.name, "raters": raters, "results": results, "words": words}
+
+
+# -- pieces ------------------------------------------------------------------------------------------------------------------
+
+FIGURES = {
+    "percent": "agree",
+    "kappa": "kappa",
+    "quadratic": "kappa, quadratic",
+    "spearman": "Spearman",
+    "fleiss": "Fleiss",
+    "nominal": "alpha, nominal",
+    "ordinal": "alpha, ordinal",
+    "tau": "τ",
+}
+TABLES = {
+    "together": ("All raters at once", "raters"),
+    "block": ("By kind of rater", "kind", "with"),
+    "pair": ("Every two raters", "rater", "with"),
+    "ranking": ("Rankings of systems", "judge", "with"),
+}
+"""Parts of the findings that have a table: its title and the names of its first columns."""
+MOST_PAIRS = 60  # beyond that a list of pairs is for machines
+LEAD_KINDS = 2  # kinds of rater in the first table
+MATRIX = range(3, 11)  # raters that a picture of every two has room for
+INTERVALS = "95 % intervals over people and prompts below."
+
+
+def agreement_part(
+    source: Source, found: Sequence[Agreement], rankings: Sequence[Finding] = (), pictures: bool = True
+) -> ReportPart:
+    """How far the raters of a source agree, question by question."""
+    said = [
+        true_minus(f"{one.ratings.question}: {text}" if len(found) > 1 else text)
+        for one in found
+        for text in conclusions(one)
+    ]
+    lead: list[Piece] = []
+    sections: list[Section] = []
+    for place, one in enumerate(found):
+        question = f"{one.ratings.question}: " if len(found) > 1 else ""
+        unsaid = cautions(one, source)
+        if not said:  # nothing can be concluded: then the reasons are what is read first
+            said, unsaid = unsaid, []
+        first: list[Piece] = [*(_matrix(one) if pictures else ()), _raters_grid(one)]
+        first += small_notes([*one.legend, *unsaid])
+        if place == 0:
+            lead = first
+        else:
+            sections.append(Section(f"{question}each rater", first))
+        sections += [replace(section, title=question + section.title) for section in _sections(one)]
+    if rankings:
+        how = "Kendall’s τ of the rankings that two judges give the systems."
+        sections.append(Section(TABLES["ranking"][0], [_findings_grid(rankings, "")], how))
+    raters = {rater.name for one in found for rater in one.ratings.raters}
+    units = max((len(one.ratings.codes) for one in found), default=0)
+    facts = [f"{len(raters)} raters", f"{units:,} judged", f"{len(set(source.people.values())):,} people"]
+    return ReportPart(source.name, f"Agreement on {source.name}", said, lead, sections, facts=facts)
+
+
+def agreement_section(source: Source, opened: RunLines, margin: float = MARGIN) -> Section:
+    """How far the raters of a run agree with each other, with people and with gold, as a section of its report."""
+    part = agreement_part(source, agreements(source, margin), ranking_findings(opened))
+    pieces = [Sentences(part.sentences), *part.pieces()]
+    return Section(
+        "Agreement", pieces, "Agreement with each other, with people and with gold, beyond chance."
+    )
+
+
+def _figure_cell(estimate: Estimate | None, remarks: Remarks) -> Cell:
+    """A number with its interval, or a dash; with a number where there is something to say."""
+    if estimate is None:
+        return Cell()
+    shown = result_cell(estimate, lambda value: plain(value, 3), remarks.numbers(estimate.note), " to ")
+    return shown if shown.text else replace(shown, text="–")
+
+
+def _control(rater: VotingRater) -> str | None:
+    return CONTROL_RATERS.get(rater.name, rater.kind) if rater.control else None
+
+
+def _raters_grid(found: Agreement) -> Grid:
+    """Each rater beside gold, people or the first kinds of rater, and people's majority; the tables of pairs have the rest."""
+    ratings, remarks = found.ratings, Remarks()
+    columns: dict[str, tuple[str, str, str | None]] = {}  # heading to part, figure and whom
+    for rater in [rater for rater in ratings.raters if rater.kind == GOLD][:1]:
+        columns[f"agrees with {rater.name}"] = ("pair", "percent", rater.name)
+        columns[f"kappa with {rater.name}"] = ("pair", "kappa", rater.name)
+    kinds = list(dict.fromkeys(ratings.raters[place].kind for place in ratings.judges))
+    for kind in [kind for kind in kinds if kind in (HUMAN, SIMULATED)] or kinds[:LEAD_KINDS]:
+        columns[f"mean kappa with {kind}"] = ("reliability", "kappa", kind)
+    ceiling = found.find("panel", "majority", HUMAN)
+    if ceiling is not None:
+        columns["meets people’s majority"] = ("ceiling", "majority", None)
+    rows = []
+    for rater, count in zip(ratings.raters, (ratings.codes >= 0).sum(0), strict=True):
+        figures = (found.find(part, figure, rater.name, whom) for part, figure, whom in columns.values())
+        cells = [count_cell(int(count)), *(_figure_cell(one, remarks) for one in figures)]
+        rows.append(Row([rater.name, rater.kind], cells, _control(rater)))
+    rows.sort(key=lambda row: row.control is not None)
+    if ceiling is not None:
+        cells = [count_cell(ceiling.n), *[Cell()] * (len(columns) - 1), _figure_cell(ceiling, remarks)]
+        rows.append(Row(["the human ceiling", HUMAN], cells))
+    title, caption = f"Raters, question “{ratings.question}”", f"Shares and kappas. {INTERVALS}"
+    return Grid(title, caption, ["rater", "kind"], ["items", *columns], rows, list(remarks))
+
+
+def _sections(found: Agreement) -> Iterator[Section]:
+    """Everything below the first table; what there is nothing of is left out."""
+    if gaps := found.of_part("gap"):
+        lead = "Each machine’s agreement with people’s majority minus one person’s, on the same items."
+        yield Section("Machines and the human ceiling", [_machines_grid(found, gaps)], lead)
+    for part, (title, *_) in TABLES.items():
+        if own := [finding for finding in found.findings if finding.part == part]:
+            yield Section(title, [_findings_grid(own, found.ratings.question)])
+
+
+def _machines_grid(found: Agreement, gaps: Mapping[str, Finding]) -> Grid:
+    """The paired test of each machine against the human ceiling, and the alternative annotator test."""
+    tests, remarks, rows = found.of_part("alternative"), Remarks(), []
+    for name, gap in gaps.items():
+        p = Cell("–") if gap.p is None else Cell(f"{gap.p:.3f}", sort=gap.p)
+        wins = [_figure_cell(tests[name].estimate, remarks)] if tests else []
+        rows.append(Row([name], [count_cell(gap.estimate.n), _figure_cell(gap.estimate, remarks), p, *wins]))
+    columns = ["items", "difference", "p (Holm)", *(["wins against people (ω)"] if tests else [])]
+    return Grid("Machines minus the human ceiling", INTERVALS, ["machine"], columns, rows, list(remarks))
+
+
+def _findings_grid(findings: Sequence[Finding], question: str) -> Grid:
+    """The findings of one part, a row for each group, kind or pair, with rows published on the same question below."""
+    part = findings[0].part
+    (title, *heads), over_pairs = TABLES[part], part in ("together", "block")
+    lines: dict[tuple[str, ...], dict[str, Finding]] = {}
+    for finding in findings:
+        names = (finding.first, finding.second or "")[: len(heads)]
+        lines.setdefault(names, {})[finding.figure] = finding
+    figures = list(dict.fromkeys(finding.figure for finding in findings))
+    remarks, rows = Remarks(), []
+    for names, line in list(lines.items())[:MOST_PAIRS]:
+        first = next(iter(line.values()))
+        cells = [
+            _figure_cell(line[figure].estimate if figure in line else None, remarks) for figure in figures
+        ]
+        rows.append(Row(names, [count_cell(first.pairs if over_pairs else first.estimate.n), *cells]))
+    rows += _published_rows(question, part, ["", *figures], len(heads))
+    most = f"The first {MOST_PAIRS} of {len(lines)}; --json gives all. " if len(lines) > MOST_PAIRS else ""
+    counted = "pairs" if over_pairs else "systems" if part == "ranking" else "items"
+    columns = [counted, *(FIGURES.get(figure, figure) for figure in figures)]
+    return Grid(title, f"{most}{INTERVALS}", heads, columns, rows, list(remarks))
+
+
+def _matrix(found: Agreement) -> list[Picture]:
+    """Kappa of every two raters as shaded cells, where there are more than two and not too many."""
+    raters = found.ratings.raters
+    pairs = {
+        (one.name, two.name): found.find("pair", "kappa", one.name, two.name)
+        for one in raters
+        for two in raters
+    }
+    known = {pair: kappa for pair, kappa in pairs.items() if kappa is not None and kappa.value is not None}
+    if len(raters) not in MATRIX or not known:
+        return []
+    figure = new_figure(0.42 * len(raters) + 1.7)
+    axis = figure.subplots()
+    values = {pair: kappa.value for pair, kappa in known.items()}
+    shade_cells(axis, [[values.get((one.name, two.name)) for two in raters] for one in raters], "")
+    labels = [lined_name(f"{rater.name} ({rater.kind})") for rater in raters]
+    style: dict[str, Any] = {"fontsize": 8.5, "parse_math": False}
+    axis.set_xticks(range(len(raters)), labels, rotation=30, ha="right", rotation_mode="anchor", **style)
+    axis.set_yticks(range(len(raters)), labels, **style)
+    said = [
+        (f"{one.name} and {two.name}", known[one.name, two.name])
+        for one, two in combinations(raters, 2)
+        if (one.name, two.name) in known
+    ]
+    figure.set_label(f"Kappa, the highest first: {group_in_words(said, 2)}.")
+    caption = "How to read it: 1 is full agreement, 0 is what chance gives. The intervals are in the table of every two raters."
+    return [Picture(f"Kappa of every two raters, question “{found.ratings.question}”", caption, figure)]
+
+
+_BLOCKS = {
+    "two annotators, mean of three pairs": (HUMAN, HUMAN),
+    "annotator and LLM, mean": (HUMAN, "llm"),
+    "two LLMs, mean": ("llm", "llm"),
+}
+
+
+def published_figures(question: str) -> Iterator[tuple[str, tuple[str, ...], str, dict[str, float]]]:
+    """What Re-Centering Humans reports for a question: the table it belongs to, whom it is about, where it stands, and figures."""
+    if question == RELEVANCE:
+        for row in _published_file("published.json")["scores"]:
+            if kinds := _BLOCKS.get(row["model"]):
+                shares = {figure: percent / 100 for figure, percent in row["scores"].items()}
+                yield "block", kinds, row["source"], shares
+    elif question == PREFERENCE:
+        body = _published_file("published_responses.json")
+        people, source = body["ceiling"], body["source"]
+        figures = {"spearman": people["spearman"], "quadratic": people["kappa_weighted"]}
+        yield "block", (HUMAN, HUMAN), f"{source}, {people['source']}", figures
+        for row in body["judges"]:
+            if "spearman" in row:
+                where = f"{source}, {row['source']}"
+                yield "pair", (row["model"], "people"), where, {"spearman": row["spearman"]}
+
+
+def _published_file(name: str) -> Any:
+    return orjson.loads((files("personafit.benchmarks.recentering") / name).read_bytes())
+
+
+def _published_rows(question: str, part: str, figures: Sequence[str], heads: int) -> Iterator[Row]:
+    """The published rows of a table, with those of its figures that were published."""
+    for table, names, source, known in published_figures(question):
+        if table == part and any(figure in known for figure in figures):
+            cells = [
+                Cell(f"{known[figure]:.3f}", sort=known[figure]) if figure in known else Cell()
+                for figure in figures
+            ]
+            yield Row([*names, *[""] * (heads - len(names))][:heads], cells, source=source)

@@ -24,7 +24,7 @@ from personafit.benchmarks import FolderBenchmark
 from personafit.benchmarks.lines import read_lines, validated
 from personafit.items.relevance import NO, YES
 from personafit.kinds import run_lines
-from personafit.kinds.choice_scores import choice_items, headline_view
+from personafit.kinds.choice import choice_items, headline_view
 from personafit.kinds.lines import Reference, RunLines
 from personafit.statistics.agreement import Floats, Ints, ranked
 from personafit.store import (
@@ -55,12 +55,11 @@ VOTE = {
 
 @dataclass(frozen=True)
 class VotingRater:
-    """Who gave a column of ratings; an ensemble names the kind of rater it is made `of`."""
+    """Who gave a column of ratings."""
 
     name: str
     kind: str
     control: bool = False
-    of: str | None = None
     met: str | None = None
     """The sentence that says it was fitted on these people, where it was: its agreement here is no evidence."""
 
@@ -366,10 +365,6 @@ class Ratings:
     """Whether the labels are two answers and a tie, coded 0, 2 and 1; a tie half agrees with either answer."""
     flips: Mapping[str, int] = field(default_factory=dict)
     """Rater to the number of units on which its orders named different answers and no margin decided."""
-    yes_no: bool = False
-    """Whether the labels are yes and no, coded 1 and 0."""
-    by_margin: tuple[str, ...] = ()
-    """Raters whose orders differed somewhere and were decided by the mean margin."""
 
     def columns(self, *kinds: str) -> list[int]:
         """The raters of these kinds."""
@@ -377,8 +372,8 @@ class Ratings:
 
     @property
     def judges(self) -> list[int]:
-        """Everyone who rated by themselves: neither gold nor an ensemble."""
-        return [place for place, rater in enumerate(self.raters) if rater.kind != GOLD and rater.of is None]
+        """Everyone who rated: all but gold."""
+        return [place for place, rater in enumerate(self.raters) if rater.kind != GOLD]
 
 
 def rating_tables(source: Source) -> list[Ratings]:
@@ -433,20 +428,17 @@ def _table(source: Source, names: Mapping[str, VotingRater], question: str, vote
     values = np.full((len(units), len(keys)), np.nan)
     values[unit, rater] = rows["number" if numeric else "value"].cast(pl.Float64).fill_null(np.nan).to_numpy()
     codes = np.full(values.shape, -1, dtype=np.int64)
-    halves = yes_no = False
+    halves = False
     if numeric:
         low = source.scales.get(question, (None,))[0]
         codes = _number_codes(values) if low is None else _nearest_marks(values, low)
     else:
         halves = pairs and TIE in rows["label"]
         known = ["0", TIE, "1"] if halves else sorted(rows["label"].drop_nulls().unique())
-        yes_no = set(known) <= {NO, YES}
-        known = [NO, YES] if yes_no else known
         labels = {label: code for code, label in enumerate(known)}
         codes[unit, rater] = rows["label"].replace_strict(labels, default=-1, return_dtype=pl.Int64)
     differing = rows.filter(pl.col("differ") & pl.lit(pairs))
     flips = differing.filter(pl.col("label") == TIE)["rater"].value_counts()
-    decided = set(differing.filter(pl.col("label") != TIE, "weighed")["rater"])
     about = units["item"].to_list()
     return Ratings(
         question=question,
@@ -457,9 +449,7 @@ def _table(source: Source, names: Mapping[str, VotingRater], question: str, vote
         values=values,
         ordinal=numeric and len(np.unique(codes[codes >= 0])) > 2,
         halves=halves,
-        yes_no=yes_no,
         flips={names[key].name: count for key, count in flips.iter_rows()},
-        by_margin=tuple(names[key].name for key in keys if key in decided),
     )
 
 

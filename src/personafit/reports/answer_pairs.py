@@ -16,11 +16,8 @@ import polars as pl
 from numpy.typing import NDArray
 from sqlalchemy import select
 
-from personafit.contexts import Context
-from personafit.items.reading import Unit
-from personafit.kinds.choice_scores import RunScores
-from personafit.people import facet_values
-from personafit.raters.rules import name as times_named
+from personafit.kinds.choice import RunScores
+from personafit.people import facet_values, names_of
 from personafit.store import UNMADE, Store
 from personafit.store import tables as t
 
@@ -77,23 +74,18 @@ def pair_features(store: Store, scores: RunScores) -> pl.DataFrame:
     if UNMADE in made_items.columns:
         made_items = made_items.filter(pl.col(UNMADE).is_null())
     kept = set(made_items["item"])
-    people = {
-        person.id: Context("", "", tuple(facet_values(person.facets)), person.id, person.facets)
-        for person in store.people(scores.run.dataset).values()
-    }
+    facets = {person.id: person.facets for person in store.people(scores.run.dataset).values()}
     pairs = [pair for pair in answer_pairs(store, scores) if pair.item in kept]
     made = _makers(store, {product for pair in pairs for product in pair.products})
     rows = []
     for person, group in groupby(pairs, key=attrgetter("person")):
-        told, asked = people[person], list(group)
+        known, asked = facets[person], list(group)
         answers = [text for pair in asked for text in pair.texts]
         prompts = [pair.prompt for pair in asked for _ in pair.texts]
         lengths = np.log1p([len(answer) for answer in answers])
-        mentions = overlaps(" ".join(told.values), answers, prompts).astype(float)
-        named = [
-            float(times_named(Unit(answer, prompt, told)) > 0)
-            for answer, prompt in zip(answers, prompts, strict=True)
-        ]
+        mentions = overlaps(" ".join(facet_values(known)), answers, prompts).astype(float)
+        names = names_of(known)
+        named = [float(any(name in answer for name in names)) for answer in answers]
         for place, pair in enumerate(asked):
             one, two = 2 * place, 2 * place + 1
             rows.append(

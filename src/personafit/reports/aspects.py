@@ -5,7 +5,7 @@ them: they are over all pairs, of another scorer, and have no interval.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +17,10 @@ from sqlalchemy import select
 from personafit._errors import UserError
 from personafit.benchmarks.personafeedback import PUBLISHED
 from personafit.items.choice import ASPECTS
-from personafit.kinds.choice_scores import RunScores, columns_of
+from personafit.kinds.choice import RunScores, columns_of
 from personafit.kinds.lines import Line
 from personafit.reports import drawing, plots
-from personafit.reports.analysis import Analysis
+from personafit.reports.analysis import Analysis, figure_cell, undefined
 from personafit.reports.calibration import has_truth
 from personafit.reports.line_results import line_coverage, line_result
 from personafit.reports.naming import short_name
@@ -32,12 +32,10 @@ from personafit.reports.pieces import (
     Row,
     Section,
     percent_cell,
-    result_cell,
 )
 from personafit.reports.plots import group_in_words, shade_cells
 from personafit.reports.report import ReportPart
 from personafit.reports.result import Result
-from personafit.reports.written import plain
 from personafit.statistics import Estimate, choice_scores, mean_by_item
 from personafit.statistics.agreement_intervals import pearson
 from personafit.store import TIE, Store
@@ -51,26 +49,23 @@ VARIABLES = (CHOSEN, *ASPECTS)
 
 
 @dataclass(frozen=True)
-class Correlation:
-    """Pearson's r of two variables over answers, with its interval over people (and prompts that recur); undefined is None with a note."""
-
-    first: str
-    second: str
-    value: float | None
-    low: float | None
-    high: float | None
-    note: str | None = None
-
-
-@dataclass(frozen=True)
 class Correlations:
-    """The heat map of one rater under one view."""
+    """Pearson's r of every two variables over the answers that one rater marked, with intervals over people and prompts."""
 
     rater: str
     view: str
     answers: int
     people: int
-    pairs: tuple[Correlation, ...]
+    pairs: dict[tuple[str, str], Estimate]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The correlations as a plain object."""
+        named = ("rater", "view", "answers", "people")
+        pairs = [
+            {"first": first, "second": second, "value": r.value, "low": r.low, "high": r.high, "note": r.note}
+            for (first, second), r in self.pairs.items()
+        ]
+        return {**{name: getattr(self, name) for name in named}, "pairs": pairs}
 
 
 def aspect_raters(scores: RunScores) -> list[dict[str, Any]]:
@@ -143,7 +138,7 @@ def aspect_correlations(store: Store, scores: RunScores) -> list[Correlations]:
     found = []
     for rater in aspect_raters(scores):
         rows = _answer_rows(store, scores, rater, view)
-        pairs = _pearson(rows) if len(rows) else ()
+        pairs = _pearson(rows) if len(rows) else {}
         found.append(Correlations(rater["name"], view, len(rows), rows["person"].n_unique(), pairs))
     return found
 
@@ -183,26 +178,25 @@ def _answer_rows(store: Store, scores: RunScores, rater: dict[str, Any], view: s
     )
 
 
-def _pearson(rows: pl.DataFrame) -> tuple[Correlation, ...]:
+def _pearson(rows: pl.DataFrame) -> dict[tuple[str, str], Estimate]:
     """Every pair of variables, with intervals over people and, where they recur, prompts."""
     values = rows.select(VARIABLES).to_numpy().astype(np.float64)
     people, prompts = rows["person"].to_numpy(), rows["prompt"].to_numpy()
     constant = values.std(0) < 1e-9
-    pairs = []
+    pairs = {}
     for i, j in combinations(range(len(VARIABLES)), 2):
         names = [VARIABLES[k] for k in (i, j) if constant[k]]
-        if names:
-            note = f"{' and '.join(names)} never varies"
-            pairs.append(Correlation(VARIABLES[i], VARIABLES[j], None, None, None, note))
-            continue
-        r = pearson(values[:, i], values[:, j], people, prompts)
-        pairs.append(Correlation(VARIABLES[i], VARIABLES[j], r.value, r.low, r.high, r.note))
-    return tuple(pairs)
+        pairs[VARIABLES[i], VARIABLES[j]] = (
+            undefined(f"{' and '.join(names)} never varies")
+            if names
+            else pearson(values[:, i], values[:, j], people, prompts)
+        )
+    return pairs
 
 
 def heat_map(found: Correlations) -> "Figure":
     """The correlations as a grid, the number in every cell; darker is stronger, the sign stands in the number."""
-    known = {frozenset((pair.first, pair.second)): pair.value for pair in found.pairs}
+    known = {frozenset(pair): r.value for pair, r in found.pairs.items()}
     with drawing.figure_style():
         figure, (axis,) = plots.subplots(0.62 * len(VARIABLES) + 1.0, 1)
         cells = [
@@ -212,7 +206,7 @@ def heat_map(found: Correlations) -> "Figure":
         shade_cells(axis, cells)
         axis.set_xticks(range(len(VARIABLES)), VARIABLES)
         axis.set_yticks(range(len(VARIABLES)), VARIABLES)
-        dots = [(f"{pair.first} and {pair.second}", pair) for pair in found.pairs]
+        dots = [(f"{one} and {other}", r) for (one, other), r in found.pairs.items()]
         figure.set_label(f"Pearson’s r, the highest first: {group_in_words(dots, 2)}.")
         title = f"{short_name(found.rater)}, shown “{found.view}”: Pearson’s r over {found.answers:,} answers of {found.people} people"
         axis.set_title(
@@ -226,7 +220,7 @@ def heat_map(found: Correlations) -> "Figure":
 LEAD = "Which of five aspects of an answer the gold rewards: choosing by one aspect alone, tier by tier, and how the aspects correlate."
 HEAT = (
     "Pearson’s r over single answers; `chosen` is being the gold’s choice. The fuller the colour the stronger; the sign stands in the "
-    "number. Intervals over people are in the table."
+    "number."
 )
 
 
@@ -235,7 +229,7 @@ def analyze_aspects(store: Store, scores: RunScores) -> Analysis:
     results, found = aspect_results(scores), aspect_correlations(store, scores)
     source, rows = published_aspects(scores)
     more = {
-        "correlations": [asdict(one) for one in found],
+        "correlations": [one.as_dict() for one in found],
         "published": {"source": source, "rows": rows, "note": "no interval"} if rows else None,
     }
     title, pieces = f"Aspects of the answers of {scores.run.name}", aspect_pieces(scores, results, found)
@@ -252,15 +246,12 @@ def aspects_section(store: Store, scores: RunScores) -> Section | None:
 
 
 def aspect_pieces(scores: RunScores, results: Sequence[Result], found: Sequence[Correlations]) -> list[Piece]:
-    """Accuracy by aspect with the published rows below, the heat map of each rater, and its correlations with intervals."""
-    pieces: list[Piece] = [_accuracy_grid(scores, results)]
-    for one in found:
-        if one.pairs:
-            pieces += [Picture(f"Aspects of {one.rater}", HEAT, heat_map(one)), _correlation_grid(one)]
-    return pieces
+    """The heat map of each rater, then accuracy by aspect with the published rows below."""
+    drawn = [Picture(f"Aspects of {one.rater}", HEAT, heat_map(one)) for one in found if one.pairs]
+    return [*drawn, _accuracy_grid(scores, results, found)]
 
 
-def _accuracy_grid(scores: RunScores, results: Sequence[Result]) -> Grid:
+def _accuracy_grid(scores: RunScores, results: Sequence[Result], found: Sequence[Correlations]) -> Grid:
     halved = any("half" in layout for layout in scores.info["layout"])
     columns = [(name, where) for name, where in columns_of(scores) if name != "total" or not halved]
     index = {(one.rater, tuple(sorted(one.slice.items()))): one for one in results}
@@ -268,31 +259,15 @@ def _accuracy_grid(scores: RunScores, results: Sequence[Result]) -> Grid:
     for rater in dict.fromkeys(one.rater for one in results):
         for aspect in ASPECTS:
             keys = [(rater, tuple(sorted({"aspect": aspect, **where}.items()))) for _, where in columns]
-            rows.append(Row([str(rater), aspect], [percent_cell(index.get(key)) for key in keys]))
+            r = next((one.pairs.get((CHOSEN, aspect)) for one in found if one.rater == rater), None)
+            cells = [*(percent_cell(index.get(key)) for key in keys), figure_cell(r)]
+            rows.append(Row([str(rater), aspect], cells))
     source, published = published_aspects(scores)
     known = {(row["half"], row["tier"]): row["accuracy"] for row in published}
     for aspect in ASPECTS if known else ():
         values = [known[where.get("half"), where.get("tier")][aspect] for _, where in columns]
         cells = [Cell(f"{100 * value:.0f}", sort=value) for value in values]
-        rows.append(Row([source, aspect], cells, source=source))
-    caption = "In %, 95 % intervals below."
-    headings = [name for name, _ in columns]
+        rows.append(Row([source, aspect], [*cells, Cell()], source=source))
+    caption = "In %, 95 % intervals below; r is the correlation of the aspect’s marks with being chosen."
+    headings = [*(name for name, _ in columns), "r with chosen"]
     return Grid("Accuracy of choosing by one aspect", caption, ["rater", "aspect"], headings, rows)
-
-
-def _correlation_grid(found: Correlations) -> Grid:
-    known = {(pair.first, pair.second): pair for pair in found.pairs}
-    rows = [
-        Row([first], [_r_cell(known.get((first, second))) for second in VARIABLES[1:]])
-        for first in VARIABLES[:-1]
-    ]
-    caption = (
-        f"Pearson's r over {found.answers:,} answers, shown “{found.view}”; 95 % intervals over people below."
-    )
-    return Grid(f"Correlations, {found.rater}", caption, ["aspect"], VARIABLES[1:], rows)
-
-
-def _r_cell(pair: Correlation | None) -> Cell:
-    if pair is None or pair.value is None:
-        return Cell() if pair is None else Cell("–")
-    return result_cell(Estimate(pair.value, pair.low, pair.high, 0, 0), lambda r: plain(r, 2), to=" to ")

@@ -22,7 +22,7 @@ import polars as pl
 
 from personafit._errors import UserError
 from personafit.kinds import run_lines
-from personafit.kinds.choice_scores import RunScores, choices_of
+from personafit.kinds.choice import RunScores, choices_of
 from personafit.kinds.lines import CONTROL_RATERS, UNIT_SCALE, Feature, Line, Reference, RunLines
 from personafit.reports.analysis import (
     Analysis,
@@ -45,7 +45,6 @@ from personafit.reports.claims import (
     ClaimWords,
     FigureUnit,
     Pull,
-    always_words,
     claim,
     effect_words,
     fitted_words,
@@ -71,13 +70,10 @@ from personafit.statistics.decisions import (
 from personafit.statistics.preferences import group_difference, group_difference_gap
 from personafit.store import TIE, RunRecord, Store
 
-LARGE = 99.95  # odds beyond this, and below one over it, are not told apart
-ALWAYS = {1: "always", -1: "never"}
 ODDS_NOTE = (
     "Judge over people: above 1 is more than people, who are put on the judge’s scale by the other features, as a steadier judge has larger "
     "odds ratios with the same tastes. Position: for the answer shown first; length: per standard deviation of log length; mention: per "
-    "standard deviation of overlap with the person; naming and family: yes or no. “always” and “never”: every choice goes with the "
-    "feature, or against it. Intervals cluster by person and, where prompts recur, by prompt."
+    "standard deviation of overlap with the person; naming and family: yes or no."
 )
 
 
@@ -95,8 +91,6 @@ class Effect:
     hypotheses: tuple[Hypothesis, ...] = ()
     tests: tuple[HypothesisTest, ...] = ()
     """The hypotheses tested beside all others of the run; none for a rater of which nothing is claimed."""
-    always: int = 0
-    """1 where every choice goes with this feature, -1 where every choice goes against it."""
     alone: bool = False
     """Whether the rater's own effect is tested, as there is nothing of people's to compare it with."""
 
@@ -108,13 +102,7 @@ class Effect:
     @property
     def cells(self) -> list[Cell]:
         """The three estimates as a table shows them."""
-        estimates = (self.judge, self.people, self.difference)
-        if self.unit is not ODDS:
-            return [figure_cell(one, self.unit.scale) for one in estimates]
-        judge, *rest = (
-            Cell() if one.value is None else Cell(*shown_odds(one), one.value) for one in estimates
-        )
-        return [Cell(ALWAYS[self.always]) if self.always else judge, *rest]
+        return [figure_cell(one, self.unit.scale) for one in (self.judge, self.people, self.difference)]
 
 
 @dataclass(frozen=True)
@@ -211,10 +199,9 @@ def _of_rater(
     if human_rows.is_empty():
         why = "no answered item has gold" if has_truth(scores) else people_are
 
-    def made(name: str, own: Estimate, people: Estimate, gap: Taste, always: int = 0) -> Effect:
+    def made(name: str, own: Estimate, people: Estimate, gap: Taste) -> Effect:
         def say(tests: Sequence[HypothesisTest]) -> str:
-            words = always_words(name, always) if always else pull_words(name, Pull(*tests))
-            return f"{called}: {words}."
+            return f"{called}: {pull_words(name, Pull(*tests))}."
 
         asked = (
             Hypothesis(own, margin=margin),
@@ -222,7 +209,7 @@ def _of_rater(
             Hypothesis(gap.difference, margin=margin, p=gap.p, se=gap.se),
         )
         odds = as_odds(own), as_odds(people), as_odds(gap.difference)
-        return Effect(name, *odds, ODDS, say, asked, always=always)
+        return Effect(name, *odds, ODDS, say, asked)
 
     effects = []
     for name in FEATURES:
@@ -230,15 +217,15 @@ def _of_rater(
             nothing = undefined(absent[name])
             effects.append(made(name, nothing, nothing, Taste(nothing)))
             continue
-        own, always = _bounded(effect(judge, names.index(name))), _always(rows, name)
+        own = _bounded(effect(judge, names.index(name)))
         if name == "position" or human_rows.is_empty():
-            effects.append(made(name, own, undefined(why), Taste(undefined(why)), always))
+            effects.append(made(name, own, undefined(why), Taste(undefined(why))))
             continue
         order = [name, *(other for other in human_names if other != name)]
         gap = taste_difference(paired, [*map(names.index, order)], human, [*map(human_names.index, order)])
         theirs = _bounded(effect(human, human_names.index(name)))
         gap = gap._replace(difference=_bounded(gap.difference))
-        effects.append(made(name, own, theirs, gap, always))
+        effects.append(made(name, own, theirs, gap))
     line = Line.of(rater, view, scores.scores[fingerprint, view], CONTROL_RATERS.get(called))
     met, first = scores.run.met_people.get(fingerprint), _first_share(rows, absent.get("position"))
     return RaterBias(line, effects, met, people_are, first)
@@ -249,23 +236,6 @@ def _bounded(log_odds: Estimate) -> Estimate:
     if log_odds.note == SEPARATED:
         return Estimate(None, None, None, log_odds.n, log_odds.people, UNBOUNDED)
     return log_odds
-
-
-def shown_odds(estimate: Estimate) -> tuple[str, str]:
-    """An odds ratio and its interval as tables show them; empty where there is none."""
-    if estimate.value is None:
-        return "", ""
-
-    def write(odds: float) -> str:
-        if odds > LARGE:
-            return "over 99"
-        return f"{odds:.2f}" if odds > 1 / LARGE else "under 0.01"
-
-    text = write(estimate.value)
-    if estimate.low is None or estimate.high is None:
-        return text, ""
-    low, high = write(estimate.low), write(estimate.high)
-    return text, "" if text == low == high else f"{low}–{high}"
 
 
 def _choices(scores: RunScores, rater: dict[str, Any], items: pl.DataFrame) -> pl.DataFrame:
@@ -295,15 +265,6 @@ def _absent(rows: pl.DataFrame, rater: dict[str, Any], family: str | None) -> di
         "family": family or "",
     }
     return {name: reason for name, reason in reasons.items() if not rows[name].to_numpy().any()}
-
-
-def _always(rows: pl.DataFrame, name: str) -> int:
-    """Whether the feature alone tells every choice apart; a tie must be one in the feature too."""
-    lead, toward = rows[name].to_numpy(), 2 * rows["choice"].to_numpy() - 1
-    for sign in (1, -1):
-        if (np.sign(lead) * sign == np.sign(toward))[lead != 0].all() and not toward[lead == 0].any():
-            return sign
-    return 0
 
 
 def _fit(rows: pl.DataFrame, names: list[str], column: str) -> Fit:
@@ -468,7 +429,7 @@ def bias_section(store: Store, scores: RunScores, margin: float = MARGIN) -> Sec
 
 def bias_pieces(found: Sequence[RaterBias]) -> tuple[list[str], list[Piece]]:
     """What pulls at the raters asked for in words, one row per rater and pull, and why the others cannot be measured."""
-    rows, said, notes = [], [], []
+    rows, said = [], []
     silent: dict[str, list[str]] = {}
     wanted = any(one.line.asked_for for one in found)
     for one in found:
@@ -479,16 +440,15 @@ def bias_pieces(found: Sequence[RaterBias]) -> tuple[list[str], list[Piece]]:
         if share is not None and share.value is not None and asked_for:
             said.append(f"{name}: takes the answer shown first in {100 * share.value:.1f} % of its choices.")
         for pull in one.effects:
-            if pull.judge.value is None and not pull.always:
+            known = pull.judge.value is not None
+            if not known:
                 why = DECIDED if pull.judge.note == UNBOUNDED else str(pull.judge.note).replace(name, "it")
                 silent.setdefault(f"{pull.name} cannot be said: {why}.", []).append(name)
-                continue
-            rows.append(Row([name, pull.name], pull.cells, one.line.control))
-            if pull.sentence and (asked_for or not wanted):
+            if any(cell.text for cell in pull.cells):
+                rows.append(Row([name, pull.name], pull.cells, one.line.control))
+            if known and pull.sentence and (asked_for or not wanted):
                 said.append(pull.sentence)
-            elif pull.sentence and pull.always:
-                notes.append(pull.sentence)
-    notes += [f"{', '.join(dict.fromkeys(names))}: {why}" for why, names in silent.items()]
+    notes = [f"{', '.join(dict.fromkeys(names))}: {why}" for why, names in silent.items()]
     small = small_notes([*notes, *bias_legend(found)])
     if not rows:
         return said, [*small]

@@ -9,15 +9,16 @@ import base64
 import os
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import orjson
 import polars as pl
-from sqlalchemy import or_, select
+from sqlalchemy import func, or_, select
 
 from personafit.contexts import is_remembered
+from personafit.kinds.choice import with_slices
 from personafit.people import Person, render_person
 from personafit.reports.totals import RunTotals
 from personafit.store import RunRecord, Status, Store
@@ -98,7 +99,7 @@ NOT_FACETS = frozenset({"position", "item", "person", "prompt", "products", "gol
 
 def browser_data(store: Store, totals: RunTotals) -> dict[str, Any]:
     """All the page needs to list, filter, search and show items; verdicts are those under the headline view."""
-    rows = _opened(totals.sample.items)
+    rows = with_slices(totals.sample.items)
     facets = _facets(rows)
     products = [orjson.loads(text) for text in rows["products"]]
     places = {product: place for place, product in enumerate(_unique(products))}
@@ -179,14 +180,6 @@ def pack_browser(
         },
         **more,
     }
-
-
-def _opened(items: pl.DataFrame) -> pl.DataFrame:
-    """The items with each slice as a column."""
-    slices = [orjson.loads(text) for text in items["slices"]]
-    names = sorted({name for row in slices for name in row})
-    columns = [pl.Series(name, [row.get(name) for row in slices], dtype=pl.String) for name in names]
-    return items.drop("slices").with_columns(columns)
 
 
 def _facets(rows: pl.DataFrame) -> list[tuple[str, list[str]]]:
@@ -288,34 +281,50 @@ def _asks(store: Store, totals: RunTotals, rows: pl.DataFrame) -> pl.DataFrame:
         )
         .sort("position", "rater", "view", "sample", "order")
     )
-    asks = asks.join(_replies(store, asks["job"]), on="ask", how="left", maintain_order="left")
+    asks = _with_replies(store, totals, asks)
     said = [name for name in SAID if asks[name].null_count() < len(asks)]
-    kept = asks.select("position", "rater", "view", "order", "status", "label", "value", *_within(said))
+    kept = asks.select("position", "rater", "view", "order", "status", "label", "value", *said)
     lists = kept.group_by("position", maintain_order=True).agg(pl.all())
     whole = rows.select("position").join(lists, on="position", how="left", maintain_order="left")
     return whole.drop("position").with_columns(pl.all().fill_null([]))
 
 
-def _replies(store: Store, jobs: pl.Series) -> pl.DataFrame:
-    """Ask, reply and reasoning of these jobs, in whose order texts are read until the page has no room for more.
+def _with_replies(store: Store, totals: RunTotals, asks: pl.DataFrame) -> pl.DataFrame:
+    """The asks with what was said, as long as the page has room; then a remark stands in its place.
 
-    Of the rest it is only found out whether anything was said.
+    Lengths are read first: no more texts are held than there is room for.
     """
-    ask = t.asks.c
-    spoken = or_(ask.reply.is_not(None), ask.reasoning.is_not(None))
-    schema = {"ask": pl.String, "reply": pl.String, "reasoning": pl.String}
-    found: list[tuple[str, str | None, str | None]] = []
-    room = MAX_REPLIES
+    ask, names = t.asks.c, ("reply", "reasoning")
+    measured = _read(store, totals, asks["job"], [func.length(ask[name]) for name in names], pl.Int64)
+    lengths = asks.select("ask", pl.col("detail").str.len_chars()).join(
+        pl.concat(measured), on="ask", how="left", maintain_order="left"
+    )
+    size = lengths.select(pl.sum_horizontal(pl.col("detail", *names).clip(0, MAX_REPLY))).to_series()
+    asks = asks.with_columns(fits=(size.cum_sum() < MAX_REPLIES) | (size == 0))
+    shown = asks.filter("fits")
+    texts = _read(store, totals, shown["job"], [ask[name] for name in names], pl.String)
+    if len(shown) < len(asks):
+        texts = (part.join(shown, on="ask", how="semi") for part in texts)
+    replies = pl.concat(part.with_columns(map(_cut, names)) for part in texts)
+    detail = pl.when("fits").then("detail").otherwise(pl.lit(LEFT_OUT)).alias("detail")
+    return asks.join(replies, on="ask", how="left", maintain_order="left").with_columns(detail)
+
+
+def _read(
+    store: Store, totals: RunTotals, jobs: pl.Series, columns: Sequence[Any], dtype: type[pl.DataType]
+) -> Iterator[pl.DataFrame]:
+    """Two columns, about reply and reasoning, of the asks of these jobs in which anything was said."""
+    ask, schema = t.asks.c, dict[str, type[pl.DataType]](ask=pl.String, reply=dtype, reasoning=dtype)
+    query = select(ask.id, *columns).where(or_(ask.reply.is_not(None), ask.reasoning.is_not(None)))
+    yield pl.DataFrame(schema=schema)
+    if totals.pages is not None:  # every ask of the run, as it is stored: faster than looking for each
+        of_run = t.run_jobs.join(t.asks, ask.job == t.run_jobs.c.job)
+        whole = query.select_from(of_run).where(t.run_jobs.c.run == totals.run.id)
+        yield from store.frames(whole, schema, READ)
+        return
     for start in range(0, len(jobs), READ):
-        if room <= 0:
-            rest = store.rows_among(select(ask.id).where(spoken), ask.job, sorted(jobs[start:]))
-            found += [(row.id, LEFT_OUT, None) for row in rest]
-            break
-        # In the order of their keys, in which they are stored.
-        for key, (reply, reasoning) in store.replies(sorted(jobs[start : start + READ])).items():
-            found.append((key, reply, reasoning))
-            room -= min(len(reply or ""), MAX_REPLY) + min(len(reasoning or ""), MAX_REPLY)
-    return pl.DataFrame(found, schema=schema, orient="row").with_columns(_cut("reply"), _cut("reasoning"))
+        rows = store.rows_among(query, ask.job, sorted(jobs[start : start + READ]))
+        yield pl.DataFrame(map(tuple, rows), schema=schema, orient="row")
 
 
 def _cut(name: str) -> pl.Expr:
@@ -323,13 +332,3 @@ def _cut(name: str) -> pl.Expr:
     more = (text.str.len_chars() - MAX_REPLY).cast(pl.String)
     cut = pl.format("{} … ({} more characters in the store)", text.str.slice(0, MAX_REPLY), more)
     return pl.when(text.str.len_chars() > MAX_REPLY).then(cut).otherwise(text).alias(name)
-
-
-def _within(said: list[str]) -> list[pl.Expr]:
-    """The texts as long as there is room for them, then a remark in their place."""
-    if not said:
-        return []
-    length = pl.sum_horizontal(pl.col(name).str.len_chars().fill_null(0) for name in said)
-    room = (length.cum_sum() < MAX_REPLIES) | (length == 0)
-    remarks = {name: pl.lit(LEFT_OUT if name == said[0] else None, pl.String) for name in said}
-    return [pl.when(room).then(pl.col(name)).otherwise(remarks[name]).alias(name) for name in said]

@@ -6,19 +6,20 @@ votes are known. A rater that only names letters has no margin, and then nothing
 the margin is that of yes.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import orjson
 import polars as pl
+from scipy.special import expit
 from sqlalchemy import select
 
 from personafit._errors import UserError
 from personafit.items.relevance import NO, YES
 from personafit.kinds import run_lines
-from personafit.kinds.choice_scores import TIERS, RunScores, choices_of
+from personafit.kinds.choice import TIERS, RunScores, choices_of
 from personafit.kinds.lines import CONTROL_RATERS, Line, RunLines
 from personafit.reports.analysis import (
     Analysis,
@@ -32,10 +33,10 @@ from personafit.reports.analysis import (
     undefined,
 )
 from personafit.reports.line_results import line_result
-from personafit.reports.pieces import Grid, Piece, Row
+from personafit.reports.pieces import Grid, Piece, Prose, Row, percent_cell
 from personafit.reports.report import ReportPart
 from personafit.reports.result import Result, marked_met
-from personafit.statistics import Estimate
+from personafit.statistics import Estimate, mean_by_item
 from personafit.statistics.agreement import Floats
 from personafit.statistics.agreement_intervals import pair_agreement
 from personafit.statistics.calibration import (
@@ -43,10 +44,9 @@ from personafit.statistics.calibration import (
     chance_error,
     choice_confidence,
     reliability_table,
-    selective_accuracy,
 )
 from personafit.statistics.clusters import clustered
-from personafit.store import TIE, RunRecord, Store, option_counts
+from personafit.store import TIE, RunRecord, Store
 from personafit.store import tables as t
 
 KEPT = (1.0, 0.8, 0.5)  # shares of items at which selective accuracy is given
@@ -71,8 +71,8 @@ class RaterMargins:
     """What kind of rater it is."""
     frame: pl.DataFrame
     """item, person, prompt, margin (log-odds of product 0), right (1, ½, 0 or null) and share (votes for 0 or null)."""
-    planned: Mapping[str | None, int]
-    """How many items there are of each tier, and in all under None."""
+    planned: int
+    """How many items there are."""
     note: str | None = None
     """What a reader must know of these margins; where the frame is empty, why there are none."""
 
@@ -110,6 +110,31 @@ def _share(label: str | None, extra: dict[str, Any], labels: tuple[str, str]) ->
     return None
 
 
+NO_CEILING = (
+    "The human ceiling is not in this report: the data hold no votes of single people. A study on the same items adds it: "
+    "`personafit label new`, then name the study beside the run."
+)
+
+
+def ceiling_pieces(store: Store, scores: RunScores) -> list[Piece]:
+    """How often one voter meets the gold of a run of choices, by tier, where the gold keeps the counts of votes."""
+    shares = vote_shares(store, scores) if has_truth(scores) else {}
+    rows = scores.items.filter(pl.col("gold").is_in(["0", "1"]), pl.col("item").is_in(list(shares)))
+    if rows.is_empty():
+        return [Prose(NO_CEILING, "small")]
+    share = pl.col("item").replace_strict(shares, return_dtype=pl.Float64)
+    rows = rows.with_columns(pl.when(pl.col("gold") == "0").then(share).otherwise(1 - share).alias("met"))
+    parts = {"all": rows}
+    if "tier" in rows.columns:
+        named = rows["tier"].drop_nulls().unique().to_list()
+        tiers = sorted(named, key=lambda one: TIERS.index(one) if one in TIERS else len(TIERS))
+        parts |= {str(tier): rows.filter(pl.col("tier") == tier) for tier in tiers}
+    cells = [percent_cell(mean_by_item(part, "met")) for part in parts.values()]
+    row = Row(["a voter drawn at random", f"the gold, {scores.info['gold']}"], cells)
+    caption = "Shares in %, 95 % intervals over people below."
+    return [Grid("What people reach on the same items", caption, ["who", "against"], list(parts), [row])]
+
+
 def rater_margins(store: Store, scores: RunScores) -> list[RaterMargins]:
     """The margins of every rater of the run; a run whose gold is no truth has nothing to be calibrated against."""
     if not has_truth(scores):
@@ -117,25 +142,22 @@ def rater_margins(store: Store, scores: RunScores) -> list[RaterMargins]:
             f"{scores.run.name} knows which answer was tested and not which is right, so confidence has nothing to be "
             "held against; `personafit analyze correct` takes people's labels for such a run."
         )
-    if (option_counts(store, scores.run.dataset)["option_count"] > 2).any():
+    if (scores.items["option_count"] > 2).any():
         raise UserError(
             f"{scores.run.name} has choices among more than two answers; confidence is read from the margin between two."
         )
     shares, items = vote_shares(store, scores), scores.items
-    planned: dict[str | None, int] = {None: len(items)}
-    if "tier" in items.columns:
-        planned |= dict(items["tier"].drop_nulls().value_counts().iter_rows())
-    # Slices may have any name, also "margin": only the tier comes along.
-    columns = [name for name in ("item", "person", "prompt", "gold", "tier") if name in items.columns]
     found = []
     for rater in scores.raters:
         margins, note = _order_averaged(scores, rater)
-        frame = items.select(columns).join(margins, on="item", how="inner", maintain_order="left")
+        frame = items.select("item", "person", "prompt", "gold").join(
+            margins, on="item", how="inner", maintain_order="left"
+        )
         if frame.is_empty():
             note = note or "no item was answered with a margin in both orders"
         control = CONTROL_RATERS.get(rater["name"])
         line = Line.of(rater, scores.headline_view, scores.items, control)
-        found.append(_held(line, rater["kind"], frame, shares, planned, note))
+        found.append(_held(line, rater["kind"], frame, shares, len(items), note))
     return found
 
 
@@ -189,7 +211,7 @@ def line_margins(store: Store, opened: RunLines) -> list[RaterMargins]:
         kind = opened.rater_kinds[str(line.fingerprint)]
         scored_units, odds, note = _yes_margins(line.frame, str(reference.margin), kind)
         frame = scored_units.select("item", "person", "prompt", odds.alias("margin"), gold.alias("gold"))
-        found.append(_held(line, kind, frame, shares, {None: len(line.frame)}, note))
+        found.append(_held(line, kind, frame, shares, len(line.frame), note))
     return found
 
 
@@ -220,7 +242,7 @@ def _held(
     kind: str,
     frame: pl.DataFrame,
     shares: Mapping[str, float],
-    planned: Mapping[str | None, int],
+    planned: int,
     note: str | None,
 ) -> RaterMargins:
     """Margins held against gold and votes."""
@@ -233,116 +255,91 @@ def _held(
 
 
 def graded_results(rater: RaterMargins) -> list[Result]:
-    """Every number about one rater's margins: all items, then each tier, then the votes."""
+    """Every number about one rater's margins: against gold, then against the votes."""
     if rater.frame.is_empty():
-        return [_result(rater, "ece", {}, undefined(rater.note))]
-    parts: list[tuple[dict[str, str], pl.DataFrame]] = [({}, rater.frame)]
-    if "tier" in rater.frame.columns:
-        tiers = rater.frame["tier"].drop_nulls().unique(maintain_order=True)
-        parts += [({"tier": tier}, rater.frame.filter(pl.col("tier") == tier)) for tier in tiers]
-    results = [result for where, part in parts for result in _calibration(rater, where, part)]
-    return [*results, *(result for where, part in parts for result in _against_votes(rater, where, part))]
+        return [_result(rater, "ece", undefined(rater.note))]
+    return [*_calibration(rater), *_against_votes(rater)]
 
 
-def _calibration(rater: RaterMargins, where: dict[str, str], part: pl.DataFrame) -> Iterator[Result]:
-    decided = part.filter(pl.col("right").is_not_null())
+def _calibration(rater: RaterMargins) -> Iterator[Result]:
+    decided = rater.frame.filter(pl.col("right").is_not_null())
     if decided.is_empty():
-        yield _result(rater, "ece", where, undefined("no item with a margin has gold"))
+        yield _result(rater, "ece", undefined("no item with a margin has gold"))
         return
     confidence, right = choice_confidence(decided["margin"].to_numpy()), decided["right"].to_numpy()
-    counts = len(decided), decided["person"].n_unique()
     if rater.kind == "rule":
-        yield _result(rater, "ece", where, undefined(rater.note))
+        yield _result(rater, "ece", undefined(rater.note))
     else:
         error = calibration_error(confidence, right)
         luck = f"a perfectly calibrated rater would show about {chance_error(confidence, SIMULATED):.3f} here by chance"
-        yield _result(rater, "ece", where, Estimate(error.value, None, None, *counts, luck))
-        yield _result(rater, "overconfidence", where, _mean(decided, confidence - right, (-1.0, 1.0)))
-        if not where:
-            for number, part_of in enumerate(reliability_table(confidence, right), 1):
-                inside = (confidence >= part_of.low) & (confidence <= part_of.high)
-                held = _mean(decided.filter(pl.Series(inside)), right[inside], UNIT)
-                label = {"bin": str(number), "confidence": f"{part_of.confidence:.3f}"}
-                yield _result(rater, "reliability", label, held)
+        people = decided["person"].n_unique()
+        yield _result(rater, "ece", Estimate(error.value, None, None, len(decided), people, luck))
+        yield _result(rater, "overconfidence", _mean(decided, confidence - right, (-1.0, 1.0)))
+        for number, part_of in enumerate(reliability_table(confidence, right), 1):
+            inside = (confidence >= part_of.low) & (confidence <= part_of.high)
+            held = _mean(decided.filter(pl.Series(inside)), right[inside], UNIT)
+            label = {"bin": str(number), "confidence": f"{part_of.confidence:.3f}"}
+            yield _result(rater, "reliability", held, label)
     # Margins, not confidences, decide who is kept: a large margin is a confidence of 1 among many such.
     strength = np.abs(decided["margin"].to_numpy())
-    curve = selective_accuracy(strength, right)
     for share in KEPT:
         kept = strength >= np.sort(strength)[::-1][int(np.ceil(share * len(strength) - 1e-9)) - 1]
         estimate = _mean(decided.filter(pl.Series(kept)), right[kept], UNIT)
-        yield _result(rater, "selective_accuracy", {**where, "kept": f"{share:.0%}"}, estimate)
-    area = Estimate(curve.risk_area().value, None, None, *counts, "mean error over all shares kept")
-    yield _result(rater, "risk_area", where, area)
+        yield _result(rater, "selective_accuracy", estimate, {"kept": f"{share:.0%}"})
 
 
-def _against_votes(rater: RaterMargins, where: dict[str, str], part: pl.DataFrame) -> Iterator[Result]:
-    voted = part.filter(pl.col("share").is_not_null())
+def _against_votes(rater: RaterMargins) -> Iterator[Result]:
+    voted = rater.frame.filter(pl.col("share").is_not_null())
     if voted.is_empty():
-        if not where:
-            yield _result(rater, "share_correlation", where, undefined(NO_VOTES))
+        yield _result(rater, "share_correlation", undefined(NO_VOTES))
         return
     margin, share = voted["margin"].to_numpy(), voted["share"].to_numpy()
     # Either answer may be called product 0: both ways round count, so that the figure cannot depend on it.
     both = np.column_stack([np.concatenate([margin, -margin]), np.concatenate([share, 1 - share])])
     people, prompts = (np.concatenate([voted[name].to_numpy()] * 2) for name in ("person", "prompt"))
     rank = pair_agreement(both, people, prompts, "spearman").interval(0)
-    yield _result(rater, "share_correlation", where, replace(rank, n=len(voted)))
-    if rater.kind == "rule":
-        return
-    graded = np.square(1 / (1 + np.exp(-np.clip(margin, -700, 700))) - share)
-    binary = np.square((np.sign(margin) + 1) / 2 - share)
-    yield _result(rater, "brier_share", where, _mean(voted, graded, UNIT))
-    yield _result(rater, "brier_share_binary", where, _mean(voted, binary, UNIT))
-    yield _result(rater, "brier_share_coin", where, _mean(voted, np.square(0.5 - share), UNIT))
-    yield _result(rater, "brier_share_gain", where, _mean(voted, binary - graded, (-1.0, 1.0)))
+    yield _result(rater, "share_correlation", replace(rank, n=len(voted)))
+    if rater.kind != "rule":
+        yield _result(rater, "brier_share", _mean(voted, np.square(expit(margin) - share), UNIT))
 
 
 def _mean(frame: pl.DataFrame, values: Floats, bounds: tuple[float, float]) -> Estimate:
     return clustered(values, frame["person"].to_numpy(), frame["prompt"].to_numpy(), bounds)
 
 
-def _result(rater: RaterMargins, metric: str, where: dict[str, str], estimate: Estimate) -> Result:
+def _result(
+    rater: RaterMargins, metric: str, estimate: Estimate, where: Mapping[str, str] | None = None
+) -> Result:
     notes = dict.fromkeys(note for note in (estimate.note, rater.note) if note)
-    tier = where.get("tier")
-    planned, here = rater.planned[tier], rater.frame
-    if tier is not None:
-        here = here.filter(pl.col("tier") == tier)
-    return line_result(
-        rater.line,
-        estimate,
-        metric,
-        where,
-        len(here) / planned if planned else None,
-        "; ".join(notes) or None,
-    )
+    covered = len(rater.frame) / rater.planned if rater.planned else None
+    return line_result(rater.line, estimate, metric, dict(where or {}), covered, "; ".join(notes) or None)
 
 
 # -- pieces ------------------------------------------------------------------------------------------------------------------
 
 
 def analyze_calibration(store: Store, run: RunRecord) -> Analysis:
-    """Whether the confidence of each rater holds against gold, by tier, and against votes; for raters that choose, or say yes or no."""
+    """Whether the confidence of each rater holds against gold and against votes; for raters that choose, or say yes or no."""
     scores = choices_of(store, run)
     raters = line_margins(store, run_lines(store, run)) if scores is None else rater_margins(store, scores)
     groups = [marked_met(run, graded_results(rater)) for rater in raters]
-    rows = [
-        _row(group, tier) for group in groups for tier in _tiers(one for one in group if one.metric == "ece")
-    ]
+    rows = [_row(group) for group in groups]
     kept = [f"accuracy keeping {share:.0%}" for share in KEPT]
-    columns = ["items", "ECE", "over-confidence, points", *kept, "mean error"]
-    caption = "Accuracy in %, 95 % intervals below; mean error is over all shares kept."
+    columns = ["items", "ECE", "over-confidence, points", *kept, "correlation with votes", "Brier, votes"]
+    caption = (
+        "Accuracy in %, 95 % intervals below; accuracy is also given for the most confident items alone."
+    )
+    grid = Grid("Confidence against gold", caption, ["rater"], columns, rows).filled()
     said = list(run.met_people.values())
     notes: list[str] = []
-    pieces: list[Piece] = [Grid("Confidence against gold", caption, ["rater", "tier"], columns, rows)]
     for group in groups:
         said += _confidence_in_words(group)
-        pieces += [*_reliability(group), *_votes(group)]
         undefined_because = dict.fromkeys(one.note for one in group if one.value is None and one.note)
         listed = notes if group[0].control else said
         listed += [f"{group[0].rater}: {note}." for note in undefined_because]
-    title = f"Calibration of the raters of {run.name}"
-    part = ReportPart(run.name, title, said, [*pieces, *small_notes(notes)])
     results = [result for group in groups for result in group]
+    title = f"Calibration of the raters of {run.name}"
+    part = ReportPart(run.name, title, said, [grid, *_reliability(results), *small_notes(notes)])
     return Analysis(benchmark_of(store, run), results, part, hints=choice_hints(scores))
 
 
@@ -355,51 +352,31 @@ def _confidence_in_words(group: Sequence[Result]) -> Iterator[str]:
             yield f"{one.rater}: mean confidence minus accuracy is {cell.text} points{ends}."
 
 
-def _row(group: Sequence[Result], tier: str | None) -> Row:
-    here = {
-        (one.metric, one.slice.get("kept")): one
-        for one in group
-        if one.slice.get("tier") == tier and "bin" not in one.slice
-    }
+def _row(group: Sequence[Result]) -> Row:
+    here = {(one.metric, one.slice.get("kept")): one for one in group if "bin" not in one.slice}
     kept = [here.get(("selective_accuracy", f"{share:.0%}")) for share in KEPT]
-    n = 0 if kept[0] is None else kept[0].n
-    return Row(
-        [str(group[0].rater), tier or "all"],
-        [
-            count_cell(n),
-            figure_cell(here.get(("ece", None))),
-            figure_cell(here.get(("overconfidence", None)), 100),
-            *(figure_cell(one, 100) for one in kept),
-            figure_cell(here.get(("risk_area", None))),
-        ],
-        group[0].control,
-    )
+    cells = [
+        count_cell(0 if kept[0] is None else kept[0].n),
+        figure_cell(here.get(("ece", None))),
+        figure_cell(here.get(("overconfidence", None)), 100),
+        *(figure_cell(one, 100) for one in kept),
+        figure_cell(here.get(("share_correlation", None))),
+        figure_cell(here.get(("brier_share", None))),
+    ]
+    return Row([str(group[0].rater)], cells, group[0].control)
 
 
-def _reliability(group: Sequence[Result]) -> list[Piece]:
+def _reliability(results: Sequence[Result]) -> list[Piece]:
+    """Accuracy beside confidence, in bins."""
     rows = [
-        Row([f"{100 * float(one.slice['confidence']):.1f}"], [figure_cell(one, 100), count_cell(one.n)])
-        for one in group
+        Row(
+            [str(one.rater), f"{100 * float(one.slice['confidence']):.1f}"],
+            [figure_cell(one, 100), count_cell(one.n)],
+            one.control,
+        )
+        for one in results
         if one.metric == "reliability"
     ]
-    title, caption = f"{group[0].rater}: confidence and accuracy", "In %, in bins of equal size."
-    return [Grid(title, caption, ["confidence"], ["accuracy", "items"], rows)] if rows else []
-
-
-def _votes(group: Sequence[Result]) -> list[Piece]:
-    votes = [one for one in group if one.metric.startswith(("share_", "brier_")) and one.value is not None]
-    names = list(dict.fromkeys(one.metric for one in votes))
-    rows = []
-    for tier in _tiers(votes):
-        here = {one.metric: one for one in votes if one.slice.get("tier") == tier}
-        rows.append(Row([tier or "all"], [figure_cell(here.get(name)) for name in names]))
-    title, caption = f"{group[0].rater}: margins against votes", "95 % intervals below."
-    heads = [name.replace("_", " ") for name in names]
-    return [Grid(title, caption, ["tier"], heads, rows)] if rows else []
-
-
-def _tiers(rows: Iterable[Result]) -> list[str | None]:
-    """The tiers of some results: all items, then easy to hard, then any others as they come."""
-    found = dict.fromkeys(row.slice.get("tier") for row in rows)
-    usual: tuple[str | None, ...] = (None, *TIERS)
-    return sorted(found, key=lambda tier: usual.index(tier) if tier in usual else len(usual))
+    caption = "In %, in bins of equal size."
+    heads = ["rater", "confidence"]
+    return [Grid("Confidence and accuracy", caption, heads, ["accuracy", "items"], rows)] if rows else []

@@ -1,32 +1,36 @@
 """The report of a run of choices: scores, controls, contexts, analyses, and a browser of its items."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-import orjson
-
 from personafit._errors import UserError
 from personafit.contexts import is_remembered
-from personafit.kinds.choice_scores import RunScores, choice_lines, columns_of, load_scores, missing_halves
-from personafit.reports.asked import asks_section
-from personafit.reports.claims import lift_claims
-from personafit.reports.kind_report import KindReport
-from personafit.reports.line_results import results_of, share_of, worst_coverage
-from personafit.reports.naming import LineKey, LineNames, line_of
-from personafit.reports.pieces import (
-    Cell,
-    Grid,
-    Picture,
-    Prose,
-    Row,
-    Section,
-    Sentences,
-    percent_cell,
-    share_cell,
+from personafit.kinds.choice import (
+    RESTRAINT,
+    RunScores,
+    choice_lines,
+    columns_of,
+    load_scores,
+    missing_halves,
 )
+from personafit.reports.claims import lift_claims
+from personafit.reports.kind_report import (
+    NOT_MEASURED,
+    PUBLISHED,
+    Column,
+    KindReport,
+    LineId,
+    asks_section,
+    name_places,
+)
+from personafit.reports.line_results import results_of, share_of, worst_coverage
+from personafit.reports.pieces import Grid, Picture, Prose, Section, Sentences
 from personafit.reports.result import Result
-from personafit.reports.totals import RunTotals, held_answers, load_totals
+from personafit.reports.totals import load_totals
+from personafit.statistics import Estimate
 from personafit.store import RunRecord, Store
 
 DEFINITIONS = {
@@ -47,9 +51,13 @@ def legend(metrics: Iterable[str]) -> str:
     return " ".join(f"{metric.replace('_', ' ').capitalize()}: {DEFINITIONS[metric]}." for metric in shown)
 
 
-PUBLISHED_TABLE, PUBLISHED_CONTEXTS = "Table 3", "Table 7"  # of the PersonaFeedback paper
+PUBLISHED_TABLE = "Table 3"  # of the PersonaFeedback paper
 MOST_ITEMS = 1_000  # beyond that further analyses are worked out when asked for
 MOST_ROWS = 12  # of the first table, controls included
+MOST_PANELS = 8
+NARROW = 4  # more panels than this leave no room for a title on one line
+COIN = 0.5  # what guessing between two answers scores
+EXPECTED = {"expect": RESTRAINT}
 
 
 class ChoiceReport(KindReport):
@@ -58,11 +66,14 @@ class ChoiceReport(KindReport):
     def __init__(self, store: Store, run: RunRecord) -> None:
         self.totals = load_totals(store, run)
         super().__init__(store, run, self.totals.info, results_of(self.totals.opened, self.totals.added))
+        self.metric: str = self.info["metric"]
+        self.shown = self.metric.replace("_", " ")
+        """The headline metric as tables call it."""
 
     @cached_property
     def scores(self) -> RunScores:
         """The run by the item, for analyses that need more than sums."""
-        return load_scores(self.store, self.record, held_answers(self.store, self.totals))
+        return load_scores(self.store, self.record, self.totals.pages)
 
     def worst_coverage(self) -> tuple[str, float] | None:
         """The rater and context with the least coverage."""
@@ -85,66 +96,158 @@ class ChoiceReport(KindReport):
         """How many asks were planned, and how many brought an answer."""
         return self.totals.coverage()
 
+    # -- pictures and tables --------------------------------------------------------------------------------------------
+
     def picture(self) -> Picture | None:
         """Scores with the person, without and with the wrong one; by slice where there is but one context."""
-        return self._pictures.get("views") or self._pictures.get("slices")
+        return self._by_context or self._by_slice
+
+    @property
+    def _guessing(self) -> float | None:
+        """What guessing scores, in percent: a coin toss unless the benchmark says otherwise; None where it says 0, since its items
+        have different numbers of answers."""
+        return 100 * float(self.info.get("metrics", {}).get("chance", COIN)) or None
+
+    @property
+    def _headlined(self) -> dict[LineId, str | None]:
+        """The lines under the context whose scores count, those asked for first."""
+        view = self.totals.headline_view
+        return {line: control for line, control in self.lines_of(self.metric).items() if line[3] == view}
 
     @cached_property
-    def _pictures(self) -> dict[str, Picture]:
-        from personafit.reports.figures import choice_pictures
+    def _by_context(self) -> Picture | None:
+        from personafit.reports.plots import Panel, PlotRow, dot_of, panels_figure
 
-        return choice_pictures(self.totals, self.results)
+        headline = self.totals.headline_view
+        views = [headline, *(view for view in self.totals.views if view != headline)]
+        if not 2 <= len(views) <= MOST_PANELS:
+            return None
+        places = name_places([(*line[:3], None) for line in self._headlined])
+        rows = []
+        for line, control in self._headlined.items():
+            system, given, rater, _ = line
+            dots = [dot_of(self.figures.find(self.metric, rater, view, system, given)) for view in views]
+            dots.append(dot_of(self.figures.find("lift", rater, headline, system, given)))
+            called = " · ".join(line[place] or "" for place in places)
+            rows.append(PlotRow(called, dots, control is not None))
+        if all(dot.value is None for row in rows for dot in row.dots):
+            return None
+        if all(row.dots[-1].value is None for row in rows):  # no lift: no panel for it
+            rows = [replace(row, dots=row.dots[:-1]) for row in rows]
+        titles = [re.sub(r"(?<=[:+])", "\n", view) if len(views) >= NARROW else view for view in views]
+        panels = [Panel(f"{title}, %", self._guessing) for title in titles] + [Panel("lift, points", 0.0)]
+        caption = (
+            "Unless the score with the person lies clearly to the right of the scores without and with the wrong one, it does not come "
+            "from knowing the person. Bars are 95 % intervals, dotted lines are guessing and no lift."
+        )
+        figure = panels_figure(rows, panels[: len(rows[0].dots)])
+        return Picture("With the person, without, and with the wrong one", caption, figure)
+
+    @cached_property
+    def _by_slice(self) -> Picture | None:
+        """A panel for each of the finest slices that have numbers."""
+        from personafit.reports.plots import Panel
+
+        finest = set(next(iter(self.info["layout"]), ()))
+        slices = [column for column in self._columns if finest and set(column[2]) == finest]
+        slices = [column for column in slices if any(one.slice == column[2] for one in self.results)]
+        if len(slices) > MOST_PANELS:
+            return None
+        between = "\n" if len(slices) > NARROW else " "
+        panels = [
+            (Panel(heading.replace(" ", between), self._guessing), metric, where)
+            for heading, metric, where in slices
+        ]
+        caption = (
+            f"{self.shown.capitalize()} in % by slice, context “{self.totals.headline_view}”, with 95 % intervals. Hollow squares are "
+            "controls, the dotted line is guessing."
+        )
+        return self.plot(f"{self.shown.capitalize()} by slice", caption, self._headlined, panels)
+
+    @property
+    def _columns(self) -> list[Column]:
+        """The columns of the benchmark's own table."""
+        return [
+            (f"against {heading}" if "against" in where else heading, self.metric, where)
+            for heading, where in columns_of(self.totals)
+        ]
 
     def table(self) -> Grid:
         """Score, lift, restraint and coverage under the headline context, those asked for first."""
-        totals = self.totals
-        view, metric = totals.headline_view, totals.info["metric"]
-        lines: dict[LineKey, dict[str, Result]] = {}
-        for result in self.results:
-            if result.view == view and (not result.slice or result.metric == "restraint"):
-                lines.setdefault(line_of(result), {})[result.metric] = result
-        heads = sorted(lines.values(), key=lambda found: found[metric].control is not None)
-        naming = LineNames(found[metric] for found in heads)
-        rows = [
-            Row(
-                naming.names(found[metric]),
-                [
-                    cell(found[metric]),
-                    cell(found.get("lift"), difference=True),
-                    cell(found.get("restraint")),
-                    share_cell(found[metric].coverage),
-                ],
-                found[metric].control,
-            )
-            for found in heads
+        columns: list[Column] = [(self.shown, self.metric, {}), ("lift", "lift", {})]
+        columns.append(("restraint", "restraint", EXPECTED))
+        known = [name for _, name, _ in columns[1:] if self._has(name)]
+        caption = (
+            f"Context: {self.totals.headline_view}. {self.shown.capitalize()} and restraint in %, lift in points; 95 % intervals, "
+            "clustered by person and, where prompts recur, by prompt."
+        )
+        lines = dict([*self._headlined.items()][:MOST_ROWS])
+        return self.grid("Scores", caption, lines, columns, coverage=self.metric, note=legend(known))
+
+    def _has(self, metric: str) -> bool:
+        return any(one.metric == metric and one.value is not None for one in self.results)
+
+    def _slices_grid(self) -> Grid:
+        """The benchmark's own table, published rows below; of a benchmark of two halves that lacks one there is no total."""
+        columns = self._columns[:-1] if missing_halves(self.totals) else self._columns
+        quoted = list(self._published(columns))
+        controlled = f"{self.metric}_length_controlled"
+        if self._has(controlled):
+            columns += [
+                (f"{heading}, equal length", controlled, where) for heading, _, where in columns if where
+            ]
+        sources = dict.fromkeys((one.note or "").removeprefix(NOT_MEASURED) for one in quoted)
+        note = f"Published rows are quoted from {'; '.join(sources)}." if sources else ""
+        title = f"{self.shown.capitalize()} by slice"
+        caption = f"{self.shown.capitalize()} in %, 95 % intervals below."
+        return self.grid(title, caption, self.lines_of(self.metric), columns, quoted=quoted, note=note)
+
+    def _published(self, columns: Iterable[Column]) -> Iterator[Result]:
+        """Published scores that are laid out like the benchmark's table: those of the main one, and those for contexts of memories."""
+        remembered = [view for view in self.totals.views if is_remembered(view)]
+        shown = [
+            row
+            for row in self.info.get("published", [])
+            if "Table" not in row["source"]
+            or row["source"].endswith(PUBLISHED_TABLE)
+            or row["view"] in remembered
         ]
-        shown = metric.replace("_", " ")
-        return Grid(
-            "Scores",
-            f"Context: {view}. {shown.capitalize()} and restraint in %, lift in points; 95 % intervals, clustered by "
-            f"{clustering(self.results)}.",
-            naming.heads,
-            [shown, "lift", "restraint", "coverage"],
-            rows[:MOST_ROWS],
-            note=legend(
-                name
-                for name in ("lift", "restraint")
-                if any(name in found and found[name].value is not None for found in heads)
-            ),
-        ).filled()
+        for row in shown:
+            for _, metric, where in columns:
+                if (score := row["scores"].get("/".join(where.values()))) is not None:
+                    yield Result.of(
+                        Estimate(score / 100, None, None, 0, 0, NOT_MEASURED + row["source"]),
+                        metric=metric,
+                        rater=row["model"],
+                        view=row["view"],
+                        slice=dict(where),
+                        control=PUBLISHED,
+                    )
+
+    def _controls_grid(self) -> Grid:
+        """Order, lift, restraint and coverage of every line; why a number is missing stands in the remarks."""
+        names = [self.metric, f"{self.metric}_debiased", "consistency", "lift"]
+        columns: list[Column] = [(name.replace("_", " "), name, {}) for name in names]
+        columns.append(("restraint", "restraint", EXPECTED))
+        return self.grid(
+            "Controls and consistency",
+            "All items, in %; lift in points.",
+            self.lines_of(self.metric),
+            columns,
+            coverage=self.metric,
+            note=legend(dict.fromkeys(one.metric for one in self.results)),
+        )
+
+    # -- the rest --------------------------------------------------------------------------------------------------------
 
     def sections(self) -> Iterator[Section]:
         """Slices, contexts, controls, analyses and asks."""
-        totals, drawn = self.totals, self._pictures
-        slices = [drawn["slices"]] if "slices" in drawn and "views" in drawn else []
-        yield Section("Scores by slice", [*slices, score_grid(totals, self.results)])
+        totals, drawn = self.totals, self._by_slice if self._by_context else None
+        yield Section("Scores by slice", [*([drawn] if drawn else []), self._slices_grid()])
+        said = lift_claims(self.results, self.margin)
         yield Section(
             "Controls and consistency",
-            [
-                *([Sentences(said)] if (said := lift_claims(self.results, self.margin)) else []),
-                worth_grid(totals, self.results),
-                *([drawn["position"]] if "position" in drawn else []),
-            ],
+            [*([Sentences(said)] if said else []), self._controls_grid()],
             "Rules that read nothing are scored beside every rater. A score says something about fitting the person only beside its lift.",
         )
         yield from self._analyses()
@@ -159,13 +262,9 @@ class ChoiceReport(KindReport):
         yield asks_section(ended, "Number of asks by status.")
 
     def _analyses(self) -> Iterator[Section]:
-        """Agreement, bias, aspects and failure modes; of a large run, which commands give them."""
-        name = self.totals.run.name
-        if self.totals.items > MOST_ITEMS and not self.complete:
-            how = (
-                f"For a run of {self.totals.items:,} items agreement, bias, aspects and failure modes are computed on demand: "
-                f"`personafit report {name} --out FILE.html` includes them."
-            )
+        """Agreement, bias, aspects and failure modes; of a large run, which command gives them."""
+        if not self.complete and self.totals.items > MOST_ITEMS:
+            how = f"`personafit report {self.record.name} --out FILE.html` adds agreement, bias, aspects and failure modes."
             yield Section("Further analyses", [Prose(how, "small")])
             return
         for title, make in self._analysers().items():
@@ -178,16 +277,16 @@ class ChoiceReport(KindReport):
 
     def _analysers(self) -> dict[str, Callable[[], Section | None]]:
         """Imported when a page is made: a run in the terminal needs none of them."""
-        from personafit.reports.agree_part import agreement_section
+        from personafit.reports.agree import agreement_section
         from personafit.reports.agree_ratings import run_source
         from personafit.reports.aspects import aspects_section
         from personafit.reports.bias import bias_section
+        from personafit.reports.calibration import ceiling_pieces
         from personafit.reports.failures import failures_section
-        from personafit.reports.studies import ceiling_pieces
 
         store, scores = self.store, self.scores
         return {
-            "Human ceiling": lambda: Section("Human ceiling", ceiling_pieces(store, scores, self.sources)),
+            "Human ceiling": lambda: Section("Human ceiling", ceiling_pieces(store, scores)),
             "Agreement": lambda: agreement_section(
                 run_source(store, self.record, scores.answers), choice_lines(scores), self.margin
             ),
@@ -216,125 +315,3 @@ class ChoiceReport(KindReport):
             "people": f"{self.totals.people:,}",
             "sample": part if self.record.config["selected"] is not None else "",
         }
-
-
-# -- tables ------------------------------------------------------------------------------------------------------------
-
-
-def published_rows(totals: RunTotals) -> list[dict[str, Any]]:
-    """The published scores of a benchmark that are laid out like its table; with contexts made from memories, those of the paper too."""
-    rows = totals.info.get("published", [])
-    shown = [row for row in rows if "Table" not in row["source"] or row["source"].endswith(PUBLISHED_TABLE)]
-    if any(is_remembered(view.removeprefix("wrong:")) for view in totals.views):
-        from personafit.benchmarks.personafeedback import PUBLISHED
-
-        rows = orjson.loads(PUBLISHED.read_bytes())["scores"]
-        shown += [row for row in rows if row["source"].endswith(PUBLISHED_CONTEXTS)]
-    return shown
-
-
-def score_grid(totals: RunTotals, results: Sequence[Result]) -> Grid:
-    """The benchmark's own table, published rows below; a total over a missing half stays blank."""
-    metric = totals.info["metric"]
-    columns = [
-        (f"against {heading}" if "against" in where else heading, metric, where)
-        for heading, where in columns_of(totals)
-    ]
-    controlled = f"{metric}_length_controlled"
-    if any(result.metric == controlled for result in results):
-        columns += [(f"{heading}, equal length", controlled, where) for heading, _, where in columns[:-1]]
-    blank = bool(missing_halves(totals))
-    naming = LineNames(results)
-    index = {(line_of(r), r.view, r.metric, _key(r.slice)): r for r in results}
-    rows: dict[tuple[Any, ...], tuple[Row, list[str]]] = {}
-    for line, view in dict.fromkeys((line_of(r), r.view) for r in results if r.metric == metric):
-        total = index[line, view, metric, ()]
-        cells = [
-            Cell() if blank and not where else cell(index.get((line, view, name, _key(where))))
-            for _, name, where in columns
-        ]
-        # A rule that reads no person has the same figures in every context: one row says so.
-        same = (line, total.control, tuple(one.text + one.interval for one in cells))
-        rows.setdefault(same, (Row(naming.names(total), cells, total.control), []))[1].append(str(view))
-    shown = [Row([*row.names, ", ".join(views)], row.cells, row.control) for row, views in rows.values()]
-    published = published_rows(totals)
-    for row in published:
-        cells = [_percent_of_100(row["scores"].get("/".join(where.values()))) for _, _, where in columns]
-        shown.append(Row(naming.published(row["model"], row["view"]), cells, source=row["source"]))
-    name = metric.replace("_", " ")
-    sources = dict.fromkeys(row["source"] for row in published)
-    note = f"Published rows are quoted from {'; '.join(sources)}." if sources else ""
-    return Grid(
-        f"{name.capitalize()} by slice",
-        f"{name.capitalize()} in %, 95 % intervals below.",
-        [*naming.heads, "context"],
-        [heading for heading, _, _ in columns],
-        shown,
-        note=note,
-    ).filled()
-
-
-def worth_grid(totals: RunTotals, results: Sequence[Result]) -> Grid:
-    """Coverage, people, order, lift and restraint of every line; why a number is missing stands in the remarks."""
-    metric = totals.info["metric"]
-    names = [metric, f"{metric}_debiased", "consistency", "lift", "restraint"]
-    found: dict[tuple[LineKey, str | None], dict[str, Result]] = {}
-    for result in results:
-        if not result.slice or result.metric == "restraint":
-            found.setdefault((line_of(result), result.view), {})[result.metric] = result
-    common = _common([r.note for numbers in found.values() for r in numbers.values() if r.low is not None])
-    remarks: dict[str, int] = {}
-    naming = LineNames(results)
-    rows = []
-    for (_, view), numbers in found.items():
-        total = numbers[metric]
-        cells = [share_cell(total.coverage), Cell(str(total.people), sort=float(total.people))]
-        for name in names:
-            number = numbers.get(name)
-            own = [note for note in _split(number.note if number else None) if note not in common]
-            numbered = [remarks.setdefault(note, len(remarks) + 1) for note in own]
-            cells.append(cell(number, name == "lift", numbered))
-        rows.append(Row([*naming.names(total), str(view)], cells, total.control))
-    note = f"In all rows: {'; '.join(common)}. " if common else ""
-    return Grid(
-        "Controls and consistency",
-        "All items, in %; lift in points.",
-        [*naming.heads, "context"],
-        ["coverage", "people", *(name.replace("_", " ") for name in names)],
-        rows,
-        list(remarks),
-        note + legend(dict.fromkeys(result.metric for result in results)),
-    )
-
-
-def clustering(results: Sequence[Result]) -> str:
-    """What the intervals of a run are clustered by."""
-    both = any("clustered by person and prompt" in (result.note or "") for result in results)
-    return "person and prompt" if both else "person"
-
-
-def cell(result: Result | None, difference: bool = False, notes: Sequence[int] = ()) -> Cell:
-    """A result in percent, or a difference in points, with its interval and its remarks."""
-    if result is None or result.value is None:
-        return Cell(notes=notes)
-    shown = percent_cell(result, difference)
-    return Cell(shown.text, shown.interval, shown.sort, notes)
-
-
-def _percent_of_100(value: float | None) -> Cell:
-    return Cell() if value is None else Cell(f"{value:.1f}", sort=value / 100)
-
-
-def _split(note: str | None) -> list[str]:
-    return note.split("; ") if note else []
-
-
-def _common(notes: Sequence[str | None]) -> list[str]:
-    """The parts that all of these remarks share: said once, not at every number."""
-    if not notes:
-        return []
-    return [part for part in _split(notes[0]) if all(part in _split(note) for note in notes)]
-
-
-def _key(where: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted(where.items()))

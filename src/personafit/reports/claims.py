@@ -1,4 +1,4 @@
-"""Every sentence of a report that claims something: how claims are worded, lift, the gate, and the subjects of several reports.
+"""Every sentence of a report that claims something: how claims are worded, lift, and the subjects of several reports.
 
 Claims of one report are tested together (`decide_together`): with Holm's adjustment the chance that any of them is
 false is at most 5 %. `claim` makes the sentence from the tested estimate and the words for each verdict; `LEGEND` explains
@@ -10,22 +10,17 @@ from dataclasses import dataclass
 from math import exp, log
 
 from personafit.reports.result import Result
-from personafit.reports.written import plain, signed
-from personafit.statistics.bias import NO_SCALE, SEPARATED
-from personafit.statistics.clusters import CONSTANT, FEWEST_PEOPLE
+from personafit.reports.written import plain, signed, with_interval
+from personafit.statistics.clusters import FEWEST_PEOPLE
 from personafit.statistics.decisions import (
     MARGIN,
     Conclusion,
-    GateDecision,
-    GateOutcome,
     Hypothesis,
     HypothesisTest,
     Measured,
-    decide,
     decide_together,
     is_constant,
 )
-from personafit.statistics.raters import EPSILON, PASSES
 
 LEGEND = (
     "Claims are tested together, with Holm's adjustment: the chance that any of them is false is at most 5 %. What a run "
@@ -77,7 +72,7 @@ POINTS = FigureUnit()
 LOG_ODDS = FigureUnit(1.0, "in log-odds", 2)
 MARKS = FigureUnit(1.0, "points", 2)
 """Of a scale of marks."""
-ODDS = OddsRatio()
+ODDS = OddsRatio(1.0)
 
 
 @dataclass(frozen=True)
@@ -266,66 +261,6 @@ def line_name(rater: str | None, system: str | None, given: str | None) -> str:
     return f"{rater} on {system}" + (f" ({given})" if given else "")
 
 
-SHARES = frozenset({"coverage", "made"})
-"""Metrics that are shares of what was planned: nothing was sampled, so the value is compared."""
-BY_DEFINITION = "scores each answer by itself"  # how results mark a consistency of 1 that needs no sample
-
-
-def gate(result: Result, bar: float) -> GateDecision:
-    """Whether a number of a run is shown to reach a bar."""
-    if result.met_people:
-        return GateDecision(GateOutcome.CANNOT_TELL)
-    certain = result.metric in SHARES or (
-        result.low is None and (result.note or "").startswith(BY_DEFINITION)
-    )
-    # A system that answers everybody alike has a lift of 0 on every item: no sample would show more.
-    nothing = bar > 0 and result.people >= FEWEST_PEOPLE and is_constant(result, 0.0)
-    return decide(result, bar, certain or nothing)
-
-
-def gate_sentence(result: Result, bar: float, whose: str) -> str:
-    """What the gate says of a number, as a sentence that stands alone."""
-    decision = gate(result, bar)
-    within = ",".join(f"{name}={value}" for name, value in result.slice.items())
-    name = f"{result.metric}{f'[{within}]' if within else ''} of {whose}"
-    if result.value is None:
-        why = f" ({result.note})" if result.note else ""
-        return f"cannot tell whether {name} reaches {bar:g}: it is undefined{why}."
-    if result.met_people:
-        return f"cannot tell whether {name} reaches {bar:g}: the rater was fitted on people of this run."
-    if decision.outcome is GateOutcome.FAILS:
-        throughout = " on every item" if is_constant(result, 0.0) else ""
-        return f"{name} is {_below(result, bar)}{throughout}, below {bar:g}."
-    if decision.outcome is GateOutcome.PASSES:
-        return f"{name} is {result.value:.3f}{_ends(result)}, at least {bar:g}."
-    told = f"cannot tell whether {name} reaches {bar:g}: it is {result.value:.3f}"
-    if result.people < FEWEST_PEOPLE:
-        return f"{told} over {people_words(result.people)}, and at least {FEWEST_PEOPLE} are needed."
-    if CONSTANT in (result.note or ""):
-        return f"{told} on every item, so there is no interval."
-    if result.low is None:
-        return f"{told}, without an interval{f' ({result.note})' if result.note else ''}."
-    told += _ends(result)
-    if decision.people is None:
-        return f"{told}, as close to the bar as to need more people than can be planned for."
-    enough = f"about {decision.people:,} people with as many items each"
-    items = "" if decision.items is None else f" ({decision.items:,} items)"
-    return f"{told}; if that is its true value, {enough}{items} would tell."
-
-
-def _below(result: Result, bar: float) -> str:
-    """The value with as many digits as it takes to show that it is below, and its interval."""
-    value = result.value or 0.0
-    texts = (f"{value:.{digits}f}" for digits in (3, 6))
-    return next((text for text in texts if float(text) < bar), repr(value)) + _ends(result)
-
-
-def _ends(result: Result) -> str:
-    if result.low is None or result.high is None:
-        return ""
-    return f" ({result.low:.3f} to {result.high:.3f})"
-
-
 # -- subjects ------------------------------------------------------------------------------------------------------------
 
 
@@ -340,8 +275,6 @@ class Pair:
     """Where, such as ` on hard`; empty for all items."""
     scores: tuple[float, float] | None = None
     """What each scored in all, for counts."""
-    tests: str = ""
-    """Further tests to name in the brackets."""
     subject: str = ""
     """What both are of, such as `openai:gpt-4.1: `; it stands first."""
     unit: FigureUnit = POINTS
@@ -376,7 +309,7 @@ def difference_claim(pair: Pair, tested: HypothesisTest) -> str:
         better, worse = (two, one) if turned is not pair.lower else (one, two)
         return (
             f"{of}{better} {pair.above} {worse} by {points}{pair.place} "
-            f"({_difference_interval(gap, pair.unit, turned)}{p}{pair.tests}; {shared})."
+            f"({_difference_interval(gap, pair.unit, turned)}{p}; {shared})."
         )
     if tested.p is None:
         return f"{of}{one} and {two} differ by {points}{pair.place} ({shared}): without an interval nothing can be told."
@@ -384,7 +317,7 @@ def difference_claim(pair: Pair, tested: HypothesisTest) -> str:
     equal = " and equivalent" if tested.verdict is Conclusion.EQUIVALENT else ""
     return (
         f"{of}{one} and {two} are not distinguishable{equal}{pair.place}{once}: they differ by {points} "
-        f"({_difference_interval(gap, pair.unit)}, first minus second{p}{pair.tests}; {shared}; {null_words(tested, pair.unit)})."
+        f"({_difference_interval(gap, pair.unit)}, first minus second{p}; {shared}; {null_words(tested, pair.unit)})."
     )
 
 
@@ -471,6 +404,8 @@ def ceiling_claims(ceiling: Measured, machines: Sequence[Machine]) -> list[str]:
 
 def stands_in(name: str, win_rate: float) -> str:
     """The outcome of the alternative annotator test."""
+    from personafit.statistics.raters import EPSILON, PASSES
+
     verdict = "may" if win_rate >= PASSES else "may not"
     return (
         f"By the alternative annotator test (ε = {EPSILON:g}) {name} is at least as good as {100 * win_rate:.0f} % of the "
@@ -510,7 +445,7 @@ FEATURES = {
     "family": ("the answer of its own family", "the answer of another family"),
 }
 """Feature to what a rater prefers that goes by it, and what it prefers with the reverse effect."""
-UNBOUNDED = SEPARATED.replace("no interval", "undefined")
+UNBOUNDED = "undefined: these features tell every choice apart, so the odds have no upper bound"
 DECIDED = "the features together decide every choice, which leaves nothing to measure"
 
 
@@ -526,12 +461,6 @@ class Pull:
 def fitted_words(feature: str) -> str:
     """That nothing is claimed of a rater that was fitted on people of the run."""
     return f"was fitted on people of this run: what it goes by here ({feature}) is no evidence"
-
-
-def always_words(feature: str, sign: int) -> str:
-    """What a rater does whose every choice goes with a feature (1) or against it (-1)."""
-    more, less = FEATURES[feature]
-    return f"always chooses {more if sign > 0 else less}"
 
 
 def pull_words(feature: str, pull: Pull) -> str:
@@ -554,6 +483,8 @@ def _preference(feature: str, judge: HypothesisTest) -> str:
 
 def _beside_people(feature: str, pull: Pull) -> str:
     """How a judge's preference compares with people's, as the end of the sentence."""
+    from personafit.statistics.bias import NO_SCALE
+
     more, less = FEATURES[feature]
     judge, people, gap = pull.judge.verdict, pull.people.verdict, pull.difference
     if (judge, people) == (Conclusion.ABOVE, Conclusion.BELOW):
@@ -580,7 +511,7 @@ def shortcut_finding(estimate: Measured, does: str, fair: float, finding: Hypoth
         return f"{counted(estimate)} {does}; {TOO_FEW}"
     if is_constant(estimate, 0.5):
         return f"ties throughout: no pair is {does}"
-    said = f"{100 * estimate.value:.1f} %{_percent_ends(estimate)} {does}"
+    said = f"{with_interval(estimate, unit=' %')} {does}"
     low, high = estimate.low, estimate.high
     inside = low is not None and high is not None and low >= 0.5 - fair and high <= 0.5 + fair
     if finding.decided or inside or finding.detectable is None:
@@ -600,12 +531,6 @@ def gain_finding(overlap: Measured, gain: Measured) -> str:
         f"{100 * overlap.value:.1f} % right by overlap with the right profile, {POINTS.signed(gain.value)} points"
         f"{interval_words(gain)} over a stranger's"
     )
-
-
-def _percent_ends(estimate: Measured) -> str:
-    if estimate.low is None or estimate.high is None:
-        return ""
-    return f" ({100 * estimate.low:.1f}–{100 * estimate.high:.1f})"
 
 
 def stage_loss(stage: str, lost: float, finding: HypothesisTest) -> str:

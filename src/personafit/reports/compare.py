@@ -9,7 +9,7 @@ Rankings are by Bradley–Terry strengths: on each item two contestants both hav
 are a tie. Systems are ranked apart for each judge, because one judge's scores say nothing about another's.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import Any
@@ -27,7 +27,6 @@ from personafit.reports.claims import (
     legend_for,
     no_claim,
     rank_claim,
-    shown_p,
 )
 from personafit.reports.pieces import Cell, Grid, Picture, Piece, Row, Section, Sentences, result_cell
 from personafit.reports.plots import Panel, PlotRow, dot_of, panels_figure
@@ -40,10 +39,9 @@ from personafit.statistics.decisions import (
     Hypothesis,
     HypothesisTest,
     decide_together,
-    holm,
     log_odds_margin,
 )
-from personafit.statistics.ranking import PermutationTest, Ranking, bradley_terry, paired_permutation
+from personafit.statistics.ranking import Ranking, bradley_terry
 from personafit.store import MET
 
 MARKS = FigureUnit(1.0, "marks", 2)
@@ -92,11 +90,8 @@ class Comparison:
     measured: Metric
     difference: Estimate
     tested: HypothesisTest
-    permutation: PermutationTest
-    """The same question asked without any distribution, swapping the two for a whole person at a time."""
     scores: tuple[float, float] | None
     """What each scored on the shared units, added up; None where that says nothing."""
-    p_permutation_holm: float | None = None
 
     @property
     def metric(self) -> str:
@@ -125,15 +120,11 @@ class Comparison:
 
     def sentence(self) -> str:
         """The outcome in words."""
-        tests = ""
-        if self.tested.tests > 1 and self.permutation.p is not None:
-            tests = f", permutation p {shown_p(self.permutation.p)}"
         judged = _judges_differ(self.first, self.second, self.measured)
         pair = Pair(
             *self.names,
             scaled_name(self.measured),
             scores=self.scores,
-            tests=tests,
             unit=unit_of(self.measured),
             above=self._above,
             lower=self.measured.better == "lower" and not judged,
@@ -186,20 +177,11 @@ def compare_runs(
     tested = decide_together(
         [Hypothesis(gap, margin=margin * scale_width(measured)) for _, _, measured, gap, _ in made]
     )
-    permuted = [
-        paired_permutation(
-            both["difference"].to_numpy(), both["person"].to_numpy(), both["prompt"].to_numpy()
-        )
-        for *_, both in made
-    ]
-    adjusted = holm([test.p for test in permuted])
     found = []
-    for (one, two, measured, gap, both), test, permutation, q in zip(
-        made, tested, permuted, adjusted, strict=True
-    ):
+    for (one, two, measured, gap, both), test in zip(made, tested, strict=True):
         sums = float(both["value"].sum()), float(both["other"].sum())
         scores = sums if measured.values is None and measured.bounds == UNIT_SCALE else None
-        found.append(Comparison(one, two, measured, gap, test, permutation, scores, q))
+        found.append(Comparison(one, two, measured, gap, test, scores))
     return found
 
 
@@ -314,24 +296,16 @@ def _pairs(
 
 
 @dataclass(frozen=True)
-class RankContrast:
-    """Two contestants by their places in the ranking, and the gap in log-odds tested beside all others."""
-
-    first: int
-    second: int
-    tested: HypothesisTest
-    met_people: tuple[str, ...] = ()
-    """Those of the two that were fitted on people of the runs: nothing is claimed of them."""
-
-
-@dataclass(frozen=True)
 class Ranked:
     """Contestants by strength, the strongest first; unranked in the order given where strengths are undefined."""
 
     judge: str | None
     names: tuple[str, ...]
     strengths: tuple[Estimate, ...]
-    contrasts: tuple[RankContrast, ...]
+    contrasts: Mapping[tuple[int, int], HypothesisTest]
+    """Two places in the ranking to the gap in log-odds between them, tested beside all others."""
+    met_people: frozenset[str]
+    """Those that were fitted on people of the runs: nothing is claimed of them."""
     note: str | None
     metric: str = "accuracy"
     place: str = ""
@@ -342,15 +316,16 @@ class Ranked:
         if self.note is not None and not self.contrasts:
             whole = f"the ranking is {self.note}" if self.note.startswith("undefined") else self.note
             return [f"{whole[0].upper()}{whole[1:]}."]
-        neighbours = [contrast for contrast in self.contrasts if contrast.second == contrast.first + 1]
         said = []
-        for one in neighbours:
-            pair = Pair(self.names[one.first], self.names[one.second], self.metric, self.place)
-            if one.met_people:
-                said.append(no_claim(pair, None, one.met_people))
-            else:
-                said.append(rank_claim(pair, one.tested))
+        for (one, two), tested in self.contrasts.items():
+            if two == one + 1:
+                pair = Pair(self.names[one], self.names[two], self.metric, self.place)
+                met = self._met(one, two)
+                said.append(no_claim(pair, None, met) if met else rank_claim(pair, tested))
         return said
+
+    def _met(self, *places: int) -> list[str]:
+        return [self.names[place] for place in places if self.names[place] in self.met_people]
 
     def as_dict(self) -> dict[str, Any]:
         """The ranking as a plain object."""
@@ -372,19 +347,17 @@ class Ranked:
             ],
             "contrasts": [
                 {
-                    "first": self.names[c.first],
-                    "second": self.names[c.second],
-                    "difference": c.tested.estimate.value,
-                    "low": c.tested.estimate.low,
-                    "high": c.tested.estimate.high,
-                    "p_holm": c.tested.p_adjusted,
-                    "distinguishable": None if c.met_people else c.tested.decided,
-                    "equivalent": c.tested.verdict is Conclusion.EQUIVALENT,
-                    "p_equivalent": c.tested.p_equivalent,
-                    "margin": c.tested.margin,
-                    "detectable": c.tested.detectable,
+                    "first": self.names[one],
+                    "second": self.names[two],
+                    "difference": tested.estimate.value,
+                    "low": tested.estimate.low,
+                    "high": tested.estimate.high,
+                    "p_holm": tested.p_adjusted,
+                    "distinguishable": None if self._met(one, two) else tested.decided,
+                    "equivalent": tested.verdict is Conclusion.EQUIVALENT,
+                    "detectable": tested.detectable,
                 }
-                for c in self.contrasts
+                for (one, two), tested in self.contrasts.items()
             ],
             "note": self.note,
             "words": self.sentences(),
@@ -448,14 +421,13 @@ def _rank(judge: str | None, metric: Metric, group: Sequence[Contestant], margin
         metric=metric.name,
         names=tuple(told_apart[place] for place in order),
         strengths=tuple(found.strengths[place] for place in order),
-        contrasts=_contrasts(found, order, group, margin),
+        contrasts=_contrasts(found, order, margin),
+        met_people=frozenset(name for name, one in zip(told_apart, group, strict=True) if one.met_people),
         note=found.note,
     )
 
 
-def _contrasts(
-    found: Ranking, order: Sequence[int], group: Sequence[Contestant], margin: float
-) -> tuple[RankContrast, ...]:
+def _contrasts(found: Ranking, order: Sequence[int], margin: float) -> dict[tuple[int, int], HypothesisTest]:
     """The contrasts by rank, the higher ranked first, tested together."""
     rank = {place: position for position, place in enumerate(order)}
     gaps = {}
@@ -464,11 +436,7 @@ def _contrasts(
         gaps[min(one, two), max(one, two)] = c.gap if one < two else negated(c.gap)
     pairs = sorted(gaps)
     tested = decide_together([Hypothesis(gaps[pair], margin=log_odds_margin(margin)) for pair in pairs])
-    met = [contestant.name if contestant.met_people else None for contestant in group]
-    return tuple(
-        RankContrast(one, two, finding, tuple(filter(None, (met[order[one]], met[order[two]]))))
-        for (one, two), finding in zip(pairs, tested, strict=True)
-    )
+    return dict(zip(pairs, tested, strict=True))
 
 
 def comparison_part(

@@ -9,7 +9,6 @@ at random is tested over tier, slices, people and the machine's scores; labels o
 Of raters that say yes or no or give marks, the machine's score is the mean of their answers and the human one that of people's.
 """
 
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -20,10 +19,10 @@ import numpy as np
 import polars as pl
 
 from personafit._errors import UserError, located
-from personafit.benchmarks.lines import read_lines, required_text, validated
+from personafit.benchmarks.lines import read_lines, required_text
 from personafit.items.relevance import NO, YES
 from personafit.kinds import run_lines
-from personafit.kinds.choice_scores import RunScores, choice_lines, choices_of
+from personafit.kinds.choice import RunScores, choice_lines, choices_of
 from personafit.kinds.lines import UNIT_SCALE, Line, Reference, RunLines, sliced
 from personafit.reports.analysis import (
     Analysis,
@@ -33,7 +32,6 @@ from personafit.reports.analysis import (
     count_cell,
     figure_cell,
     judged_lines,
-    undefined,
 )
 from personafit.reports.calibration import has_truth
 from personafit.reports.claims import line_name
@@ -42,16 +40,15 @@ from personafit.reports.pieces import Cell, Grid, Piece, Row
 from personafit.reports.report import ReportPart
 from personafit.reports.result import Result, marked_met
 from personafit.statistics import Estimate, mean_by_item
-from personafit.statistics.ppi import Corrected, Imbalance, imbalances, ppi_mean
-from personafit.store import TIE, Item, Judgment, RunRecord, Status, Store
+from personafit.statistics.ppi import Corrected, imbalances, ppi_mean
+from personafit.store import TIE, Item, RunRecord, Store
 
-VOTE_ONLY = frozenset(
-    "study kind why text note order seconds at client_time perspective generation page role person weight".split()
-)
-"""What a study's votes have beside a judgment."""
 WORDS = {YES: 1.0, NO: 0.0}
 UnitKey = tuple[str, str]
 """An item, and the target in it that was judged; empty where the item itself was."""
+EXAMPLE = (
+    '{"item": "ITEM", "label": "LABEL"} (the name of an answer, the id of its text or tie; yes or no; a mark)'
+)
 
 
 @dataclass(frozen=True)
@@ -60,14 +57,10 @@ class HumanLabels:
 
     votes: Mapping[UnitKey, list[Any]]
     """Item and target to what each voter said: the place of an answer or a tie for choices, else a number."""
-    elsewhere: int = 0
-    """Lines about items that the run does not have."""
-    unanswered: int = 0
-    """Lines without an answer, or to another question."""
+    left_out: int = 0
+    """Lines about items that the run does not have, without an answer, or to another question."""
     weights: Mapping[UnitKey, float] = field(default_factory=dict)
     """Design weights of labelled units, where the file gives them: the inverse of the chance of being drawn."""
-    numbered: int = 0
-    """Lines that name an answer by its place in the stored order, and not by a name."""
     question: str | None = None
     """The question people answered, where it is none of choices."""
     options: Mapping[str, int] = field(default_factory=dict)
@@ -105,41 +98,19 @@ def read_labels(path: Path, store: Store, scores: RunScores) -> HumanLabels:
     A label names an answer: `answer`, `generic` or `wrong` in a run of answers, the id of its text anywhere, or its place in the
     order the store keeps.
     """
-    items = _items(store, scores)
+    wanted = set(scores.items["item"])
+    items = {item.id: item for item in store.items(scores.run.dataset) if item.id in wanted}
     gold = {} if has_truth(scores) else dict(scores.items.select("item", "gold").iter_rows())
 
     def place(row: dict[str, Any], key: UnitKey, number: int) -> str | None:
-        item = items[key[0]]
-        if "rater" not in row:
-            return _place(required_text(row, "label", path, number), item, gold.get(item.id), path, number)
-        extra = VOTE_ONLY if "study" in row else {"weight"}
-        judgment = validated(Judgment, {k: v for k, v in row.items() if k not in extra}, path, number)
-        if judgment.status != Status.OK or judgment.question != scores.run.config["question"]:
+        if row.get("question", scores.run.config["question"]) != scores.run.config["question"]:
             return None
-        if judgment.label is None:
-            raise UserError(f"{located(path, number, 'label')} is missing.")
-        return _place(judgment.label, item, gold.get(item.id), path, number)
+        item, label = items[key[0]], required_text(row, "label", path, number)
+        return _place(label, item, gold.get(item.id), path, number)
 
-    labels = _read_votes(
-        path, scores.run.name, {(item, "") for item in items}, place, example_row(store, scores)
-    )
+    labels = _read_votes(path, scores.run.name, {(item, "") for item in items}, place)
     options = {item: len(items[item].products) for item, _ in labels.votes if len(items[item].products) != 2}
     return replace(labels, options=options)
-
-
-def example_row(store: Store, scores: RunScores) -> str:
-    """A line of a file of labels for a run of choices, as people would write it."""
-    items = _items(store, scores)
-    first = next((items[item] for item in scores.items["item"] if item in items), None)
-    if first is None:
-        return '{"item": "ITEM", "label": "ID OF A TEXT"}'
-    label = "answer" if "against" in first.slices and not has_truth(scores) else first.products[0]
-    return json.dumps({"item": first.id, "label": label}, ensure_ascii=False)
-
-
-def _items(store: Store, scores: RunScores) -> dict[str, Item]:
-    wanted = set(scores.items["item"])
-    return {item.id: item for item in store.items(scores.run.dataset) if item.id in wanted}
 
 
 def read_unit_labels(path: Path, opened: RunLines) -> HumanLabels:
@@ -164,19 +135,12 @@ def read_unit_labels(path: Path, opened: RunLines) -> HumanLabels:
             raise UserError(
                 f"{located(path, number, 'question')} is missing; {opened.run.name} asks {', '.join(known)}."
             )
-        if question not in known or row.get("status", "ok") != "ok":
+        if question not in known:
             return None
         asked.add(question)
         return _value(row, known[question], path, number)
 
-    first = opened.references[0]
-    item, target = min(units, default=("ITEM", ""))
-    example = {"item": item, **({"target": target} if target else {}), "label": YES}
-    if first.bounds != UNIT_SCALE:
-        example["label"] = f"{first.bounds[1]:g}"
-    if len(known) > 1:
-        example["question"] = first.question
-    labels = _read_votes(path, opened.run.name, units, value, json.dumps(example, ensure_ascii=False))
+    labels = _read_votes(path, opened.run.name, units, value)
     if len(asked) > 1:
         raise UserError(f"{path} answers several questions ({', '.join(sorted(asked))}); give one at a time.")
     return replace(labels, question=next(iter(asked)))
@@ -187,45 +151,38 @@ def _read_votes(
     run: str,
     units: Set[UnitKey],
     read: Callable[[dict[str, Any], UnitKey, int], Any],
-    example: str,
 ) -> HumanLabels:
     """Every line's vote; several on one unit are several voters, and one that names its rater replaces that rater's earlier one."""
     if not path.is_file():
-        raise UserError(f"{path} is not a file; --human takes a JSONL file with lines such as {example}.")
+        raise UserError(f"{path} is not a file; --human takes a JSONL file with lines such as {EXAMPLE}.")
     items = {item for item, _ in units}
     votes: dict[UnitKey, dict[object, Any]] = {}
     weights: dict[UnitKey, float] = {}
-    lines = elsewhere = unanswered = numbered = 0
+    left_out = 0
     for number, row in read_lines(path):
-        lines += 1
         key = (required_text(row, "item", path, number), str(row.get("target") or ""))
-        if key[0] not in items:
-            elsewhere += 1
-            continue
-        said = read(row, key, number)
+        answered = key[0] in items and row.get("status", "ok") == "ok"
+        said = read(row, key, number) if answered else None
         if said is None:
-            unanswered += 1
+            left_out += 1
             continue
         if key not in units:
             raise UserError(
                 f"{located(path, number, 'target')}: '{key[1]}' is nothing that was judged in '{key[0]}'."
             )
-        numbered += isinstance(said, str) and "rater" not in row and str(row["label"]).isdecimal()
         votes.setdefault(key, {})[row.get("rater", number)] = said
         if (weight := row.get("weight")) is not None:
             if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < math.inf:
                 raise UserError(f"{located(path, number, 'weight')} must be a number above 0.")
             weights[key] = float(weight)
     if not votes:
-        raise UserError(
-            f"{path} has no label for an item of {run} ({lines} lines); write lines such as {example}."
-        )
+        raise UserError(f"{path} has no label for an item of {run}; write lines such as {EXAMPLE}.")
     if weights and (without := next((key for key in votes if key not in weights), None)):
         raise UserError(
             f"{path}: some labels have a 'weight' and that of '{without[0]}' has none; give all a weight or none."
         )
     said_of = {key: list(by_voter.values()) for key, by_voter in votes.items()}
-    return HumanLabels(said_of, elsewhere, unanswered, weights, numbered)
+    return HumanLabels(said_of, left_out, weights)
 
 
 def _place(label: str, item: Item, tested: str | None, path: Path, number: int) -> str:
@@ -354,12 +311,6 @@ def _combine(
     judged = part.filter(pl.col("machine_score").is_not_null())
     labelled = judged.filter(pl.col("human_score").is_not_null())
     alone = judged.filter(pl.col("human_score").is_null())
-    if judged.is_empty():
-        # Nothing to correct: the human labels stand for themselves.
-        human = mean_by_item(part, "human_score", bounds)
-        nothing = undefined("no item has both an answer and gold")
-        found = Corrected(nothing if human.value is None else human, human, nothing, None)
-        return found, _worth(found, len(judged))
     weighted = len(labelled) and not labelled["weight"].null_count()
     weights = labelled["weight"].to_numpy() if weighted else None
     found = ppi_mean(
@@ -376,7 +327,7 @@ def _combine(
     human = mean_by_item(labelled, "human_score", bounds) if weights is None else _within(found.human, bounds)
     corrected = human if alone.is_empty() and weights is None else _within(found.corrected, bounds)
     if weights is None:
-        corrected, worth = _checked(corrected, worth, judged, factors, bounds)
+        corrected, worth = _checked(corrected, worth, judged, factors)
     return Corrected(corrected, human, mean_by_item(judged, "machine_score", bounds), found.weight), worth
 
 
@@ -390,10 +341,7 @@ def _within(estimate: Estimate, bounds: tuple[float, float]) -> Estimate:
 
 
 def _worth(found: Corrected, items: int) -> Estimate:
-    """Human labels times how much shorter, squared, the interval became: variances fall with the number of labels.
-
-    Labels on every item are the most there can be, so no more is said.
-    """
+    """Human labels times how much shorter, squared, the interval became; labels on every item are the most there can be."""
     ours, theirs = found.corrected, found.human
     n, people = theirs.n, theirs.people
     if ours.low is None or ours.high is None or theirs.low is None or theirs.high is None:
@@ -401,59 +349,34 @@ def _worth(found: Corrected, items: int) -> Estimate:
     if ours.high == ours.low or theirs.high == theirs.low:
         return Estimate(None, None, None, n, people, "undefined: the human scores do not vary")
     worth = n * ((theirs.high - theirs.low) / (ours.high - ours.low)) ** 2
-    if worth < items:
-        return Estimate(worth, None, None, n, people)
-    return Estimate(items, None, None, n, people, "at most: as many as labels on every item would be")
+    return Estimate(min(worth, float(items)), None, None, n, people)
 
 
 def _checked(
-    corrected: Estimate,
-    worth: Estimate,
-    judged: pl.DataFrame,
-    factors: Sequence[str],
-    bounds: tuple[float, float],
+    corrected: Estimate, worth: Estimate, judged: pl.DataFrame, factors: Sequence[str]
 ) -> tuple[Estimate, Estimate]:
     """Both with a warning where the labelled part does not look drawn at random, and without a value where it leaves out a slice."""
-    drawn = judged["human_score"].is_not_null().to_numpy()
     found = imbalances(
-        drawn,
+        judged["human_score"].is_not_null().to_numpy(),
         {name: judged[name].fill_null("").to_numpy() for name in (*factors, "person")},
-        {"machine": judged["machine_score"].to_numpy()},
+        {"machine's score": judged["machine_score"].to_numpy()},
     )
-    if not found:
-        return corrected, worth
     left_out = [one for one in found if one.absent and one.factor in factors]
-    sentences = [_only(one) for one in left_out]
-    sentences += [_uneven(one, judged, bounds) for one in found if one not in left_out]
-    note = "; ".join(filter(None, [corrected.note, *sentences]))
+    notes = [
+        f"labels come only from {one.factor} {' and '.join(one.present)}, none from {' or '.join(one.absent)}: they say nothing of all "
+        "items; read the slices they come from, or label a random part"
+        for one in left_out
+    ]
+    if uneven := [one.factor for one in found if one not in left_out]:
+        notes.append(
+            f"the labelled part does not look drawn at random: it differs from the rest in {', '.join(uneven)}, so the correction may "
+            "be off"
+        )
+    note = "; ".join(filter(None, [corrected.note, *notes])) or None
     if left_out:
         nothing = Estimate(None, None, None, corrected.n, corrected.people, note)
-        return nothing, replace(nothing, note=sentences[0])
+        return nothing, replace(nothing, note=notes[0])
     return replace(corrected, note=note), worth
-
-
-def _only(one: Imbalance) -> str:
-    """The sentence on labels that leave out some slices altogether."""
-    there, without = " and ".join(one.present), " or ".join(one.absent)
-    return (
-        f"labels come only from {one.factor} {there}, none from {without}: they say nothing of all items; read the slices "
-        "they come from, or label a random part"
-    )
-
-
-def _uneven(one: Imbalance, judged: pl.DataFrame, bounds: tuple[float, float]) -> str:
-    """The sentence on a labelled part that differs from a random one."""
-    if one.factor == "machine":
-        labelled = judged["human_score"].is_not_null().to_numpy()
-        machine = judged["machine_score"].to_numpy()
-        ours, rest = float(machine[labelled].mean()), float(machine[~labelled].mean())
-        form = ".1%" if bounds == UNIT_SCALE else ".2f"
-        why = f"it scores {ours:{form}} by machine and the rest {rest:{form}}"
-    elif one.factor == "person":
-        why = f"its items are not spread over people as a random part would be ({len(one.present):,} people)"
-    else:
-        why = f"it is not spread over {one.factor} as all items are"
-    return f"the labelled part does not look drawn at random: {why}, so the correction may be off"
 
 
 def correction_results(corrections: list[Correction]) -> Iterator[Result]:
@@ -483,8 +406,7 @@ def analyze_correction(store: Store, run: RunRecord, human: Path | None = None) 
         if human is None:
             raise UserError(
                 f"{run.name} is a run of choices: its scores are by gold already, so people's labels must be given with --human FILE, "
-                f"with lines such as {example_row(store, scores)} (a label is answer, generic or wrong in a run of answers, the id of "
-                "a text anywhere, or tie)."
+                f"with lines such as {EXAMPLE}."
             )
         labels = read_labels(human, store, scores)
         found = correct(scores, labels)
@@ -492,23 +414,13 @@ def analyze_correction(store: Store, run: RunRecord, human: Path | None = None) 
         opened = run_lines(store, run)
         labels = None if human is None or not opened.references else read_unit_labels(human, opened)
         found = correct_lines(opened, labels)
-    hints = [*choice_hints(scores), *(f"{human}: {text}" for text in _left_out(labels))]
+    hints = choice_hints(scores)
+    if labels is not None and labels.left_out:
+        hints.append(
+            f"{human}: {labels.left_out} lines do not answer this run's question about one of its items."
+        )
     results = marked_met(run, correction_results(found))
     return Analysis(benchmark_of(store, run), results, correction_part(run, found), hints=hints)
-
-
-def _left_out(labels: HumanLabels | None) -> Iterator[str]:
-    if labels is None:
-        return
-    if labels.elsewhere:
-        yield f"lines left out because this run does not have their item: {labels.elsewhere}."
-    if labels.unanswered:
-        yield f"lines left out because they do not answer this run's question: {labels.unanswered}."
-    if labels.numbered:
-        yield (
-            f"{labels.numbered} labels are numbers, which count an item's answers from 0 in the order the store keeps "
-            "(a data folder's own; hidden for answers): names (answer, generic, wrong, or a text's id) say which is meant."
-        )
 
 
 def correction_part(run: RunRecord, found: Sequence[Correction]) -> ReportPart:
@@ -527,7 +439,6 @@ def _grid(found: Sequence[Correction]) -> Grid:
     rows = []
     for row in found:
         estimates = (row.found.corrected, row.found.human, row.found.machine)
-        most = "≤ " if row.worth.value is not None and row.worth.note else ""
         worth = row.worth.value
         rows.append(
             Row(
@@ -538,7 +449,7 @@ def _grid(found: Sequence[Correction]) -> Grid:
                 [
                     *(figure_cell(one, 100 if share else 1) for one in estimates),
                     count_cell(row.found.human.n),
-                    Cell() if worth is None else Cell(f"{most}{worth:,.0f}", sort=worth),
+                    Cell() if worth is None else Cell(f"{worth:,.0f}", sort=worth),
                 ],
                 row.line.control,
             )
@@ -562,8 +473,7 @@ def _worth_in_words(row: Correction) -> str:
         shown = f"{100 * corrected.value:.1f} %" if share else f"{corrected.value:.2f}"
         return f"{name}: {shown} after correction; {row.worth.note}."
     labels = row.found.human.n
-    most = "at most " if row.worth.note else ""
-    said = f"{name}: {labels} human labels are worth {most}{row.worth.value:.0f} with the machine's help"
+    said = f"{name}: {labels} human labels are worth {row.worth.value:.0f} with the machine's help"
     if row.worth.value <= labels:
         said = f"{name}: {labels} human labels gain nothing from the machine here"
     return f"{said}; {corrected.note}." if corrected.note else f"{said}."

@@ -1,4 +1,4 @@
-"""The report of a run of dialogues: what came out in sentences, tables and figures, and the viewer of transcripts.
+"""The report of a run of dialogues: what came out in sentences, tables and a figure, and the viewer of transcripts.
 
 Contexts occur in many dialogues, so the viewer keeps each once and refers to it by its place. What is too much for one page is left
 out by fixed rules (dialogues in which something went wrong stay) and the page says so.
@@ -6,7 +6,7 @@ out by fixed rules (dialogues in which something went wrong stay) and the page s
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -14,32 +14,27 @@ import orjson
 import polars as pl
 from sqlalchemy import select
 
-from personafit.items.dialogue import DIALOGUE_QUESTIONS, INSTRUMENT
+from personafit.items.dialogue import DIALOGUE_QUESTIONS, INSTRUMENT, StopReason
 from personafit.kinds.dialogue_scores import (
     BOUNDS,
+    BY_KIND,
     COUNTED,
+    FAULTS,
     HEADLINES,
+    LAST_TURN,
     SCORE_RANK,
+    USER,
     DialogueRun,
     dialogue_lines,
     load_dialogues,
 )
+from personafit.kinds.lines import Line
 from personafit.people import render_person, select_facets
-from personafit.raters.counting import RULES, Counted, Mark
+from personafit.raters.counting import RULES, Counted
 from personafit.reports.browse import cut_text
 from personafit.reports.claims import MARKS, ClaimWords, claim, legend_for
-from personafit.reports.dialogue_results import (
-    FAULTS,
-    Signature,
-    UserAudit,
-    audit_results,
-    audit_simulator,
-    context_effects,
-    dialogue_coverage,
-    dialogue_results,
-    find_signatures,
-)
 from personafit.reports.kind_report import Column, KindReport, LineId
+from personafit.reports.line_results import differences_of, results_of
 from personafit.reports.pieces import Browser, Grid, Picture, Piece, Section
 from personafit.reports.result import Result
 from personafit.statistics import Estimate
@@ -59,18 +54,43 @@ SUMMARY = (
     "Personalization is a mark from 1 to 4. Brought in first is counted: the share of the preferences that bear on a task which the "
     "assistant brought in before the user did. The users are simulated."
 )
-MAX_DIALOGUES = 1_500
-MAX_CHARACTERS = 30_000_000  # of turns: beyond this browsers struggle to open the page
-MAX_TEXT = 8_000  # characters of one turn or reply
-WRONG = ("contradicts", "reasks", "invents", "strays")
-LABELS = {
-    "contradicts": "goes against",
-    "reasks": "asks again",
-    "invents": "memory in no history",
-    "states": "user says",
-    "leaks": "user tells unasked",
-    "strays": "user against profile",
-}
+
+
+def _columns(names: Sequence[str]) -> list[Column]:
+    return [(name.removeprefix("user_").replace("_", " "), name, {}) for name in names]
+
+
+FEW_COLUMNS: list[Column] = [
+    ("personalization, 1–4", "personalization", {}),
+    ("completion, %", "completion", {}),
+    ("rank, %", SCORE_RANK, {}),
+    ("brought in first, %", "coverage_before", {}),
+]
+BY_TASK: list[Column] = [
+    *((f"{kind} completion, %", "completion", {"tasks": kind}) for kind in ("SD", "MD")),
+    *((f"{kind} personalization, 1–4", "personalization", {"tasks": kind}) for kind in ("SD", "MD")),
+    ("personalization, equal weight per person", "personalization_by_person", {}),
+]
+COMPARED = (
+    "personalization",
+    "completion",
+    "coverage_before",
+    "contradictions",
+    "reasking",
+    "invented_memories",
+)
+LANGUAGE = _columns(("naturalness", "coherence", "naturalness_user", "coherence_user"))
+BY_TURN: list[Column] = [
+    (f"turn {turn}", "personalization", {"turn": str(turn)}) for turn in range(1, LAST_TURN + 1)
+]
+UNSPOILT: list[Column] = [
+    (f"{name}, {end}", name, where)
+    for name in HEADLINES
+    for end, where in (("all", {}), ("without", {"simulator": "unspoilt"}))
+]
+ENDS: list[Column] = [(stop.value, "stopped", {"stop": stop.value}) for stop in StopReason]
+COUNTS_NOTE = "; ".join(f"{name.replace('_', ' ')}: {label}" for name, label in COUNTED.items())
+FAULTS_NOTE = "; ".join(f"{kind}: the user {text}" for kind, text in FAULTS.items())
 
 
 class DialogueReport(KindReport):
@@ -79,52 +99,63 @@ class DialogueReport(KindReport):
     def __init__(self, store: Store, run: RunRecord) -> None:
         self.run = load_dialogues(store, run)
         self.opened = dialogue_lines(store, self.run)
-        self.audit = audit_simulator(self.run)
-        self.signatures = find_signatures(self.run, self.opened)
-        results = [
-            *dialogue_results(self.run, self.opened),
-            *context_effects(self.opened),
-            *audit_results(self.run, self.opened, self.audit),
-        ]
-        super().__init__(store, run, self.run.info, results)
+        self.lines = [line for line in self.opened.lines if line.rater] or self.opened.lines
+        effects = differences_of(self.opened, _pairs(self.opened.lines), "effect", BY_KIND, lambda line: None)
+        super().__init__(store, run, self.run.info, [*results_of(self.opened), *effects])
 
     def sentences(self) -> list[str]:
-        """What contexts did, what failed, where assistants rank, and what guessing would reach."""
-        first = [row for row in self.results if row.view in (None, self.run.views[0])]
-        asked = [row for row in first if row.control in (None, "no context")]
-        effects, legend = self._effects(asked)
-        return [
-            *effects,
-            *(self._signature_sentence(one) for one in self.signatures),
-            *self._ranks(asked),
-            *self._guessing(asked),
-            *legend,
+        """What each context does to personalization, tested together."""
+        rows = [
+            row
+            for row in self.results
+            if row.metric == "personalization_effect"
+            and row.view == self.run.views[0]
+            and set(row.slice) == {"against"}
+            and row.control in (None, "no context")
+            and row.value is not None
         ]
-
-    def worst_coverage(self) -> tuple[str, float] | None:
-        """The assistant, context and judge with the least coverage."""
-        return dialogue_coverage(self.run, self.opened.lines)
+        low, high = BOUNDS["personalization"]
+        findings = decide_together([Hypothesis(row, margin=MARGIN * (high - low)) for row in rows])
+        several = len(self.run.judges) > 1
+        said = [
+            context_effect(
+                str(row.system),
+                str(row.given),
+                row.slice["against"],
+                finding,
+                f", judged by {row.rater}" if several else "",
+            )
+            for row, finding in zip(rows, findings, strict=True)
+        ]
+        return [*said, *legend_for(findings)]
 
     def counts(self) -> list[str]:
         """Dialogues and people."""
-        whole = int(self.run.units["whole"].sum())
-        people = self.run.units["person"].n_unique()
+        whole, people = int(self.run.units["whole"].sum()), self.run.units["person"].n_unique()
         return [
             f"{whole:,} of {self.run.planned:,} dialogues ran to an end",
             f"{people:,} simulated people",
         ]
 
-    def answered(self) -> tuple[int, int]:
-        """How many dialogues were planned, and how many ran to an end."""
-        return self.run.planned, int(self.run.units["whole"].sum())
-
     @cached_property
+    def _head(self) -> str:
+        """The metric that sums the run up: judged, else scored, else only counted."""
+        names = ("personalization", SCORE_RANK, "exchanges")
+        return next((name for name in names if self.lines_of(name)), names[-1])
+
+    @property
     def _headline(self) -> dict[LineId, str | None]:
-        """The lines that sum the run up: those judged under the first context, else those scored, else those only counted."""
-        judged = self.lines_of("personalization").items()
-        first = {line: control for line, control in judged if line[3] == self.run.views[0]}
-        scored = self.lines_of(SCORE_RANK)
-        return _without_repeats(first or scored or self.lines_of("exchanges"))
+        """The lines that sum the run up, under the first context of judges."""
+        first = (None, self.run.views[0])
+        return {line: control for line, control in self.lines_of(self._head).items() if line[3] in first}
+
+    def lines_of(self, metric: str) -> dict[LineId, str | None]:
+        """The lines that have a metric; a canned assistant does not listen, so its first context stands for all."""
+        found = super().lines_of(metric)
+        kept: dict[tuple[str | None, ...], LineId] = {}
+        for line, control in found.items():
+            kept.setdefault((line[0], *line[2:]) if control == CANNED else line, line)
+        return {line: found[line] for line in kept.values()}
 
     def picture(self) -> Picture | None:
         """Each assistant, context and judge in a row, a panel for each headline metric."""
@@ -138,140 +169,85 @@ class DialogueReport(KindReport):
             (Panel("brought in first, %", limits=percent), "coverage_before", {}),
         ]
         caption = "One row per assistant, system context and judge; bars are 95 % intervals, hollow marks are controls."
-        title = "Assistants under each context"
-        return self.plot(title, caption, self._headline, panels)
+        return self.plot("Assistants under each context", caption, self._headline, panels)
 
     def table(self) -> Grid:
         """The assistants, controls last."""
         judges = dict.fromkeys(line[2] for line in self._headline if line[2])
-        shown = [CONTEXTS[name] for name in self.run.views] if self.run.raters else []
-        columns: list[Column] = [
-            ("personalization, 1–4", "personalization", {}),
-            ("completion, %", "completion", {}),
-            ("rank, %", SCORE_RANK, {}),
-            ("brought in first, %", "coverage_before", {}),
-        ]
-        head = next(name for name in ("personalization", SCORE_RANK, "exchanges") if self.lines_of(name))
+        shown = [CONTEXTS[name] for name in self.run.views] if self.run.judges else []
         judge = f"Judge: {next(iter(judges))}. " if len(judges) == 1 else ""
         note = " ".join([SUMMARY, *shown])
-        lines = self._headline
-        return self.grid("Assistants", f"{judge}{CLUSTERED}", lines, columns, head, note=note)
+        return self.grid(
+            "Assistants", f"{judge}{CLUSTERED}", self._headline, FEW_COLUMNS, self._head, note=note
+        )
 
     def sections(self) -> Iterator[Section]:
-        """Tables by what they show, those without rows left out."""
-        sliced = [one.slice for one in self.results]
-        by_kind = [(f"{kind} ", {"tasks": kind}) for kind in ("SD", "MD") if {"tasks": kind} in sliced]
+        """Tables by what they show."""
         quoted = published_results(self.benchmark)
-        marks = [
-            *((f"{kind}completion, %", "completion", where) for kind, where in by_kind),
-            *((f"{kind}personalization, 1–4", "personalization", where) for kind, where in by_kind),
-            ("personalization, equal weight per person", "personalization_by_person", {}),
-        ]
-        note = published_note() if quoted else ""
+        title = "Completion and personalization by kind of task"
+        note = published()["note"] if quoted else ""
+        kinds = self._rows(title, CLUSTERED, "personalization", BY_TASK, note, quoted)
+        lead = "SD: tasks of one domain; MD: tasks of several domains; beside published figures."
+        yield Section("By kind of task", kinds, lead)
+        points, title = f"Completion and coverage in points. {CLUSTERED}", "Differences between contexts"
+        lead = "What an assistant gains from what it is told, paired by task."
         yield Section(
-            "By kind of task",
-            self._grids(
-                "Completion and personalization by kind of task",
-                CLUSTERED,
-                "personalization",
-                marks,
-                quoted,
-                note,
-            ),
-            "SD: tasks of one domain; MD: tasks of several domains; beside published figures.",
+            "Effects of contexts", self.differences(title, points, COMPARED, "effect", CANNED), lead
         )
-        compared = ("personalization", "completion", "coverage_before", "contradictions", "reasking")
-        points = f"Completion and coverage in points. {CLUSTERED}"
-        title, metrics = "Differences between contexts", [*compared, "invented_memories"]
-        yield Section(
-            "Effects of contexts",
-            self.differences(title, points, metrics, "effect", CANNED),
-            "What an assistant gains from what it is told, paired by task.",
+        shares = f"Shares in %. {CLUSTERED}"
+        counts = self._rows(
+            "Counted without a judge", shares, "exchanges", _columns([*COUNTED]), f"{COUNTS_NOTE}."
         )
-        labels = "; ".join(f"{name.replace('_', ' ')}: {label}" for name, label in COUNTED.items())
-        counts: list[Column] = [(name.replace("_", " "), name, {}) for name in COUNTED]
-        title, shares = "Counted without a judge", f"Shares in %. {CLUSTERED}"
-        yield Section(
-            "Counted preferences",
-            self._grids(title, shares, "exchanges", counts, note=f"{labels}."),
-            "What fixed rules find in the transcripts, without a judge.",
-        )
-        names = ("naturalness", "coherence", "naturalness_user", "coherence_user")
-        language: list[Column] = [(name.replace("_", " "), name, {}) for name in names]
+        lead = "What fixed rules find in the transcripts, without a judge."
+        yield Section("Counted preferences", counts, lead)
         simulated = "Marks from 1 to 5. The user is simulated: its marks say how good the simulation is."
-        yield Section(
-            "Language", self._grids("Naturalness and coherence", simulated, "naturalness", language)
-        )
-        domains = sorted({one["domain"] for one in sliced if "domain" in one})
-        turns = sorted({one["turn"] for one in sliced if "turn" in one}, key=int)
-        places = [
-            piece
-            for title, metric, kind in (
-                ("Personalization", "personalization", "SD"),
-                ("Preferences brought in", "coverage", "SD"),
-                ("Preferences brought in", "coverage", "MD"),
-            )
-            for piece in self._grids(
-                f"{title} by domain, {kind} tasks",
-                "",
-                metric if self.lines_of(metric) else "exchanges",
-                [(domain, metric, {"tasks": kind, "domain": domain}) for domain in domains],
-            )
-        ]
+        yield Section("Language", self._rows("Naturalness and coherence", simulated, "naturalness", LANGUAGE))
+        domains = sorted({one.slice["domain"] for one in self.results if "domain" in one.slice})
+        by_domain = [(one, "personalization", {"tasks": "SD", "domain": one}) for one in domains]
         later = "Later turns exist only in longer dialogues: a curve over turns is also one over dialogues."
-        by_turn: list[Column] = [(f"turn {turn}", "personalization", {"turn": turn}) for turn in turns]
-        places += self._grids("Personalization by the assistant's turn", later, "personalization", by_turn)
+        title = "Personalization by the assistant's turn"
+        places = [
+            *self._rows("Personalization by domain, SD tasks", "", "personalization", by_domain),
+            *self._rows(title, later, "personalization", BY_TURN),
+        ]
         yield Section("By domain and turn", places)
-        yield Section("Simulated user", self._user())
+        note = f"{FAULTS_NOTE}; helped, hurt: a fault that made the task easier or harder for the assistant."
+        spoilt = "Those in which it said something against its profile, told preferences unasked, or repeated the assistant."
+        share, planned = "In % of dialogues.", "In % of the dialogues planned."
+        user = [
+            *self._rows("Faults of the simulated user", share, "user_leaked", _columns(USER), note),
+            *self._rows("Without the dialogues that the user spoilt", spoilt, "personalization", UNSPOILT),
+            *self._rows("How dialogues ended", planned, "exchanges", ENDS),
+        ]
+        yield Section("Simulated user", user)
         if any(reference.known(line) for reference in self.opened.references for line in self.opened.lines):
             yield self.agreement(self.opened)
         asks = self.run.answers.unique("ask", maintain_order=True)
         yield self.asks(asks, "Number of asks by their status.")
 
-    def _user(self) -> list[Piece]:
-        """What the simulated user did wrong, how dialogues ended, and the scores without those it spoilt."""
-        told = "; ".join(f"{kind}: the user {text}" for kind, text in FAULTS.items())
-        note = f"{told}; helped, hurt: a fault that made the task easier or harder for the assistant."
-        faults: list[Column] = [(kind, f"user_{kind}", {}) for kind in (*FAULTS, "helped", "hurt")]
-        ends: list[tuple[str, dict[str, str]]] = [("all", {}), ("without", {"simulator": "unspoilt"})]
-        unspoilt = [(f"{name}, {end}", name, where) for name in HEADLINES for end, where in ends]
-        stops = sorted({one.slice["stop"] for one in self.results if one.metric == "stopped"})
-        stopped = [(stop, "stopped", {"stop": stop}) for stop in stops]
-        title = "Without the dialogues that the user spoilt"
-        how = "Those in which it said something against its profile, told preferences unasked, or repeated the assistant."
-        return [
-            *self._grids(
-                "Faults of the simulated user", "In % of dialogues.", "user_leaked", faults, note=note
-            ),
-            *self._grids(title, how, "personalization", unspoilt),
-            *self._grids("How dialogues ended", "In % of the dialogues planned.", "exchanges", stopped),
-        ]
-
-    def _grids(
+    def _rows(
         self,
         title: str,
         caption: str,
         metric: str,
         columns: Sequence[Column],
-        quoted: Sequence[Result] = (),
         note: str = "",
+        quoted: Sequence[Result] = (),
     ) -> list[Piece]:
         """The table of the lines that have a metric; none where nothing is in it."""
-        grid = self.grid(title, caption, _without_repeats(self.lines_of(metric)), columns, None, quoted, note)
+        grid = self.grid(title, caption, self.lines_of(metric), columns, None, quoted, note)
         return [grid] if grid.rows and grid.columns else []
 
     def browser(self) -> Browser:
-        """The transcripts, and the turns that show what failed."""
+        """The transcripts."""
         from personafit.reports.report_page import browser_piece
 
-        shown = [(self._signature_sentence(one), one.evidence) for one in self.signatures]
-        data = viewer_data(self.store, self.run, self.audit)
-        return browser_piece(self.record.name, "dialogue", data, shown=shown)
+        return browser_piece(self.record.name, "dialogue", viewer_data(self.store, self.run))
 
     def facts(self) -> dict[str, str]:
         """The contexts of both sides, and the instruments."""
         return {
-            "system contexts": ", ".join(self.run.givens),
+            "system contexts": ", ".join(self.record.config["givens"]),
             "contexts of judges": ", ".join(self.run.views),
             "rubrics": INSTRUMENT,
             "counting rules": RULES,
@@ -280,9 +256,9 @@ class DialogueReport(KindReport):
     def members(self) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, str]]]:
         """Assistants, the simulated user, judges, and raters that score."""
         roles = {
-            "assistant": self.run.systems,
+            "assistant": self.record.config["systems"],
             "simulated user": [self.record.config["user"]],
-            "judge": self.run.raters,
+            "judge": self.run.judges,
             "rater that scores": self.run.scorers,
         }
         for role, members in roles.items():
@@ -293,100 +269,40 @@ class DialogueReport(KindReport):
         """The rubrics."""
         return {question.name: question.rubric for question in DIALOGUE_QUESTIONS}
 
-    # -- sentences -----------------------------------------------------------------------------------------------------
 
-    def _told(self, row: Result | Signature) -> str:
-        """The assistant and what it was told, as sentences call them."""
-        return f"{row.system} given {row.given}"
+# -- contexts ----------------------------------------------------------------------------------------------------------
 
-    def _judged_by(self, rater: str | None) -> str:
-        return f", judged by {rater}" if len(self.run.raters) > 1 else ""
 
-    def _signature_sentence(self, one: Signature) -> str:
-        return f"{self._told(one)}{self._judged_by(one.rater)}: {one.sentence}"
-
-    def _effects(self, results: Sequence[Result]) -> tuple[list[str], list[str]]:
-        """What each context does to personalization, tested together, and how to read these claims."""
-        rows = [
-            row
-            for row in results
-            if row.metric == "personalization_effect"
-            and set(row.slice) == {"against"}
-            and row.value is not None
-            and row.given is not None
-            and not row.given.startswith("wrong:")
-        ]
-        low, high = BOUNDS["personalization"]
-        findings = decide_together([Hypothesis(row, margin=MARGIN * (high - low)) for row in rows])
-        said = [
-            context_effect(
-                str(row.system),
-                str(row.given),
-                row.slice["against"],
-                finding,
-                self._judged_by(row.rater),
-            )
-            for row, finding in zip(rows, findings, strict=True)
-        ]
-        return said, legend_for(findings)
-
-    def _ranks(self, results: Sequence[Result]) -> list[str]:
-        """Where raters that score put an assistant among all that talked about the same task."""
-        return [
-            f"{row.rater} puts {self._told(row)} above {100 * row.value:.0f} % of the other dialogues on the same "
-            "task (by rank: a score is no mark)."
-            for row in results
-            if row.metric == SCORE_RANK and not row.slice and row.value is not None
-        ]
-
-    def _guessing(self, results: Sequence[Result]) -> list[str]:
-        """Where coverage is no better than guessing what most people prefer."""
-        totals = {(r.system, r.given, r.metric): r for r in results if not r.slice and r.value is not None}
-        said = []
-        for (system, given, metric), row in totals.items():
-            guess = totals.get((system, given, "majority_coverage"))
-            if metric != "coverage_before" or guess is None or row.control:
-                continue
-            share, guessed = row.value or 0.0, guess.value or 0.0
-            if share <= guessed:
-                said.append(
-                    f"{self._told(row)} brings in {100 * share:.0f} % of the preferences by itself; always naming what most other "
-                    f"people prefer would reach {100 * guessed:.0f} %."
-                )
-        return said
+def _pairs(lines: Sequence[Line]) -> Iterator[tuple[Line, Line, str]]:
+    """Each context against none, and the right person's against a wrong one's."""
+    here = {(line.system, line.given, line.fingerprint, line.view): line for line in lines}
+    for line in lines:
+        given = str(line.given)
+        wrong = [] if given.startswith("wrong:") else [f"wrong:{given}"]
+        for base in ("none", *wrong):
+            other = here.get((line.system, base, line.fingerprint, line.view))
+            if other is not None and base != given:
+                yield line, other, base
 
 
 def context_effect(system: str, given: str, against: str, finding: HypothesisTest, judge: str) -> str:
-    """What a context does to personalization, over no context, a wrong person's or the full history."""
-    control = against == "none" or against.startswith("wrong:")
+    """What a context does to personalization, over no context or a wrong person's."""
     words = ClaimWords(
-        above=f"being given {given} helps" if control else f"{given} does better than {against}",
-        below=f"being given {given} harms"
-        if control
-        else f"{given} does worse than {against}, so the history is used",
-        unclear=f"no evidence that being given {given} changes anything"
-        if control
-        else f"{given} and {against} are not distinguishable",
+        above=f"being given {given} helps",
+        below=f"being given {given} harms",
+        unclear=f"no evidence that being given {given} changes anything",
         equivalent=f"{given} and {against} differ by less than {MARKS.plain(finding.margin)}",
         constant=f"the same marks given {given} and {against}",
     )
-    figure = f"personalization over {against}{judge},"
-    return claim(system, finding, words, figure, MARKS)
-
-
-def _without_repeats(lines: Mapping[LineId, str | None]) -> dict[LineId, str | None]:
-    """The lines but for those of a canned assistant under other contexts: it does not listen, so one stands for all."""
-    kept: dict[tuple[str | None, ...], LineId] = {}
-    for line, control in lines.items():
-        kept.setdefault((line[0], *line[2:]) if control == CANNED else line, line)
-    return {line: lines[line] for line in kept.values()}
+    return claim(system, finding, words, f"personalization over {against}{judge},", MARKS)
 
 
 # -- published figures -------------------------------------------------------------------------------------------------
 
 
-def published_body() -> dict[str, Any]:
-    """What was published about PersonaLens: protocol, scores, agreement."""
+@lru_cache(1)
+def published() -> dict[str, Any]:
+    """What was published about PersonaLens: scores by kind of task, and a note on how they were made."""
     text = (files("personafit.benchmarks") / "published" / "personalens.json").read_bytes()
     body: dict[str, Any] = orjson.loads(text)
     return body
@@ -394,7 +310,7 @@ def published_body() -> dict[str, Any]:
 
 def published_results(benchmark: str) -> list[Result]:
     """The published scores by kind of task, each with its source; none for other data."""
-    rows = published_body()["scores"] if benchmark == PUBLISHED_FOR else []
+    rows = published()["scores"] if benchmark == PUBLISHED_FOR else []
     return [
         Result.of(
             Estimate(score / 100 if metric == "completion" else score, None, None, 0, 0),
@@ -410,52 +326,37 @@ def published_results(benchmark: str) -> list[Result]:
     ]
 
 
-def published_note() -> str:
-    """How the published figures were made, in a sentence or two."""
-    body = published_body()
-    protocol, kappa = body["protocol"], body["agreement"]["judge_human_kappa"]
-    held = protocol["dialogues"]
-    return " ".join(
-        [
-            f"Published rows are quoted from {protocol['source']}: {protocol['people']} people, {held['SD']:,} SD and {held['MD']} MD "
-            f"dialogues per row, user {protocol['user']}, judge {protocol['judge']}.",
-            *protocol["remarks"],
-            f"Judge against people, published: kappa {kappa['completion']} for completion, {kappa['personalization']} for "
-            "personalization.",
-        ]
-    )
-
-
 # -- the viewer --------------------------------------------------------------------------------------------------------
 
+MAX_DIALOGUES = 1_500
+MAX_CHARACTERS = 30_000_000  # of turns: beyond this browsers struggle to open the page
+MAX_TEXT = 8_000  # characters of one turn or reply
+WRONG = ("contradicts", "reasks", "invents", "strays")
+LABELS = {
+    "contradicts": "goes against",
+    "reasks": "asks again",
+    "invents": "memory in no history",
+    "states": "user says",
+    "leaks": "user tells unasked",
+    "strays": "user against profile",
+    "before": "brought in first",
+    "after": "brought in after the user",
+}
 
-def viewer_data(store: Store, run: DialogueRun, audit: UserAudit) -> dict[str, Any]:
+
+def viewer_data(store: Store, run: DialogueRun) -> dict[str, Any]:
     """All the page needs to list, filter, search and show dialogues."""
     kept = _kept(run)
     contexts: dict[str, int] = {}
-    scores = _scores(run)
-    turn_scores = _turn_scores(run)
-    replies = _replies(store, run, kept)
-    rows = []
-    for item in kept:
-        counted = run.counted[item]
-        rows.append(
-            _row(run, counted, contexts)
-            | {
-                "scores": scores.get(item, []),
-                "turnScores": turn_scores.get(item, {}),
-                "replies": replies.get(item, []),
-                "faults": [FAULTS[kind] for kind in audit[item].found] if item in audit else [],
-            }
-        )
+    judged = _judged(store, run, kept)
+    rows = [_row(run, run.counted[item], contexts) | judged[item] for item in kept]
     return {
-        "judges": [rater["name"] for rater in run.raters],
-        "questions": [question.name for question in DIALOGUE_QUESTIONS],
-        "systems": [system["name"] for system in run.systems],
-        "givens": run.givens,
+        "judges": [rater["name"] for rater in run.judges],
+        "systems": [system["name"] for system in run.run.config["systems"]],
+        "givens": run.run.config["givens"],
         "stops": sorted(set(run.units["stop"])),
         "texts": [run.given.get(context, "") for context in contexts],
-        "marks": LABELS | {"before": "brought in first", "after": "brought in after the user"},
+        "marks": LABELS,
         "dialogues": rows,
         "total": len(run.counted),
     }
@@ -480,7 +381,8 @@ def _row(run: DialogueRun, counted: Counted, contexts: dict[str, int]) -> dict[s
     person = run.people[one.person]
     marks: dict[int, list[list[Any]]] = defaultdict(list)
     for mark in counted.marks:
-        marks[mark.turn].append(_mark(mark))
+        kind = mark.when if mark.kind == "covers" else mark.kind
+        marks[mark.turn].append([mark.start, mark.end, kind, mark.path, mark.value])
     return {
         "id": one.id,
         "person": one.person,
@@ -500,6 +402,7 @@ def _row(run: DialogueRun, counted: Counted, contexts: dict[str, int]) -> dict[s
         "detail": one.detail,
         "closing": one.closing,
         "switches": [turn + 1 for turn in counted.switches],
+        "faults": [FAULTS[kind] for kind in run.faults[one.id].found] if one.id in run.faults else [],
         "turns": [
             {
                 "role": turn.role,
@@ -512,57 +415,25 @@ def _row(run: DialogueRun, counted: Counted, contexts: dict[str, int]) -> dict[s
     }
 
 
-def _mark(mark: Mark) -> list[Any]:
-    kind = mark.when if mark.kind == "covers" else mark.kind
-    return [mark.start, mark.end, kind, mark.path, mark.value]
-
-
-def _judges(run: DialogueRun) -> dict[str, int]:
-    return {rater["fingerprint"]: place for place, rater in enumerate(run.raters)}
-
-
-def _scores(run: DialogueRun) -> dict[str, list[list[Any]]]:
-    """Per dialogue: judge, view, question, mean mark, answered, asked."""
-    judges = _judges(run)
-    columns = ("item", "rater", "view", "question", "value", "answered", "asked")
-    found: dict[str, list[list[Any]]] = defaultdict(list)
-    for item, rater, *rest in run.marks.select(columns).iter_rows():
-        if rater in judges:
-            found[item].append([judges[rater], *rest])
-    return found
-
-
-def _turn_scores(run: DialogueRun) -> dict[str, dict[str, list[list[Any]]]]:
-    """Per dialogue and turn of the assistant: judge, view, mark."""
-    judges = _judges(run)
-    found: dict[str, dict[str, list[list[Any]]]] = defaultdict(lambda: defaultdict(list))
-    for row in run.turn_marks.iter_rows(named=True):
-        if row["rater"] in judges:
-            turn = str(2 * row["exchange"] - 1)
-            found[row["item"]][turn].append([judges[row["rater"]], row["view"], row["value"]])
-    return found
-
-
-def _replies(store: Store, run: DialogueRun, kept: list[str]) -> dict[str, list[list[Any]]]:
-    """Per dialogue every ask: judge, view, question, sample, status, detail, reply."""
-    judges = _judges(run)
-    asks = run.answers.unique("ask", maintain_order=True).filter(pl.col("item").is_in(kept))
+def _judged(store: Store, run: DialogueRun, kept: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Per dialogue what judges said: their mean marks, those of single turns, and every ask with its reply."""
+    judges = {rater["fingerprint"]: place for place, rater in enumerate(run.judges)}
+    mine = pl.col("rater").is_in(list(judges)) & pl.col("item").is_in(kept)
+    found: dict[str, dict[str, Any]] = {
+        item: {"scores": [], "turnScores": {}, "replies": []} for item in kept
+    }
+    marks = run.marks.filter(mine).select("item", "rater", "view", "question", "value", "answered", "asked")
+    for item, rater, *rest in marks.iter_rows():
+        found[item]["scores"].append([judges[rater], *rest])
+    turns = run.turn_marks.filter(mine).select("item", "exchange", "rater", "view", "value")
+    for item, exchange, rater, *rest in turns.iter_rows():
+        found[item]["turnScores"].setdefault(str(2 * exchange - 1), []).append([judges[rater], *rest])
+    asks = run.answers.filter(mine).unique("ask", maintain_order=True)
     query = select(t.asks.c.id, t.asks.c.reply)
     texts = {row.id: row.reply for row in store.rows_among(query, t.asks.c.id, asks["ask"].to_list())}
-    found: dict[str, list[list[Any]]] = defaultdict(list)
-    for row in asks.iter_rows(named=True):
-        if row["rater"] in judges:
-            found[row["item"]].append(
-                [
-                    judges[row["rater"]],
-                    row["view"],
-                    row["question"],
-                    row["sample"],
-                    row["status"],
-                    _cut(row["detail"]),
-                    _cut(texts.get(row["ask"])),
-                ]
-            )
+    asks = asks.select("item", "ask", "detail", "rater", "view", "question", "sample", "status")
+    for item, ask, detail, rater, *rest in asks.iter_rows():
+        found[item]["replies"].append([judges[rater], *rest, _cut(detail), _cut(texts.get(ask))])
     return found
 
 

@@ -63,7 +63,6 @@ def draw_point(
     mark: tuple[str, str, str],
     interval: tuple[float | None, float | None] = (None, None),
     label: str | None = None,
-    size: float = LARGE,
 ) -> None:
     """One number: a mark of a shape, a colour and a fill, its interval through it, its label above it."""
     shape, colour, fill = mark
@@ -71,7 +70,7 @@ def draw_point(
     if low is not None and high is not None:
         axis.plot([low, high], [y, y], color=colour, linewidth=1.6, solid_capstyle="butt", zorder=2)
     axis.plot(
-        [x], [y], shape, markersize=size, color=colour, markerfacecolor=fill, markeredgewidth=1.3, zorder=3
+        [x], [y], shape, markersize=LARGE, color=colour, markerfacecolor=fill, markeredgewidth=1.3, zorder=3
     )
     if label is not None:
         axis.annotate(

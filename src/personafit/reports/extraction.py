@@ -1,19 +1,37 @@
-"""Extraction as parts of a report: what attributes of people are worth, sources side by side, and where the end result is lost."""
+"""Extraction measured: sources of attributes side by side, one run of the stages, and where the end result is lost.
 
-from collections.abc import Iterator, Mapping, Sequence
+A source is whatever holds attributes of people: a folder of `extract run`, labels of people, published data.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import orjson
 
 from personafit._errors import UserError
-from personafit.extract.measures import AttributeSource
-from personafit.extract.records import LABELS
+from personafit.benchmarks.recentering import open_relevance
+from personafit.benchmarks.statements import FINER, Statements, load_statements
+from personafit.extract.error_flow import AttributeLabel, FlowFigures
+from personafit.extract.extracting import EXTRACT
+from personafit.extract.measures import AttributeSource, Measure, SourceAttribute, difference, measures
+from personafit.extract.records import (
+    LABELS,
+    REFINED,
+    ExtractedAttribute,
+    StagedConversation,
+    StageFile,
+    VerifierVerdict,
+    after_refinement,
+    before_refinement,
+)
+from personafit.extract.verifying import decide
+from personafit.models.embeddings import Embedder
 from personafit.reports import written
-from personafit.reports.analysis import count_cell
-from personafit.reports.claims import legend_for, null_words, stage_loss
-from personafit.reports.drawing import ACCENT, GRID, INK, MUTED, new_figure
-from personafit.reports.extraction_results import FATES, PUBLISHED, SOURCE
+from personafit.reports.analysis import count_cell, small_notes, undefined
+from personafit.reports.claims import legend_for, stage_loss
 from personafit.reports.pieces import (
     Cell,
     Grid,
@@ -22,33 +40,263 @@ from personafit.reports.pieces import (
     Piece,
     Prose,
     Row,
-    Section,
     Sentences,
     result_cell,
     true_minus,
 )
-from personafit.reports.plots import Panel, PlotRow, dot_of, frame, panels_figure
+from personafit.reports.plots import Panel, PlotRow, dot_of, panels_figure
 from personafit.reports.report import ReportPart
 from personafit.reports.result import Result
+from personafit.statistics import Estimate, cluster_mean
 from personafit.statistics.decisions import Hypothesis, decide_together
+from personafit.store import Status
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+STARTER = "starter"
+FATES = ("kept", "rewritten", "dropped")  # what was decided; coverage says of how many of all
+PUBLISHED = "published"
 EXTRACTION, FLOW = "extraction", "flow"
-FIRST = (
-    "accepted",
-    "unsure",
-    "rejected",
-    "attributes per person",
-    "recall",
-    "precision",
-)  # measures of the first table
 COVERAGE_BAR = 0.95
+GAP = "_difference"
+NO_SHARES = frozenset(["attributes_per_person"])
+SOURCE = "arXiv 2606.06614, Figure 2 and Table 1; three raters an attribute, majority; MiniLM embeddings"
+# People's verdicts on attributes from conversations of real users (WildChat) and of simulated ones, as read off the figure.
+ACCEPTANCE = {
+    "published: human": {"accepted": 0.58, "unsure": 0.39, "rejected": 0.03},
+    "published: synthetic": {"accepted": 0.80, "unsure": 0.20, "rejected": 0.01},
+}
+FAILURES = {
+    "over-generalised": 0.539,
+    "missing-evidence": 0.203,
+    "task-context": 0.161,
+    "not-standalone": 0.060,
+}
+
+
+# -- sources -----------------------------------------------------------------------------------------------------------------
+
+
+def open_source(text: str) -> AttributeSource:
+    """The source that `NAME=PLACE` or `PLACE` names; PLACE is a folder, or starter."""
+    name, equals, place = text.partition("=")
+    if not equals:
+        name, place = Path(text).name or text, text
+    folder = Path(place)
+    if place == STARTER or (folder / "labels.jsonl").is_file():
+        return _labelled(name, load_statements(place))
+    if (folder / "attributes.jsonl").is_file():
+        return _staged(name, StageFile(folder))
+    if (folder / "relevance.jsonl").is_file():
+        return _published(name, folder)
+    raise UserError(
+        f"{place} holds no attributes: name a folder that `personafit extract run` wrote, one with conversations.jsonl and "
+        "labels.jsonl, one with relevance.jsonl as published, or starter."
+    )
+
+
+def _statements(conversations: Iterable[StagedConversation]) -> dict[str, list[str]]:
+    """Each person's attributes, each once."""
+    found: dict[str, dict[str, None]] = {}
+    for one in conversations:
+        found.setdefault(one.person, {}).update((attribute.text, None) for attribute in one.attributes)
+    return {person: list(texts) for person, texts in found.items()}
+
+
+def _staged(name: str, files: StageFile) -> AttributeSource:
+    rows = list(files.read_attributes())
+    decided: dict[str, VerifierVerdict] = {}
+    voices: set[str] = set()
+    verdicts = sorted(files.read_verdicts(), key=lambda verdict: verdict.attribute)
+    for attribute, group in groupby(verdicts, lambda verdict: verdict.attribute):
+        one = decide(list(group))
+        if one is not None:
+            decided[attribute] = one
+            voices.add(one.by if one.by == "human" else f"{one.by} {one.verifier}".strip())
+    people = [one.person for one in _asked_about(files)] + [row.person for row in rows]
+    nothing: dict[str, list[SourceAttribute]] = {person: [] for person in people}
+    given = nothing | _by_person(before_refinement(rows), decided)
+    return AttributeSource(
+        name=name,
+        kind="extracted",
+        judged_by=", ".join(sorted(voices)) or "nobody",
+        found=given,
+        refined=nothing | _by_person(after_refinement(rows), {}),
+        undecided=sum(row.status == "undecided" for row in rows),
+        known=_statements(_asked_about(files)),
+    )
+
+
+def _asked_about(files: StageFile) -> Iterator[StagedConversation]:
+    """What was put to the extractor: a conversation left out before was not its to find anything in."""
+    return (one for one in files.read_conversations() if one.status == Status.OK or one.step == EXTRACT)
+
+
+def _by_person(
+    rows: Sequence[ExtractedAttribute], decided: Mapping[str, VerifierVerdict]
+) -> dict[str, list[SourceAttribute]]:
+    found: dict[str, list[SourceAttribute]] = {}
+    for row in rows:
+        verdict = decided.get(row.id)
+        judged = () if verdict is None else (verdict.label, verdict.mode)
+        found.setdefault(row.person, []).append(SourceAttribute(row.text, *judged))
+    return found
+
+
+def _labelled(name: str, statements: Statements) -> AttributeSource:
+    found: dict[str, list[SourceAttribute]] = {}
+    for person, text, label, failure in zip(
+        statements.people, statements.texts, statements.labels, statements.failures, strict=True
+    ):
+        mode = FINER.get(failure, failure) or "none"
+        found.setdefault(person, []).append(SourceAttribute(text, label, mode))
+    return AttributeSource(name=name, kind="labelled", judged_by="its authors", found=found)
+
+
+def _published(name: str, folder: Path) -> AttributeSource:
+    benchmark = open_relevance(folder)
+    texts = {product.id: product.text for product in benchmark.products()}
+    found: dict[str, dict[str, None]] = {}
+    for item in benchmark.items():
+        found.setdefault(item.person, {})[texts[item.products[0]]] = None
+    return AttributeSource(
+        name=name,
+        kind="published attributes",
+        judged_by="nobody: labels of acceptance were not released",
+        found={
+            person: [SourceAttribute(text) for text in attributes] for person, attributes in found.items()
+        },
+    )
+
+
+def labelled_pairs(data: Path, people: Set[str]) -> list[AttributeLabel]:
+    """Every judged pair of the people an extractor had conversations of."""
+    benchmark = open_relevance(data)
+    texts = {product.id: product.text for product in benchmark.products()}
+    gold = {row.item: row.label == "yes" for row in benchmark.gold() if row.rater == benchmark.info.gold}
+    pairs = [
+        AttributeLabel(item.person, item.prompt, texts[item.products[0]], gold[item.id])
+        for item in benchmark.items()
+        if item.id in gold and item.person in people
+    ]
+    if not pairs:
+        raise UserError(
+            f"{data} has no judged attributes of the people in the run; both must name the same people by the same ids."
+        )
+    return pairs
+
+
+def languages_of(data: Path) -> dict[str, str]:
+    """The language of each person."""
+    return {person.id: person.language for person in open_relevance(data).people()}
+
+
+# -- figures -----------------------------------------------------------------------------------------------------------------
+
+
+def stage_results(files: StageFile, counts: dict[str, Any]) -> list[dict[str, Any]]:
+    """Every number of a finished run."""
+    return [result.as_dict() for result in _run_results(files, counts)]
+
+
+def _run_results(files: StageFile, counts: dict[str, Any]) -> Iterator[Result]:
+    model, people = counts["model"], counts["people"]
+
+    def number(metric: str, value: float | None, n: int, note: str | None = None) -> Result:
+        return Result.of(Estimate(value, None, None, n, people, note), metric=metric, system=model)
+
+    extraction = counts["extraction"]
+    yield number("extraction_coverage", extraction["coverage"], extraction["conversations"])
+    given = {row.id: (row.person, row.status) for row in files.read_attributes() if row.status in REFINED}
+    per_person = len(given) / people if people else None
+    yield number("attributes_per_person", per_person, people, "after merging, before verification")
+    decided = [(person, status) for person, status in given.values() if status in FATES]
+    yield from _shares(decided, FATES, len(given), model)
+    labels = {
+        attribute: verdict.label
+        for attribute, group in groupby(files.read_verdicts(), lambda verdict: verdict.attribute)
+        if (verdict := decide(list(group))) is not None
+    }
+    judged = [(given[one][0], label) for one, label in labels.items() if one in given]
+    yield from _shares(judged, LABELS, len(given), model)
+
+
+def _shares(rows: Sequence[tuple[str, str]], values: Sequence[str], of: int, model: str) -> Iterator[Result]:
+    """How often each value occurs among rows of person and value; coverage is how many there are of all."""
+    people = np.array([person for person, _ in rows])
+    for value in values:
+        share = undefined("there are no attributes")
+        if rows:
+            share = cluster_mean(np.array([float(one == value) for _, one in rows]), people, None, (0.0, 1.0))
+        covered = len(rows) / of if of else None
+        yield Result.of(share, metric=f"{value}_share", system=model, coverage=covered)
+
+
+def source_results(sources: Sequence[AttributeSource], embedder: Embedder) -> list[Result]:
+    """Every measure of every source; with several, what each differs by from the first."""
+    results = []
+    first: dict[tuple[str, tuple[tuple[str, str], ...]], Measure] = {}
+    gaps = []
+    for source in sources:
+        for one in measures(source, embedder):
+            where = dict(one.slice)
+            results.append(
+                Result.of(
+                    one.estimate(), metric=one.metric, system=source.name, slice=where, coverage=one.coverage
+                )
+            )
+            key = one.metric, tuple(sorted(where.items()))
+            if source is sources[0]:
+                first[key] = one
+            elif key in first:
+                minus = where | {"minus": sources[0].name}
+                gap = difference(one, first[key])
+                gaps.append(
+                    Result.of(gap, metric=f"{one.metric}_difference", system=source.name, slice=minus)
+                )
+    return [*results, *gaps, *published_results()]
+
+
+def published_results() -> list[Result]:
+    """The paper's figures, so that they stand beside."""
+    figures: list[tuple[str, str, dict[str, str], float]] = [
+        (name, metric, {}, value) for name, shares in ACCEPTANCE.items() for metric, value in shares.items()
+    ]
+    figures += [("published: all", "failure_mode", {"mode": mode}, value) for mode, value in FAILURES.items()]
+    return [
+        Result.of(
+            Estimate(value, None, None, 0, 0, SOURCE),
+            metric=metric,
+            system=name,
+            slice=where,
+            control=PUBLISHED,
+        )
+        for name, metric, where, value in figures
+    ]
+
+
+def flow_results(traced: FlowFigures, names: dict[str, str]) -> list[Result]:
+    """All figures of an error flow; `names` says which model does which stage."""
+    results = []
+
+    def add(metric: str, estimate: Estimate, where: dict[str, str], system: str | None = None) -> None:
+        results.append(
+            Result.of(estimate, metric=metric, system=system, slice=where, coverage=traced.coverage)
+        )
+
+    for step in traced.steps:
+        done = [stage for stage, by_model in zip(names, step.arm, strict=False) if by_model]
+        add("f1", step.f1, {"by models": ", ".join(done) or "nothing"})
+        if step.change is not None and step.stage is not None:
+            where = {"stage": step.stage, "after": ", ".join(done[:-1]) or "nothing"}
+            add("f1_change", step.change, where, names[step.stage])
+    for stage, estimate in traced.lost_alone.items():
+        add("f1_lost_alone", estimate, {"stage": stage}, names[stage])
+    return results
+
+
 # -- one run of `extract run` ------------------------------------------------------------------------------------------------
 
 
-def summary_pieces(counts: Mapping[str, Any], out: Path, pages: int) -> list[Piece]:
+def summary_pieces(counts: Mapping[str, Any], out: Path) -> list[Piece]:
     """What `extract run` read, found, verified and rewrote."""
     read, fates = counts["conversations"], counts["attributes"]
     said = [f"{read['read']:,} conversations read, {read['messages']:,} messages of users."]
@@ -59,12 +307,11 @@ def summary_pieces(counts: Mapping[str, Any], out: Path, pages: int) -> list[Pie
         said.append(f"Redacted: {listed}.")
     pieces: list[Piece] = [Sentences(said)]
     if counts["prepare"]:
-        names = ("people_in", "people_out", "conversations_in", "conversations_out")
         steps = [
-            Row([step["name"]], [*(count_cell(step[name]) for name in names), Cell(step["note"])])
+            Row([step["name"]], [count_cell(step["people_out"]), count_cell(step["conversations_out"])])
             for step in counts["prepare"]
         ]
-        columns = ["people in", "people left", "conversations in", "conversations left", "note"]
+        columns = ["people left", "conversations left"]
         pieces.append(Grid("Preparation", "", ["step"], columns, steps))
     found, verified, refined = sum(fates.values()), counts["verified"], counts["refined"]
     rows = [
@@ -82,10 +329,10 @@ def summary_pieces(counts: Mapping[str, Any], out: Path, pages: int) -> list[Pie
     ]
     caption = f"Of {counts['people']:,} people."
     pieces.append(Grid("Attributes", caption, ["fate"], ["attributes", "share"], filled))
-    return [*pieces, Sentences(list(_after(counts, out, pages)))]
+    return [*pieces, Sentences(list(_after(counts, out)))]
 
 
-def _after(counts: Mapping[str, Any], out: Path, pages: int) -> Iterator[str]:
+def _after(counts: Mapping[str, Any], out: Path) -> Iterator[str]:
     if undecided := counts["refined"]["undecided"]:
         yield (
             f"{undecided:,} attributes were found fault with and are left out undecided; the same command asks again "
@@ -98,7 +345,7 @@ def _after(counts: Mapping[str, Any], out: Path, pages: int) -> Iterator[str]:
         yield f"{given.capitalize()} answers: {listed or 'none'}."
     if counts["known"]:
         yield f"Recall, and what of it refinement cost: personafit extract measure {out}"
-    yield f"People: {out / 'people.jsonl'}; {pages:,} pages to check in {out / 'pages'}"
+    yield f"People: {out / 'people.jsonl'}; `personafit label new NAME --from {out} --question attributes` lets people check them."
 
 
 # -- sources side by side ----------------------------------------------------------------------------------------------------
@@ -112,32 +359,15 @@ def extraction_part(
 ) -> ReportPart:
     """Sources side by side: what is accepted of each, and every measure with its difference from the first source."""
     columns, rows = side_by_side(results)
-    lead: list[Piece] = []
-    if (figure := _acceptance(results)) is not None:
-        caption = (
-            "Each dot is a share of the attributes in %, the bar its 95 % interval over people; crosses are published figures, not "
-            "measured here."
-        )
-        lead.append(Picture("Accepted, unsure, rejected", caption, figure))
-    first = [row for row in rows if row.names[0].startswith(FIRST)]
-    rest = [row for row in rows if row not in first]
-    caption = "Shares in %, 95 % intervals over people."
-    tables = [
-        Grid(title, caption, ["measure"], columns, part).filled()
-        for title, part in (("Acceptance and recall", first), ("Other measures", rest))
-    ]
+    caption = "Shares in %, 95 % intervals over people; published figures were not measured here."
     judged = [f"{one.name}: {one.kind}, judged by {one.judged_by}." for one in sources]
-    notes = Sentences([*judged, *_notes(results), f"Published figures: {SOURCE}."], small=True)
-    more = Section(
-        "Failure modes, diversity and matching",
-        [tables[1], notes],
-        "Why attributes were not accepted, how much they repeat each other, and what the rule that matches them to known ones is worth.",
-    )
+    lead = [
+        *_acceptance(results),
+        Grid("Measures", caption, ["measure"], columns, rows).filled(),
+        *small_notes([*judged, *_notes(results), f"Published figures: {SOURCE}."]),
+    ]
     sentences = [true_minus(text) for text in _source_sentences(results)]
-    instrument = _instrument(name, command)
-    return ReportPart(
-        name, "Extracted attributes", sentences, [*lead, tables[0]], [more], instrument=instrument
-    )
+    return ReportPart(name, "Extracted attributes", sentences, lead, instrument=_instrument(name, command))
 
 
 def read_extraction(folder: Path) -> ReportPart | None:
@@ -159,34 +389,24 @@ def read_extraction(folder: Path) -> ReportPart | None:
 
 
 def _instrument(name: str, command: str | None) -> Instrument:
-    return Instrument(
-        command, {"folder": name}, notes=[] if command else ["The command was not kept with it."]
-    )
-
-
-_PLAIN = frozenset(["attributes_per_person", "unknown_attributes_used"])  # no shares
-GAP = "_difference"
-NOTHING = "nothing"
+    return Instrument(command, {"folder": name})
 
 
 def _cell(result: Result | None, signed: bool = False) -> Cell:
     """A figure in percent, or as it is where it is no share, with its interval."""
-    factor = 1 if result is not None and result.metric.removesuffix(GAP) in _PLAIN else 100
+    factor = 1 if result is not None and result.metric.removesuffix(GAP) in NO_SHARES else 100
     write = written.signed if signed else written.plain
     return result_cell(result, lambda value: write(factor * value), to=" to ")
 
 
-def number(result: Result, signed: bool = False, unit: str = "") -> str:
-    """The same in a sentence, with its unit."""
-    cell = _cell(result, signed)
+def _number(result: Result, unit: str) -> str:
+    """A figure with its unit and interval, in a sentence."""
+    cell = _cell(result, signed="points" in unit)
     return f"{cell.text}{unit} ({cell.interval})" if cell.interval else f"{cell.text}{unit}"
 
 
-def row_name(result: Result) -> str:
-    """What a line is called."""
-    if "by models" in result.slice:
-        done = result.slice["by models"]
-        return "F1 with people at every stage" if done == NOTHING else f"F1 with models for {done}"
+def _row_name(result: Result) -> str:
+    """What a measure is called, with its slice."""
     where = ", ".join(value for key, value in result.slice.items() if key != "minus")
     name = result.metric.removesuffix(GAP).replace("_", " ")
     return f"{name}: {where}" if where else name
@@ -194,62 +414,53 @@ def row_name(result: Result) -> str:
 
 def side_by_side(results: Sequence[Result]) -> tuple[list[str], list[Row]]:
     """Columns and rows of measures: one column a source, one for each difference from the first, published ones last."""
-    index = {(str(r.system), row_name(r), r.metric.endswith(GAP)): r for r in results}
+    index = {(str(r.system), _row_name(r), r.metric.endswith(GAP)): r for r in results}
     measured = [r for r in results if r.control is None and not r.metric.endswith(GAP)]
     systems = list(dict.fromkeys(str(r.system) for r in measured))
     published = dict.fromkeys(str(r.system) for r in results if r.control == PUBLISHED)
     keys = [(one, gap) for gap in (False, True) for one in systems[1 if gap else 0 :]]
     keys += [(one, False) for one in published]
     columns = [f"{one} − {systems[0]}" if gap else one for one, gap in keys]
-    names = dict.fromkeys(row_name(r) for r in results if r.control is None)
+    names = dict.fromkeys(_row_name(r) for r in results if r.control is None)
     rows = [Row([name], [_cell(index.get((one, name, gap)), gap) for one, gap in keys]) for name in names]
     return columns, rows
 
 
 def _source_sentences(results: Sequence[Result]) -> Iterator[str]:
-    """What is accepted of each source, and its recall before and after refinement."""
+    """What is accepted of each source, and what of its recall refinement costs."""
     found = {
         (str(one.system), one.metric, one.slice.get("refinement", "")): one
         for one in results
         if one.control is None and one.value is not None
     }
     for system in dict.fromkeys(system for system, *_ in found):
-        accepted, gap = found.get((system, "accepted", "")), found.get((system, f"accepted{GAP}", ""))
-        if accepted is not None:
-            beside = (
-                f", {number(gap, signed=True, unit=' points')} beside {gap.slice['minus']}"
-                if gap is not None
-                else ""
-            )
-            yield f"{system}: {number(accepted)} % of its attributes are accepted{beside}."
-        before, after, lost = (
-            found.get((system, *key))
-            for key in (("recall", "before"), ("recall", "after"), ("recall_lost_by_refinement", ""))
-        )
-        if before is not None:
-            said = f"{system}: its recall of what is known is {number(before, unit=' %')}"
-            said += f" before refinement and {number(after, unit=' %')} after it" if after is not None else ""
-            yield (
-                f"{said}; refinement cost {number(lost, unit=' points')}." if lost is not None else f"{said}."
-            )
+        if accepted := found.get((system, "accepted", "")):
+            gap = found.get((system, f"accepted{GAP}", ""))
+            beside = f", {_number(gap, ' points')} beside {gap.slice['minus']}" if gap else ""
+            yield f"{system}: {_number(accepted, ' %')} of its attributes are accepted{beside}."
+        if before := found.get((system, "recall", "before")):
+            lost = found.get((system, "recall_lost_by_refinement", ""))
+            cost = f"; refinement cost {_number(lost, ' %')}" if lost else ""
+            yield f"{system}: its recall of what is known is {_number(before, ' %')}{cost}."
 
 
-def _acceptance(results: Sequence[Result]) -> "Figure | None":
-    labels = ("accepted", "unsure", "rejected")
+def _acceptance(results: Sequence[Result]) -> list[Piece]:
+    """What is accepted, unsure and rejected of each source, published sources beside."""
     index = {(str(r.system), r.metric): r for r in results if not r.slice}
     systems = list(dict.fromkeys(str(r.system) for r in results if r.metric == "accepted"))
-    measured = [one for one in systems if index[one, "accepted"].control is None]
-    if not measured:
-        return None
+    if all(index[one, "accepted"].control for one in systems):
+        return []
     rows = [
         PlotRow(
             system.removeprefix("published: "),
-            [dot_of(index.get((system, label))) for label in labels],
+            [dot_of(index.get((system, label))) for label in LABELS],
             published=index[system, "accepted"].control is not None,
         )
         for system in systems
     ]
-    return panels_figure(rows, [Panel(label) for label in labels])
+    caption = "How to read it: shares of the attributes in %, bars are 95 % intervals; crosses are published figures."
+    figure = panels_figure(rows, [Panel(label) for label in LABELS])
+    return [Picture("Accepted, unsure, rejected", caption, figure)]
 
 
 def _notes(results: Sequence[Result]) -> list[str]:
@@ -257,129 +468,67 @@ def _notes(results: Sequence[Result]) -> list[str]:
     about: dict[str, dict[str, None]] = {}
     for one in results:
         if one.note and one.control is None:
-            about.setdefault(one.note, {})[row_name(one)] = None
+            about.setdefault(one.note, {})[_row_name(one)] = None
     return [f"{', '.join(names)}: {note}." for note, names in about.items()]
 
 
 # -- error flow --------------------------------------------------------------------------------------------------------------
 
 
-WATERFALL = (
-    "The end result is the F1 of the attributes a response takes account of against those that people call relevant. Left, people do every "
-    "stage, which is 1 by construction; then one stage after the other is a model’s. Filled bars are what remains, hollow boxes what the "
-    "stage lost; the thin line is the 95 % interval over people."
-)
-
-
 def flow_part(results: Sequence[Result], name: str = FLOW, command: str | None = None) -> ReportPart:
     """Where the end result is lost: step by step from people to models, and each stage by itself."""
     f1 = [one for one in results if one.metric == "f1"]
-    changes, lost, gained = (
+    changes, lost = (
         {one.slice["stage"]: one for one in results if one.metric == metric}
-        for metric in ("f1_change", "f1_lost_alone", "f1_gained_by_people")
+        for metric in ("f1_change", "f1_lost_alone")
     )
-    stages = [None, *lost]
-    steps = [
-        Row([stage or "people everywhere"], [_cell(one), _cell(changes.get(str(stage)), True)])
+    stages = ["people everywhere", *lost]
+    rows = [
+        Row([stage], [_cell(one), *(_cell(of.get(stage), True) for of in (changes, lost))])
         for stage, one in zip(stages, f1, strict=True)
     ]
-    alone = [
-        Row([stage], [Cell(str(one.system)), _cell(one, True), _cell(gained[stage], True)])
-        for stage, one in lost.items()
-    ]
     coverage = f1[-1].coverage or 0.0
-    covered = f"{100 * coverage:.1f} %"
     lead: list[Piece] = []
     if coverage < COVERAGE_BAR:
-        lead.append(Prose(f"Only {covered} of the judged pairs have an answer at every stage.", "warning"))
-    if all(one.value is not None for one in f1):
-        figure = _waterfall(stages, f1, changes)
-        lead.append(Picture("From people to models, stage by stage", WATERFALL, figure))
-    caption = "The stage named and all above it are models'. F1 in %, 95 % intervals over people."
-    lead.append(Grid("Step by step", caption, ["stage"], ["F1", "change"], steps))
-    columns = ["by", "lost when it alone is a model's", "gained when it alone is people's"]
-    sentences, legend = _flow_sentences(f1[-1], lost, changes)
-    invented = next((one for one in results if one.metric == "unknown_attributes_used"), None)
-    if invented is not None and invented.value is not None:
-        said = (
-            f"Beside that, {invented.value:.1f} attributes a prompt that nobody knows of are called relevant."
-        )
-        sentences.append(said)
+        said = f"Only {100 * coverage:.1f} % of the judged pairs have an answer at every stage."
+        lead.append(Prose(said, "warning"))
+    steps = [PlotRow(stage, [dot_of(one)]) for stage, one in zip(stages, f1, strict=True)]
+    caption = (
+        "How to read it: F1 of the attributes a response takes account of against those that people call relevant. In the first line "
+        "people do every stage, which is 100 by construction; then one stage after the other is a model’s."
+    )
+    lead.append(
+        Picture("From people to models, stage by stage", caption, panels_figure(steps, [Panel("F1, %")]))
+    )
+    caption = (
+        "F1 with the stage named and all above it by models, and its change; then what is lost when the stage alone is a model’s. "
+        "In % and points, 95 % intervals over people."
+    )
+    lead.append(Grid("Stage by stage", caption, ["stage"], ["F1", "change", "lost alone"], rows))
+    sentences, legend = _flow_sentences(f1[-1], lost)
     notes = [
         *legend,
-        *_notes(results),
         "People's answer to the last stage is a response that serves exactly the attributes it was given.",
-        f"Pairs that some stage has no answer to are left out everywhere; coverage {covered}.",
     ]
-    apart: list[Piece] = [
-        Grid("F1 lost and gained", "In points, 95 % intervals over people.", ["stage"], columns, alone),
-        Sentences(notes, small=True),
-    ]
-    why = "What one stage loses with people at all others. It differs from the steps where stages hide each other's errors."
     return ReportPart(
         name,
         "Error flow: where the end result is lost",
         [true_minus(text) for text in sentences],
-        lead,
-        [Section("Each stage by itself", apart, why)],
+        [*lead, *small_notes(notes)],
         instrument=_instrument(name, command),
         facts=[f"{stage}: {one.system}" for stage, one in lost.items()],
     )
 
 
-def _flow_sentences(
-    last: Result, lost: Mapping[str, Result], changes: Mapping[str, Result]
-) -> tuple[list[str], list[str]]:
+def _flow_sentences(last: Result, lost: Mapping[str, Result]) -> tuple[list[str], list[str]]:
     """What is left and what each stage loses, tested together; and how the claims are tested."""
-    alone = {stage: one for stage, one in lost.items() if one.value is not None}
-    found = decide_together([Hypothesis(one) for one in (*alone.values(), *changes.values())])
-    by_itself = dict(zip(alone, found, strict=False))
+    known = sorted((one for one in lost.values() if one.value is not None), key=lambda one: -(one.value or 0))
+    found = decide_together([Hypothesis(one) for one in known])
     said = []
     if last.value is not None:
         said.append(f"With models at every stage {100 * last.value:.0f} % of the end result is left.")
-    for stage, one in sorted(alone.items(), key=lambda pair: -(pair[1].value or 0.0)):
-        said.append(stage_loss(stage, one.value or 0.0, by_itself[stage]))
-    for stage, finding in zip(changes, found[len(alone) :], strict=True):
-        shown = by_itself.get(stage)
-        if not finding.decided and finding.p is not None and shown is not None and shown.decided:
-            said.append(
-                f"After the stages before it, no loss by {stage} is shown ({null_words(finding)}): they may have lost it already."
-            )
-    return said, legend_for(found)
-
-
-def _waterfall(stages: Sequence[str | None], f1: Sequence[Result], changes: Mapping[str, Result]) -> "Figure":
-    """One bar a step."""
-    figure = new_figure(3.8)
-    axis = figure.subplots()
-    before = None
-    for place, (stage, step) in enumerate(zip(stages, f1, strict=True)):
-        value = 100 * (step.value or 0.0)
-        axis.bar([place], [value], width=0.58, color=ACCENT, edgecolor=ACCENT, zorder=2)
-        if before is not None:
-            lost: dict[str, Any] = {"facecolor": "none", "edgecolor": MUTED, "linestyle": "--"}
-            axis.bar([place], [before - value], bottom=[value], width=0.58, zorder=2, **lost)
-        if step.low is not None and step.high is not None:
-            ends = [100 * step.low, 100 * step.high]
-            axis.plot([place + 0.2, place + 0.2], ends, color=INK, linewidth=1.3, zorder=3)
-        change = changes[stage].value if stage is not None and stage in changes else None
-        text = f"{value:.0f}" if change is None else f"{value:.0f}  ({100 * change:+.0f})".replace("-", "−")
-        top = max(value, before or 0.0, 100 * (step.high or 0.0))
-        axis.annotate(
-            text, (place, top), (0, 5), textcoords="offset points", ha="center", fontsize=10, color=INK
-        )
-        before = value
-    names = ["people everywhere", *(f"{stage}\nby a model" for stage in stages[1:])]
-    frame(axis)
-    axis.set_xticks(range(len(names)), names, fontsize=9, color=INK)
-    axis.set_ylim(0, 114)
-    axis.set_yticks([0, 25, 50, 75, 100])
-    axis.set_ylabel("F1, %", color=MUTED, fontsize=9)
-    axis.grid(visible=False, axis="x")
-    axis.grid(axis="y", color=GRID, linewidth=0.7)
-    left = [
-        f"{name.replace(chr(10), ' ')} {100 * (step.value or 0.0):.0f} %"
-        for name, step in zip(names, f1, strict=True)
+    said += [
+        stage_loss(one.slice["stage"], one.value or 0.0, tested)
+        for one, tested in zip(known, found, strict=True)
     ]
-    figure.set_label(f"F1 that is left: {', then '.join(left)}.")
-    return figure
+    return said, legend_for(found)

@@ -1,31 +1,233 @@
 """Failure modes: what is wrong with the answers a rater chose, or where a rater is furthest from people.
 
-Of choices it is counted by rules, by slice, how the chosen answers treat the person. Of raters that say yes or no or give marks it is
-counted how often they are off, and the units are named on which they are furthest off; of systems that write, the texts that are least
-like what the person wrote.
+Of choices it is counted by rules, by slice, how the chosen answers treat the person. The rules are deliberately narrow, in English and
+Chinese; docs/measurements/failure-modes.md says what they find on real data and how far they can be trusted. What they look for is
+data: failure_rules.toml. Heavy use of a profile and naming are descriptions: people often prefer such answers.
+
+Of raters that say yes or no or give marks it is counted how often they are off, and the units are named on which they are furthest
+off; of systems that write, the texts that are least like what the person wrote.
 """
 
-from collections.abc import Iterator, Sequence
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from importlib.resources import files
+from itertools import chain, compress
+from operator import add
+from statistics import median
 from typing import Any
 
 import polars as pl
 
 from personafit._errors import UserError
+from personafit._hashing import hash_text
 from personafit.contexts import People
 from personafit.kinds import run_lines
-from personafit.kinds.choice_scores import RunScores, choices_of, columns_of, missing_halves
+from personafit.kinds.choice import RunScores, choices_of, columns_of, missing_halves
 from personafit.kinds.lines import UNIT_SCALE, Line, Metric, Reference, RunLines, sliced
+from personafit.people import Person, facet_values, names_of
 from personafit.reports.analysis import Analysis, answers_of, choice_hints, figure_cell, judged_lines
 from personafit.reports.answer_pairs import answer_pairs
 from personafit.reports.calibration import has_truth
-from personafit.reports.failure_rules import MODES, failures, portraits
 from personafit.reports.line_results import line_result
 from personafit.reports.pieces import Cell, Grid, Piece, Row, Section, Sentences, percent_cell
 from personafit.reports.report import ReportPart
 from personafit.reports.result import Result, marked_met
 from personafit.statistics import mean_by_item
 from personafit.store import TIE, RunRecord, Store
+
+MODES = ("heavy profile use", "generic", "named", "refusal", "contradiction")
+
+STRANGERS = 9  # other people whose profiles say how much any profile would overlap
+COMMON = 0.05  # what this share of profiles says is no mark of one person
+HEAVY, FAR_ABOVE = 0.12, 2.0  # own terms among the answer's, and how many times the other answer's
+FACTS = 3  # statements of the profile that an answer takes up before its use is called heavy
+ENOUGH = 40  # terms an answer must bring along before their absence from the profile says anything
+
+# Of text in lower case; ı and ſ have none of their own and are what `re.IGNORECASE` takes for i and s, at twice the time.
+_WORD = re.compile(r"[a-zıſ][a-z0-9ıſ'’-]{2,}")
+_CHINESE = re.compile(r"[\u4e00-\u9fff]{2,}")
+_SENTENCE = re.compile(r"[^。！？!?；;\n.]*[。！？!?；;\n.]?")
+_STATEMENT = re.compile(r"[。！？!?；;\n.，,]+")
+
+
+def _any(words: Sequence[str]) -> str:
+    return "|".join(words)
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+_SAID = tomllib.loads((files(__package__) / "failure_rules.toml").read_text(encoding="utf-8"))
+_REFUSAL = _compiled(rf"\W*(?:{_any(_SAID['refusals'])})")
+_OF_READER = {language: re.compile(_any(said)) for language, said in _SAID["of_reader"].items()}
+_POLITE = re.compile(_any(_SAID["no_negations"]))
+_NEGATED = _compiled(_any(_SAID["negations"]))
+_DIETS = [(_compiled(_any(diet["signs"])), diet["foods"]) for diet in _SAID["diets"]]
+
+
+def _avoidance() -> tuple[re.Pattern[str], ...]:
+    """What a profile says the person will not have: the object after (or, in Chinese, before) the cue, cut at the next turn."""
+    zh = {name: _any(words) for name, words in _SAID["avoids"]["zh"].items()}
+    en = {name: _any(words) for name, words in _SAID["avoids"]["en"].items()}
+    han = r"[\u4e00-\u9fff]"
+    end = rf"(?={zh['ends']}|[^\u4e00-\u9fff]|$)"
+    return (
+        # Two characters are mostly verbs, such as 互动.
+        re.compile(rf"(?:{zh['cues']})(?:{zh['verbs']})?+(?:{zh['determiners']})?+({han}{{3,8}}?){end}"),
+        re.compile(rf"(?:{zh['food_cues']})(?:{zh['food_verbs']})({han}{{2,6}}?){end}"),
+        re.compile(rf"对({han}{{2,8}}?)(?:{zh['degrees']})?(?:{zh['aversions']})"),
+        _compiled(
+            rf"\b(?:{en['cues']})\s+(?:{en['determiners']})?([a-z'’-]+(?: [a-z'’-]+)?)"
+            rf"(?=[^a-z' -]|$| (?:{en['ends']})\b)"
+        ),
+    )
+
+
+_AVOIDANCE = _avoidance()
+
+
+@lru_cache(64)  # the rules look at an item's texts again and again
+def terms(text: str) -> frozenset[str]:
+    """What texts are compared by: words of three letters or more, and pairs of neighbouring Chinese characters."""
+    lowered = text.lower()
+    words = _WORD.findall(lowered)
+    if lowered.isascii():
+        return frozenset(words)
+    return frozenset(chain(words, *(map(add, run, run[1:]) for run in _CHINESE.findall(lowered))))
+
+
+@dataclass(frozen=True)
+class Portrait:
+    """What the rules need to know of one person."""
+
+    own: frozenset[str]
+    """Terms of the profile that few others' profiles have."""
+    strangers: Sequence[frozenset[str]]
+    """The same of some other people."""
+    facts: Sequence[frozenset[str]]
+    """The own terms of each statement of the profile that has two or more."""
+    names: Sequence[str]
+    avoided: frozenset[str]
+
+    @cached_property
+    def others(self) -> frozenset[str]:
+        """The terms of all strangers together."""
+        return frozenset().union(*self.strangers)
+
+
+def portraits(people: People, wanted: Collection[str], seed: int = 0) -> dict[str, Portrait]:
+    """A portrait of everyone wanted; strangers are those who follow in a seeded order of the people of the same language."""
+    found: dict[str, Portrait] = {}
+    for language in {person.language for person in people.values()}:
+        ids = sorted(
+            people.of_language(language), key=lambda person: hash_text("stranger", person, str(seed))
+        )
+        texts = {person: "\n".join(facet_values(people[person].facets)) for person in ids}
+        said = {person: terms(text) for person, text in texts.items()}
+        counts = Counter(chain.from_iterable(said.values()))
+        most = max(1, int(COMMON * len(ids)))
+        own = [frozenset(t for t in said[person] if counts[t] <= most) for person in ids]
+        ring, strangers = own * 2, min(STRANGERS, len(ids) - 1)
+        for place, person in enumerate(ids):
+            if person in wanted:
+                others = ring[place + 1 : place + 1 + strangers]
+                found[person] = _portrait(people[person], texts[person], own[place], others)
+    return found
+
+
+def _portrait(known: Person, text: str, own: frozenset[str], strangers: Sequence[frozenset[str]]) -> Portrait:
+    statements = (terms(part) & own for part in _STATEMENT.split(text))
+    avoided = {match.lower() for cue in _AVOIDANCE for match in cue.findall(text)}
+    avoided.update(food for diet, foods in _DIETS if diet.search(text) for food in foods)
+    return Portrait(
+        own=own,
+        strangers=strangers,
+        facts=[fact for fact in statements if len(fact) > 1],
+        names=names_of(known.facets),
+        avoided=frozenset(avoided),
+    )
+
+
+def failures(portrait: Portrait, question: str, answer: str, other: str) -> frozenset[str]:
+    """The failure modes that the rules see in an answer; `other` is the answer beside it."""
+    seen = (
+        _heavy(portrait, question, answer, other),
+        _generic(portrait, question, answer),
+        _names(portrait, question, answer),
+        bool(_REFUSAL.match(answer)),
+        _contradicts(portrait, question, answer),
+    )
+    return frozenset(compress(MODES, seen))
+
+
+def _heavy(portrait: Portrait, question: str, answer: str, other: str) -> bool:
+    said = _said(answer, question)
+    if sum(len(fact & said) > 1 for fact in portrait.facts) < FACTS:
+        return False
+    ours, theirs = (len(one & portrait.own) / max(1, len(one)) for one in (said, _said(other, question)))
+    return ours >= max(HEAVY, FAR_ABOVE * theirs)
+
+
+def _generic(portrait: Portrait, question: str, answer: str) -> bool:
+    said = _said(answer, question)
+    if len(said) < ENOUGH or not portrait.strangers:
+        return False
+    own, shared = len(said & portrait.own), said & portrait.others
+    if own > median(len(shared & stranger) for stranger in portrait.strangers):
+        return False
+    # In another script than the profile nothing could overlap.
+    return not _speaks_to_reader(answer.lower()) and abs(_chinese(said) - _chinese(portrait.own)) <= 0.5
+
+
+def _speaks_to_reader(lowered: str) -> bool:
+    # Whoever is spoken to is mostly called you: looking for that first spares most answers the patterns.
+    english = any(word in lowered for word in ("you", "someone", "somebody")) and _OF_READER["en"].search(
+        lowered
+    )
+    return bool(english or (not lowered.isascii() and _OF_READER["zh"].search(lowered)))
+
+
+@lru_cache(16)
+def _said(text: str, question: str) -> frozenset[str]:
+    """What a text brings in that the question did not."""
+    return terms(text) - terms(question)
+
+
+@lru_cache(256)
+def _chinese(said: frozenset[str]) -> float:
+    if "".join(said).isascii():
+        return 0.0
+    return sum(map("\u4e00".__le__, said)) / max(1, len(said))
+
+
+def _names(portrait: Portrait, question: str, answer: str) -> bool:
+    for name in portrait.names:
+        if name not in answer:
+            continue
+        pattern = rf"\b{re.escape(name)}\b" if name.isascii() else re.escape(name)
+        if re.search(pattern, answer) and not re.search(pattern, question, re.IGNORECASE):
+            return True
+    return False
+
+
+def _contradicts(portrait: Portrait, question: str, answer: str) -> bool:
+    lowered = answer.lower()
+    for thing in portrait.avoided:
+        if thing not in lowered or thing in question.lower():
+            continue
+        pattern = rf"\b{re.escape(thing)}" if thing.isascii() else re.escape(thing)
+        for sentence in _SENTENCE.findall(answer):
+            if re.search(pattern, sentence, re.IGNORECASE) and not _NEGATED.search(_POLITE.sub("", sentence)):
+                return True
+    return False
+
+
+# -- choices -----------------------------------------------------------------------------------------------------------------
 
 
 def find_rater(scores: RunScores, name: str | None) -> dict[str, Any]:
@@ -38,16 +240,14 @@ def find_rater(scores: RunScores, name: str | None) -> dict[str, Any]:
 
 
 def answer_failures(store: Store, scores: RunScores, rater: dict[str, Any]) -> pl.DataFrame:
-    """One row per item and answer: the item's columns, the rater's choice, answer ('0' or '1'), product, text, and what
-    the rules saw of each mode, or null."""
+    """One row per item and answer: the item's columns, the rater's choice, answer ('0' or '1'), and whether it shows each mode."""
     known = portraits(People(store.people(scores.run.dataset)), set(scores.items["person"]))
     rows = []
     for pair in answer_pairs(store, scores):
-        for index, product in enumerate(pair.products):
-            answer, other = pair.texts[index], pair.texts[1 - index]
-            seen = failures(known[pair.person], pair.prompt, answer, other)
-            rows.append((pair.item, str(index), product, answer, *map(seen.get, MODES)))
-    schema = dict.fromkeys(("item", "answer", "product", "text", *MODES), pl.String())
+        for index, answer in enumerate(pair.texts):
+            seen = failures(known[pair.person], pair.prompt, answer, pair.texts[1 - index])
+            rows.append((pair.item, str(index), *(float(mode in seen) for mode in MODES)))
+    schema = {"item": pl.String(), "answer": pl.String(), **dict.fromkeys(MODES, pl.Float64())}
     lead = pl.col("value").sum()
     choice = pl.when(lead > 0).then(pl.lit("0")).when(lead < 0).then(pl.lit("1"))  # none where orders cancel
     chosen = answers_of(scores, rater).group_by("item", maintain_order=True).agg(choice.alias("choice"))
@@ -55,17 +255,13 @@ def answer_failures(store: Store, scores: RunScores, rater: dict[str, Any]) -> p
     return judged.join(pl.DataFrame(rows, schema=schema, orient="row"), on="item", maintain_order="left")
 
 
-# -- shares ----------------------------------------------------------------------------------------------------------
-
 WHO = ("chosen by the rater", "chosen by gold", "rejected by gold")
 
 
 def failure_results(scores: RunScores, frame: pl.DataFrame, rater: dict[str, Any]) -> list[Result]:
     """The share of answers that show each mode, by slice: those the rater chose, and gold's chosen and rejected beside them."""
     # People and prompts only tell which rows belong together: numbers do that faster than texts.
-    frame = frame.with_columns(
-        pl.col("person", "prompt").rank("dense"), pl.col(MODES).is_not_null().cast(pl.Float64)
-    )
+    frame = frame.with_columns(pl.col("person", "prompt").rank("dense"))
     answer, gold = pl.col("answer"), pl.col("gold")
     rejected = (answer != gold) & (gold != TIE)
     kept = dict(zip(WHO, (answer == pl.col("choice"), answer == gold, rejected), strict=True))
@@ -184,8 +380,8 @@ def _written(opened: RunLines, line: Line, most: int) -> WorstUnits:
 # -- pieces ------------------------------------------------------------------------------------------------------------------
 
 LEAD = (
-    "Counted by rules, without a model: answers that take up much of the profile, are generic, name the person, are intrusive, refuse, "
-    "or contradict the profile. Heavy use and naming describe an answer and are no faults by themselves. What gold chose and what it "
+    "Counted by rules, without a model: answers that take up much of the profile, are generic, name the person, refuse or contradict "
+    "the profile. Heavy use and naming describe an answer and are no faults by themselves. What gold chose and what it "
     "rejected stand beside."
 )
 LONGEST = 120  # characters of a text in a table
@@ -220,11 +416,9 @@ def failures_section(store: Store, scores: RunScores) -> Section | None:
     if not results:
         return None
     more = f"The rater is {who['name']}; `personafit analyze failures {scores.run.name} --rater NAME` counts another rater’s."
-    said: list[Piece] = [Sentences(_modes_in_words(results)), failures_grid(scores, results)]
-    if not any(one.value for one in results):
-        modes = dict.fromkeys(one.slice["mode"] for one in results)
-        said = [Sentences([f"No answer shows any of them: {', '.join(modes)}."])]
-    return Section("Failure modes", [*said, Sentences([more], small=True)], LEAD)
+    pieces: list[Piece] = [Sentences(_modes_in_words(results)), failures_grid(scores, results)]
+    pieces.append(Sentences([more], small=True))
+    return Section("Failure modes", pieces, LEAD)
 
 
 def _modes_in_words(results: Sequence[Result]) -> list[str]:
@@ -246,22 +440,15 @@ def failures_grid(scores: RunScores, results: Sequence[Result]) -> Grid:
     columns = [
         (name, where) for name, where in columns_of(scores) if _key(where) in present and (where or whole)
     ]
-    modes = list(dict.fromkeys(one.slice["mode"] for one in results))
-    seen = [mode for mode in modes if any(one.value for one in results if one.slice["mode"] == mode)]
-    never = [mode for mode in modes if mode not in seen]
     rows = []
     for who in WHO:
-        for mode in seen or modes:
+        for mode in MODES:
             cells = [index.get(_key({**where, "mode": mode, "answers": who})) for _, where in columns]
             if any(cells):
                 rows.append(Row([who, mode], [percent_cell(cell) for cell in cells]))
+    heads = [name for name, _ in columns]
     return Grid(
-        "Answers that show each mode",
-        "In %, 95 % intervals below.",
-        ["answers", "mode"],
-        [name for name, _ in columns],
-        rows,
-        note=f"Never seen: {', '.join(never)}." if never and seen else "",
+        "Answers that show each mode", "In %, 95 % intervals below.", ["answers", "mode"], heads, rows
     )
 
 

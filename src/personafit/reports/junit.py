@@ -12,7 +12,7 @@ from pathlib import Path
 from xml.etree import ElementTree  # nosec B405 # written, never read
 
 from personafit._errors import UserError
-from personafit.reports.assertions import GateVerdict, Undecided, described, short_names, totals
+from personafit.reports.gate import GateVerdict, Undecided, described, short_names, totals
 from personafit.reports.result import Result
 
 # What XML 1.0 cannot hold; names come from outside.
@@ -35,19 +35,8 @@ class RunCheck:
     """Whether a bar of which the gate cannot tell whether it is reached fails."""
 
 
-def write_junit(
-    path: Path,
-    results: Sequence[Result],
-    gate: Sequence[GateVerdict],
-    missed: str | None = None,
-    undecided: Undecided = Undecided.FAIL,
-) -> None:
-    """Write the file of one run."""
-    write_suites(path, [RunCheck("personafit", results, gate, missed=missed, undecided=undecided)])
-
-
-def write_suites(path: Path, runs: Sequence[RunCheck]) -> None:
-    """Write the file of several runs."""
+def write_junit(path: Path, runs: Sequence[RunCheck]) -> None:
+    """Write the checks of one run or several as one file."""
     root = ElementTree.Element("testsuites")
     root.extend(_suite(run) for run in runs)
     ElementTree.indent(root)

@@ -4,18 +4,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+import orjson
 import polars as pl
+from sqlalchemy import select
 
 from personafit.kinds import run_lines
 from personafit.kinds.lines import UNIT_SCALE, Line, RunLines
 from personafit.reports.analysis import figure_cell
-from personafit.reports.asked import asks_section, endings, shown_settings
 from personafit.reports.claims import lift_claims
 from personafit.reports.line_results import IN_DATA, line_shares, results_of, worst_coverage
 from personafit.reports.pieces import (
     Browser,
+    Errors,
     Grid,
     Instrument,
     Participant,
@@ -25,6 +27,7 @@ from personafit.reports.pieces import (
     Remarks,
     Row,
     Section,
+    count_row,
     metric_cell,
     share_cell,
 )
@@ -32,10 +35,10 @@ from personafit.reports.report import ReportPart
 from personafit.reports.result import Figures, Result
 from personafit.reports.written import when
 from personafit.statistics.decisions import MARGIN
-from personafit.store import RunRecord, Store
+from personafit.store import RunRecord, Status, Store, run_answers
+from personafit.store import tables as t
 
 if TYPE_CHECKING:
-    from personafit.reports.agree_ratings import Source
     from personafit.reports.plots import Panel
 
 ORDERS = {1: "one (each answer is scored by itself)", 2: "both"}
@@ -57,13 +60,11 @@ class KindReport(ABC):
     margin: float = MARGIN
     """Differences within this count as none in tests of equivalence."""
     complete: bool = False
-    """Whether analyses that take long on a large run are included."""
+    """Whether analyses that go beyond the run's scores are included."""
     searched: ClassVar[Mapping[str, str]] = {}
     """What the browser's search looks into, what raters are called and what is to be explained, where it differs from choices."""
     lines: Sequence[Line] = ()
     """What was judged, where coverage is to be taken from it."""
-    sources: "Sequence[Source]" = ()
-    """Studies and folders with people's votes, where a report has them beside the run."""
 
     def __init__(self, store: Store, run: RunRecord, info: dict[str, Any], results: list[Result]) -> None:
         self.store = store
@@ -156,10 +157,6 @@ class KindReport(ABC):
 
     def part(self) -> ReportPart:
         """The run as a part of a report."""
-        return self._part
-
-    @cached_property
-    def _part(self) -> ReportPart:
         return replace(
             self.brief(),
             sections=[section for section in self.sections() if section.pieces],
@@ -207,7 +204,7 @@ class KindReport(ABC):
 
     def agreement(self, opened: RunLines) -> Section:
         """How far the raters agree with people."""
-        from personafit.reports.agree_part import agreement_section
+        from personafit.reports.agree import agreement_section
         from personafit.reports.agree_ratings import lines_source
 
         return agreement_section(lines_source(self.store, opened), opened, self.margin)
@@ -292,7 +289,7 @@ class KindReport(ABC):
             if set(one.slice) == {"against"} and (not without or one.control != without)
         )
         judged = [pair for pair in pairs if pair[0][2] is not None] or [*pairs]
-        places = _name_places([line for line, _ in judged])
+        places = name_places([line for line, _ in judged])
         rows = []
         for line, against in judged:
             where = {"against": against}
@@ -309,7 +306,7 @@ class KindReport(ABC):
         """The headings of names, and the lines with those that were published below."""
         published = Figures(replace(one, control=None) for one in quoted)
         sources = {line_id(one): (one.note or "").removeprefix(NOT_MEASURED) for one in quoted}
-        places = _name_places([*lines, *sources])
+        places = name_places([*lines, *sources])
         every: list[tuple[LineId, Figures, str | None, str | None]] = []
         every += [(line, self.figures, control, None) for line, control in lines.items()]
         every += [(line, published, None, source) for line, source in sources.items()]
@@ -362,7 +359,7 @@ def _find(figures: Figures, line: LineId, metric: str, where: Mapping[str, str])
     )
 
 
-def _name_places(lines: Sequence[LineId]) -> list[int]:
+def name_places(lines: Sequence[LineId]) -> list[int]:
     """Which names tell these lines apart: the system's, or without systems the rater's, and what else differs."""
     first = 0 if any(line[0] for line in lines) else 2
     return [
@@ -370,6 +367,99 @@ def _name_places(lines: Sequence[LineId]) -> list[int]:
         for place in range(len(HEADS))
         if place == first or len({line[place] for line in lines} - {None}) > 1
     ]
+
+
+# -- how asks ended ----------------------------------------------------------------------------------------------------
+
+ERRORS_SHOWN = 3
+LONGEST_ERROR = 400  # characters
+LONGEST_EXAMPLE = 160
+
+
+class Endings(NamedTuple):
+    """How many asks ended how, in the order of `Status`, and the commonest sentences of what went wrong."""
+
+    counts: list[int]
+    errors: list[tuple[str, str, int]]
+
+
+def endings(answers: pl.DataFrame, **where: str) -> Endings:
+    """How the asks ended whose columns have these values."""
+    if answers.is_empty():
+        return Endings([0] * len(Status), [])
+    rows = answers.filter(**where)
+    counts = dict(rows["status"].value_counts().iter_rows())
+    wrong = rows.filter((pl.col("status") != Status.OK.value) & pl.col("detail").is_not_null())
+    detail = pl.col("detail").cast(pl.String).str.slice(0, LONGEST_ERROR)
+    errors = wrong.group_by("status", detail, maintain_order=True).len()
+    return Endings(
+        [counts.get(status.value, 0) for status in Status],
+        list(errors.sort("len", descending=True).head(ERRORS_SHOWN).iter_rows()),
+    )
+
+
+def lost_asks(store: Store, run: RunRecord) -> str:
+    """How many asks of a run's raters ended without an answer, and one reply as an example; empty where none did."""
+    raters = [rater["fingerprint"] for rater in run.config["raters"]]
+    answers = run_answers(store, run.id)
+    lost = answers.filter(pl.col("rater").is_in(raters) & (pl.col("status") != Status.OK.value)).unique(
+        "ask", maintain_order=True
+    )
+    if lost.is_empty():
+        return ""
+    counts = dict(lost["status"].value_counts().iter_rows())
+    listed = ", ".join(f"{counts[one.value]:,} {one.value}" for one in Status if one.value in counts)
+    replied = lost.filter(pl.col("status").is_in([Status.UNPARSED.value, Status.REFUSED.value]))
+    if replied.is_empty():  # why asks failed is said where they failed
+        return listed
+    status, example = replied["status"][0], replied["ask"][0]
+    reply = store.frame(select(t.asks.c.reply).where(t.asks.c.id == example))["reply"][0]
+    return f"{listed}; a reply that was {status}: {_quoted(reply)}"
+
+
+def _quoted(text: str | None) -> str:
+    plain = " ".join(str(text or "").split())
+    return f"'{plain if len(plain) <= LONGEST_EXAMPLE else plain[:LONGEST_EXAMPLE] + '…'}'"
+
+
+def asks_section(
+    ended: Iterable[tuple[Sequence[str], Endings, int | None]],
+    counted: str,
+    heads: Sequence[str] = ("rater",),
+) -> Section:
+    """How asks ended, and the commonest sentences of what went wrong.
+
+    Args:
+        ended: The names of each row, how its asks ended, and how many were planned where that is known.
+        counted: What is counted, as the table's caption.
+        heads: The headings of the names.
+    """
+    rows, errors, told = [], [], False
+    for names, (counts, wrong), planned in ended:
+        told = told or planned is not None
+        missing = [] if planned is None else [max(0, planned - sum(counts))]
+        rows.append(count_row(names, [*counts, *missing]))
+        if wrong:
+            errors.append(Errors(" · ".join(names), wrong))
+    columns = [*(status.value for status in Status), *(["not yet asked"] if told else [])]
+    lead = "A failure is never counted as an answer and never dropped: it lowers coverage."
+    return Section("Asks", [Grid("How asks ended", counted, heads, columns, rows), *errors], lead)
+
+
+def shown_settings(store: Store) -> dict[str, dict[str, str]]:
+    """Everything that shaped each rater or system, by fingerprint."""
+    frame = store.frame(select(t.raters.c.fingerprint, t.raters.c.settings))
+    return {
+        fingerprint: {key: _shown(value) for key, value in orjson.loads(text).items()}
+        for fingerprint, text in frame.iter_rows()
+    }
+
+
+def _shown(value: object) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+# -- kinds without a report of their own --------------------------------------------------------------------------------
 
 
 class PlainReport(KindReport):

@@ -1,11 +1,6 @@
-"""What the lines of a run are called in tables and figures."""
+"""Names as figures show them, and what runs are called beside each other."""
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
-
-from personafit.reports.result import Result
 
 LONGEST_NAME = 36
 BREAKS = re.compile(r"[\s:,/=_-]+")
@@ -36,45 +31,3 @@ def short_name(text: str) -> str:
         return plain
     half = LONGEST_NAME // 2
     return f"{plain[:half]}…{plain[-half:]}"
-
-
-class NamedRun(NamedTuple):
-    """What there is to call a run by."""
-
-    benchmark: str
-    version: str
-    run: str
-
-
-def apart(runs: Sequence[NamedRun]) -> list[str]:
-    """A name for each run, the shortest that no other of these runs has."""
-    names = [(one.benchmark, f"{one.benchmark} {one.version}", one.run) for one in runs]
-    taken = Counter(name for own in names for name in own[:2])
-    return [next((name for name in own[:2] if taken[name] == 1), own[-1]) for own in names]
-
-
-LineKey = tuple[str | None, str | None, str | None]
-"""A rater's fingerprint, a system, and what the system was told."""
-
-
-def line_of(result: Result) -> LineKey:
-    """The key of a result's rater and system."""
-    return result.fingerprint, result.system, result.given
-
-
-class LineNames:
-    """What lines are called in a table: by their rater, and by their system where there are several."""
-
-    def __init__(self, results: Iterable[Result]) -> None:
-        systems = dict.fromkeys((one.system, one.given) for one in results if one.system)
-        self._systems = len(systems) > 1
-        self.heads = ["judge", "system"] if self._systems else ["judge" if systems else "rater"]
-
-    def names(self, result: Result) -> list[str]:
-        """The names of a line, one for every heading."""
-        told = f" ({result.given})" if result.given else ""
-        return [str(result.rater), *([f"{result.system}{told}"] if self._systems else [])]
-
-    def published(self, model: str, *more: str) -> list[str]:
-        """The names of a published row."""
-        return [model, *([""] if self._systems else []), *more]

@@ -91,12 +91,26 @@ class Grid:
         return [bool(column) and all(one.sort is None for one in column) for column in said]
 
     def filled(self) -> "Grid":
-        """The table without the columns that hold nothing: on a page they only take room."""
+        """The table without the columns that hold nothing, and without the remarks that only they refer to."""
         kept = [
             place for place in range(len(self.columns)) if any(row.cells[place].text for row in self.rows)
         ]
-        rows = [replace(row, cells=[row.cells[place] for place in kept]) for row in self.rows]
-        return replace(self, columns=[self.columns[place] for place in kept], rows=rows)
+        used = sorted({number for row in self.rows for place in kept for number in row.cells[place].notes})
+        numbers = {number: place for place, number in enumerate(used, 1)}
+        rows = [
+            replace(
+                row,
+                cells=[
+                    replace(
+                        row.cells[place], notes=tuple(numbers[number] for number in row.cells[place].notes)
+                    )
+                    for place in kept
+                ],
+            )
+            for row in self.rows
+        ]
+        remarks = [self.remarks[number - 1] for number in used]
+        return replace(self, columns=[self.columns[place] for place in kept], rows=rows, remarks=remarks)
 
 
 @dataclass(frozen=True)
@@ -227,9 +241,13 @@ def metric_cell(found: Result | None, notes: Sequence[int] = ()) -> Cell:
     """A result as tables show it, with its interval; empty where there is none."""
     if found is None:
         return Cell(notes=notes)
-    negative = found.low is not None and found.low < 0
-    to = " to " if found.metric.endswith(DIFFERENCES) or negative else "–"
-    return result_cell(found, partial(metric_text, found.metric), notes, to)
+    if few := count_of(found):
+        return Cell(*few, found.value, notes)
+    difference, negative = found.metric.endswith(DIFFERENCES), found.low is not None and found.low < 0
+    to = " to " if difference or negative else "–"
+    cell = result_cell(found, partial(metric_text, found.metric), notes, to)
+    same = same_words(found, difference) if cell.text and not cell.interval else None
+    return replace(cell, interval=same or cell.interval)
 
 
 def share_cell(share: float | None) -> Cell:

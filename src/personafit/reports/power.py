@@ -71,7 +71,6 @@ class Plan:
             figure = self.needed.get(name, Figure(None))
             wanted[f"{name}_needed"] = None if figure.value is None else int(figure.value)
             wanted[f"{name}_needed_note"] = figure.note
-        correlation, effect = self.spread.correlation(), self.spread.design_effect(self.items)
         return {
             "metric": self.metric.name,
             "first": self.first,
@@ -83,12 +82,10 @@ class Plan:
                 "variance_between": self.spread.between,
                 "variance_prompts": self.spread.prompt,
                 "variance_within": self.spread.within,
-                "correlation": correlation.value,
             },
             "people": self.people,
             "items": self.items,
             "prompts": self.prompts,
-            "design_effect": effect.value,
             "smallest_difference": self.smallest.value,
             "difference": self.difference,
             **wanted,
@@ -171,19 +168,17 @@ def analyze_power(pilot: RunLines, plans: Sequence[Plan]) -> Analysis:
     rows = []
     for plan in plans:
         unit, smallest = unit_of(plan.metric), plan.smallest.value
-        shares = (plan.spread.correlation().value, plan.spread.prompt_share().value)
         cells = [
             Cell(signed(unit.scale * plan.observed, unit.digits), sort=plan.observed),
             count_cell(plan.n),
             count_cell(plan.pilot_people),
-            *(Cell("–") if one is None else Cell(f"{100 * one:.0f} %", sort=one) for one in shares),
             Cell("–") if smallest is None else Cell(plain(unit.scale * smallest, unit.digits), sort=smallest),
         ]
         names = [plan.first, plan.second]
         rows.append(Row([scaled_name(plan.metric), *names] if several else names, cells))
     heads = [*(["metric"] if several else []), "contestant", "against"]
-    columns = ["observed", "items", "people", "between people", "between prompts", "smallest to detect"]
-    caption = "Shares of the variance between people and between prompts; the last column is what four runs of five would show."
+    columns = ["observed", "items", "people", "smallest to detect"]
+    caption = "The last column is the true difference that four runs of five would show."
     grid = Grid("Paired differences of the stored run", caption, heads, columns, rows)
     notes = [f"Note: {note}." for note in dict.fromkeys(note for plan in plans for note in plan.notes)]
     name, sentences = pilot.run.name, [*(plan.sentence() for plan in plans), *notes]

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from importlib.resources import files
 from itertools import combinations
 from typing import Any, ClassVar
@@ -14,12 +13,11 @@ import polars as pl
 from personafit.benchmarks.recentering.responses import INFO
 from personafit.items.preference import HIGHEST, LOWEST, MIDDLE, PREFER
 from personafit.kinds.lines import Line, Metric, RunLines
-from personafit.kinds.preference_scores import (
+from personafit.kinds.preference import (
     RULE,
-    VOTES,
+    RULES,
     PreferenceScores,
     by_system,
-    detectors,
     human_ceiling,
     load_preferences,
     once_an_item,
@@ -38,11 +36,12 @@ from personafit.reports.kind_report import NOT_MEASURED, PUBLISHED, Column, Kind
 from personafit.reports.line_results import (
     differences_of,
     line_coverage,
+    line_shares,
     record,
     results_of,
     worst_coverage,
 )
-from personafit.reports.pieces import Grid, Picture, Piece, Row, Section, metric_cell
+from personafit.reports.pieces import Grid, Picture, Section
 from personafit.reports.result import Result, marked_met
 from personafit.statistics import Estimate
 from personafit.statistics.agreement import spearman
@@ -64,17 +63,6 @@ COLUMNS = {
 }
 FEW_COLUMNS = ("rating", "no_better_items", "win_rate_length_controlled", "mention_effect", "spearman")
 OF_PEOPLE = frozenset({*PEOPLE.values(), LABELS})
-PULLS = {
-    "position_effect": (
-        "leans to the answer shown first by {}; both orders are averaged",
-        "leans to the answer shown last by {}; both orders are averaged",
-    ),
-    "mention_effect": (
-        "marks answers that name the attribute higher, by {}",
-        "marks answers that name the attribute lower, by {}",
-    ),
-}
-"""What pulls at a rater besides the person, in words: up, and down."""
 SCALE = (
     "Marks run from 1 (generic) over 3 (neither) to 5 (personalized). Below each number its 95 % interval."
 )
@@ -112,15 +100,13 @@ class PreferenceReport(KindReport):
 
     def worst_coverage(self) -> tuple[str, float] | None:
         """The rater asked for with the least coverage, models that said what is named included."""
-        units = self.scores.units
-        shares = [
-            (str(line.rater), line_coverage(line.frame), line.asked_for)
-            for line in self.lines
-            if line.control != VOTES
+        scores = self.scores
+        models = [
+            (name, 1 - scores.units[column].null_count() / (len(scores.units) or 1), True)
+            for name, column in scores.detectors.items()
+            if name != RULE
         ]
-        for column, name in self.scores.detectors.items() if len(units) else ():
-            shares.append((name, 1 - units[column].null_count() / len(units), True))
-        return worst_coverage(shares)
+        return worst_coverage([*line_shares(self.lines), *models])
 
     def counts(self) -> list[str]:
         """Pairs of answers, marks, people and prompts."""
@@ -146,43 +132,50 @@ class PreferenceReport(KindReport):
             (Panel("Mention Δ, points", 0.0, 2), "mention_effect", {"detector": RULE}),
         ]
         title = "Marks, and what naming the attribute does to them"
-        return self.plot(title, CAPTION, self._raters, panels, self._quoted, {*OF_PEOPLE})
+        return self.plot(title, CAPTION, self._raters(), panels, self._quoted("rater"), {*OF_PEOPLE})
 
-    @property
-    def _quoted(self) -> list[Result]:
-        """The published figures of raters; the effect of mention is taken to be the rule's."""
+    def _quoted(self, of: str) -> list[Result]:
+        """The published figures of raters, or of systems; what is named is taken to be by the rule."""
         return [
-            replace(one, slice={"detector": RULE} if one.metric == "mention_effect" else {})
+            replace(one, slice={"detector": RULE} if one.metric.startswith("mention") else {})
             for one in self.results
-            if one.control == PUBLISHED and one.rater
+            if one.control == PUBLISHED and getattr(one, of)
         ]
 
-    @property
-    def _raters(self) -> dict[LineId, str | None]:
-        """Every rater over all systems' answers, people and votes in the data among them."""
+    def _raters(self, by_system: bool = False) -> dict[LineId, str | None]:
+        """Every rater, people and votes in the data among them, over all answers or by the system that wrote them."""
         found = self.lines_of("rating")
-        return {line: control for line, control in found.items() if line[0] is None}
+        return {line: control for line, control in found.items() if (line[0] is not None) == by_system}
 
     def table(self) -> Grid:
         """Marks and the effect of mention, those asked for beside people and rules."""
-        columns = _columns(FEW_COLUMNS)
-        return self.grid("Marks by rater", SCALE, self._raters, columns, "rating")
+        return self.grid("Marks by rater", SCALE, self._raters(), _columns(FEW_COLUMNS), "rating")
 
     def sections(self) -> Iterator[Section]:
         """Every figure, who wrote the answers, agreement and asks."""
-        scores, results = self.scores, self.results
-        every = "Every rater, people and published figures."
-        columns = _columns(COLUMNS)
-        grid = self.grid("Every rater", SCALE, self._raters, columns, "rating", self._quoted, DEFINED)
-        yield Section("All figures of raters", [grid], every)
+        quoted, columns = self._quoted("rater"), _columns(COLUMNS)
+        grid = self.grid("Every rater", SCALE, self._raters(), columns, "rating", quoted, DEFINED)
+        yield Section("All figures of raters", [grid], "Every rater, people and published figures.")
+        systems = self._raters(by_system=True) or self._raters()
+        grid = self.grid("By system", SCALE, systems, self._by_system(), None, self._quoted("system"))
         caption = "What a system was told against what else it was told, paired by prompt and attribute."
-        pieces = [*generator_grids(scores, results)]
-        pieces += self.differences("Differences of mean marks", caption, ["rating"])
+        differences = self.differences("Differences of mean marks", caption, ["rating"])
         lead = "How often answers name an attribute, how much longer they get, and how each rater marks them."
-        yield Section("Who wrote the answers", pieces, lead)
-        yield self.agreement(opened_preferences(scores))
+        yield Section("Who wrote the answers", [grid, *differences], lead)
+        yield self.agreement(opened_preferences(self.scores))
         counted = "Marks by how they ended, both orders counted; a failed ask counts once."
-        yield self.asks(scores.answers, counted)
+        yield self.asks(self.scores.answers, counted)
+
+    def _by_system(self) -> list[Column]:
+        """The mean mark, how much longer answers are, and how often they name attributes, by the rule and by each model asked."""
+        models = [name for name in self.scores.detectors if name != RULE]
+        return [
+            ("rating", "rating", {}),
+            ("longer by, characters", "length_difference", {}),
+            ("answers that name any, %", "mention_rate_items", {"detector": RULE}),
+            ("attributes named, %", "mention_rate", {"detector": RULE}),
+            *((f"named, by {name}, %", "mention_rate", {"detector": name}) for name in models),
+        ]
 
     def items(self) -> dict[str, Any]:
         """Pairs of answers."""
@@ -196,7 +189,7 @@ class PreferenceReport(KindReport):
 
     def questions(self) -> dict[str, str]:
         """What raters were asked."""
-        return {"preference": PREFER.task}
+        return {"preference": PREFER.words["task"]}
 
 
 # -- figures -----------------------------------------------------------------------------------------------------------
@@ -205,10 +198,16 @@ class PreferenceReport(KindReport):
 def preference_results(scores: PreferenceScores) -> list[Result]:
     """Every number of a run."""
     opened = opened_preferences(scores)
+    frames = {line.fingerprint: line.frame.drop_nulls("rating") for line in opened.lines}
+
+    def covered(line: Line) -> float | None:
+        """The share of asks about a system's marked answers that brought a mark, whatever it was told."""
+        return line_coverage(frames[line.fingerprint].filter(system=line.system or ""))
+
     results = [
         *_mention_rates(scores),
         *results_of(opened),
-        *differences_of(opened, _between_givens(scores.lines), covered=_coverage_of_rated),
+        *differences_of(opened, _between_givens(opened), covered=covered),
         *_people(scores),
     ]
     results.append(mention_rate_against_effect(scores, results))
@@ -223,7 +222,7 @@ def _mention_rates(scores: PreferenceScores) -> list[Result]:
         asked=pl.lit(1), longer=once_an_item(pl.col("longer"))
     )
     metrics: list[Metric] = []
-    for detector, column in detectors(scores).items():
+    for detector, column in scores.detectors.items():
         named, under = pl.col(column).cast(pl.Float64), (("detector", detector),)
         items, known = f"{column} in items", f"{column} known"
         made = made.with_columns(
@@ -256,62 +255,31 @@ def _people(scores: PreferenceScores) -> list[Result]:
     return [*results_of(opened), *ceiling]
 
 
-def _between_givens(lines: Sequence[Line]) -> Iterator[tuple[Line, Line, str]]:
-    """What a system was told against what else it was told, paired by prompt and attribute."""
-    for line in lines:
-        rated = line.frame.filter(pl.col("rating").is_not_null() & (pl.col("given") != "")).with_columns(
-            unit=pl.concat_str("group", "target", separator="|")
-        )
-        for system in rated["system"].unique(maintain_order=True):
-            own = rated.filter(system=system)
-            own = own.with_columns(covered=pl.lit(line_coverage(own), pl.Float64))
-            told = [
-                replace(line, system=system or None, given=given, frame=own.filter(given=given))
-                for given in own["given"].unique(maintain_order=True)
-            ]
-            for first, second in combinations(told, 2):
-                yield first, second, str(second.given)
-
-
-def _coverage_of_rated(line: Line) -> float | None:
-    """The share of asks that brought a mark, over whatever the system was told."""
-    return float(line.frame["covered"][0]) if len(line.frame) else None
+def _between_givens(opened: RunLines) -> Iterator[tuple[Line, Line, str]]:
+    """What a system was told against what else it was told, by each rater, paired by prompt and attribute."""
+    for first, second in combinations(opened.by_system().lines, 2):
+        same = (first.fingerprint, first.system) == (second.fingerprint, second.system)
+        if same and first.given and second.given:
+            yield first, second, second.given
 
 
 def mention_rate_against_effect(scores: PreferenceScores, results: Sequence[Result]) -> Result:
     """Whether models that name attributes as writers like it as judges: Spearman over the models that are both."""
-    rates = {
-        r.system: r.value
-        for r in results
-        if r.metric == "mention_rate_items"
-        and r.system
-        and r.slice == {"detector": RULE}
-        and r.value is not None
-    }
+    ruled = [r for r in results if r.slice == {"detector": RULE} and r.value is not None]
+    rates = {r.system: r.value or 0.0 for r in ruled if r.metric == "mention_rate_items" and r.system}
+    effects = {r.fingerprint: r.value for r in ruled if r.metric == "mention_effect"}
     pairs = []
     for line in scores.lines:
-        if line.control not in (None, "votes in the data"):
-            continue
-        effect = next(
-            r
-            for r in results
-            if r.metric == "mention_effect"
-            and r.fingerprint == line.fingerprint
-            and r.slice == {"detector": RULE}
-        )
         own = [rate for generator, rate in rates.items() if same_model(str(line.rater), str(generator))]
-        if effect.value is not None and own:
-            pairs.append((float(np.mean(own)), effect.value))
-    if len(pairs) < FEWEST_GENERATORS:
-        note = f"undefined: {len(pairs)} of the judges wrote answers here too, and it takes {FEWEST_GENERATORS} such models"
-        return Result.of(
-            Estimate(None, None, None, len(pairs), 0), metric="mention_rate_against_effect", note=note
-        )
-    found = spearman(*map(np.array, zip(*pairs, strict=True)))
-    note = found.note or "over models; no interval, as models are no sample"
-    return Result.of(
-        Estimate(found.value, None, None, len(pairs), 0), metric="mention_rate_against_effect", note=note
-    )
+        if line.control is None and own and line.fingerprint in effects:
+            pairs.append((np.mean(own), effects[line.fingerprint]))
+    value = None
+    note = f"undefined: {len(pairs)} of the judges wrote answers here too, and it takes {FEWEST_GENERATORS} such models"
+    if len(pairs) >= FEWEST_GENERATORS:
+        found = spearman(*np.array(pairs, dtype=float).T)
+        value, note = found.value, found.note or "over models; no interval, as models are no sample"
+    estimate = Estimate(value, None, None, len(pairs), 0)
+    return Result.of(estimate, metric="mention_rate_against_effect", note=note)
 
 
 def same_model(judge: str, generator: str) -> bool:
@@ -327,45 +295,31 @@ def _model(name: str) -> str:
     return plain.rsplit("/", 1)[-1].lower().replace("_", "-")
 
 
-@lru_cache(1)
-def published_figures() -> dict[str, Any]:
-    """The published figures with their sources."""
+def published_results() -> Iterator[Result]:
+    """Every published figure as a record, with its source."""
     path = files("personafit.benchmarks.recentering") / "published_responses.json"
     body: dict[str, Any] = orjson.loads(path.read_bytes())
-    return body
 
+    def quote(
+        metric: str, value: float, row: Mapping[str, Any], rater: str | None = None, system: str | None = None
+    ) -> Result:
+        note = f"{NOT_MEASURED}{body['source']}, {row['source']}"
+        found = Estimate(value, None, None, row.get("n", 0), 0)
+        return Result.of(found, metric=metric, control=PUBLISHED, note=note, rater=rater, system=system)
 
-def published_results() -> Iterator[Result]:
-    """Every published figure as a record."""
-    body = published_figures()
     for row in body["judges"]:
         for metric in ("rating", "spearman", "mention_effect"):
             if metric in row:
-                yield _quoted(metric, row[metric], row["source"], rater=row["model"])
+                yield quote(metric, row[metric], row, rater=row["model"])
     for row in body["generators"]:
-        yield _quoted("rating", row["rating"], row["source"], system=row["model"])
-        yield _quoted("mention_rate_items", row["mention_rate"], row["source"], system=row["model"])
+        yield quote("rating", row["rating"], row, system=row["model"])
+        yield quote("mention_rate_items", row["mention_rate"], row, system=row["model"])
     for metric in ("spearman", "kappa_weighted"):
-        ceiling = body["ceiling"]
-        yield _quoted(f"human_{metric}", ceiling[metric], ceiling["source"], rater="people")
-    share = body["no_better_items"]
-    yield _quoted("no_better_items", share["value"], share["source"], rater="people")
-    against = body["mention_rate_against_effect"]
-    yield _quoted("mention_rate_against_effect", against["value"], against["source"], n=against["n"])
-
-
-def _quoted(
-    metric: str, value: float, source: str, n: int = 0, rater: str | None = None, system: str | None = None
-) -> Result:
-    note = f"{NOT_MEASURED}{published_figures()['source']}, {source}"
-    return Result.of(
-        Estimate(value, None, None, n, 0),
-        metric=metric,
-        control=PUBLISHED,
-        note=note,
-        rater=rater,
-        system=system,
-    )
+        yield quote(f"human_{metric}", body["ceiling"][metric], body["ceiling"], rater="people")
+    row = body["no_better_items"]
+    yield quote("no_better_items", row["value"], row, rater="people")
+    row = body["mention_rate_against_effect"]
+    yield quote("mention_rate_against_effect", row["value"], row)
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
@@ -377,77 +331,42 @@ def _columns(metrics: Iterable[str]) -> list[Column]:
     return [(COLUMNS[metric], metric, rule if metric == "mention_effect" else {}) for metric in metrics]
 
 
-def generator_grids(scores: PreferenceScores, results: Sequence[Result]) -> list[Piece]:
-    """Who wrote the answers: mention, length, and the mean mark by each rater."""
-    rules = {"mention_rate_items": "answers that name any, %", "mention_rate": "attributes named, %"}
-    headings: dict[tuple[str, str | None], str] = {}
-    headings |= {(metric, RULE): heading for metric, heading in rules.items()}
-    headings["length_difference", None] = "longer by, characters"
-    headings |= {("mention_rate", name): f"named, by {name}, %" for name in scores.detectors.values()}
-    headings |= {("rating", line.fingerprint): f"rating by {line.rater}" for line in scores.lines}
-    if scores.people_are is not None:
-        headings["rating", scores.people_are] = f"rating, {scores.people_are}"
-    rows: dict[tuple[str, str, str | None], dict[tuple[str, str | None], Result]] = {}
-    for r in results:
-        quoted = r.control == PUBLISHED
-        if r.metric in ("length_difference", "rating", *rules) and (r.system or not quoted):
-            detector = r.slice.get("detector") or (RULE if quoted else None)
-            who = detector if r.metric.startswith("mention") else r.fingerprint or r.rater
-            key = r.system or "all", r.given or "", r.note if quoted else None
-            rows.setdefault(key, {})[r.metric, who] = r
-    caption = (
-        "How often the personalized answer names an attribute, how much longer it is than the generic one, and its mean mark by each "
-        "rater."
-    )
-    filled = [
-        Row([name, given], [metric_cell(found.get(key)) for key in headings], source=source)
-        for (name, given, source), found in rows.items()
-    ]
-    return [Grid("By system", caption, ["system", "system context"], list(headings.values()), filled)]
-
-
 # -- sentences ---------------------------------------------------------------------------------------------------------
 
 
 def explain_preferences(scores: PreferenceScores, results: Sequence[Result]) -> list[str]:
-    """The sentences of a run, all claims tested together."""
+    """What each rater and people think of the personalized answers, all claims tested together."""
     index: Index = {
         (r.fingerprint or r.rater, r.metric): r
         for r in results
-        if r.system is None and r.control != "published" and r.slice in ({}, {"detector": RULE}) and r.rater
+        if r.system is None and r.control != PUBLISHED and r.slice in ({}, {"detector": RULE}) and r.rater
     }
-    judges = [line for line in scores.lines if line.control not in ("longer answer", "mention")]
-    lines = [(str(line.rater), str(line.fingerprint)) for line in judges]
-    people = [] if scores.people_are is None else [(scores.people_are, scores.people_are)]
-    found = _tested([key for _, key in (*lines, *people)], index)
+    judges = [line for line in scores.lines if line.control not in RULES.values()]
+    names = {str(line.fingerprint): str(line.rater) for line in judges}
+    if scores.people_are is not None:
+        names[scores.people_are] = scores.people_are
+    effects: dict[tuple[str, str], Hypothesis] = {}
+    for key in names:
+        for metric, null in (("rating", float(MIDDLE)), ("mention_effect", 0.0)):
+            row = index.get((key, metric))
+            if row is not None and row.value is not None and not row.met_people:
+                effects[key, metric] = Hypothesis(row, null, MARGIN * (HIGHEST - LOWEST))
+    tested = dict(zip(effects, decide_together(list(effects.values())), strict=True))
     said: list[str] = []
-    for name, key in lines:
-        said += _preference(name, key, index, found)
-        said += _agreement(scores, name, key, index)
-    for name, key in people:
-        said += _preference(name, key, index, found)
+    for key, name in names.items():
+        said += _preference(name, key, index, tested)
+        said += _agreement(scores, name, index.get((key, "spearman")), index)
     if scores.people_are is None:
         said.append(
             "No ratings by people come with these answers: whether a judge is right cannot be said here."
         )
-    return [*said, *legend_for(found.values())]
-
-
-def _tested(keys: Sequence[str], index: Index) -> dict[tuple[str, str], HypothesisTest]:
-    """Every mark against the middle of the scale, and every effect against none."""
-    effects: dict[tuple[str, str], Hypothesis] = {}
-    for key in keys:
-        for metric, null in (("rating", float(MIDDLE)), ("position_effect", 0.0), ("mention_effect", 0.0)):
-            row = index.get((key, metric))
-            if row is not None and row.value is not None and not row.met_people:
-                effects[key, metric] = Hypothesis(row, null, MARGIN * (HIGHEST - LOWEST))
-    return dict(zip(effects, decide_together(list(effects.values())), strict=True))
+    return [*said, *legend_for(tested.values())]
 
 
 def _preference(
-    name: str, key: str, index: Index, found: dict[tuple[str, str], HypothesisTest]
+    name: str, key: str, index: Index, tested: dict[tuple[str, str], HypothesisTest]
 ) -> Iterator[str]:
-    """The mean mark of personalized answers, and what pulls at it: the place of an answer, and naming the attribute."""
+    """The mean mark of personalized answers, and whether naming the attribute moves it."""
     mark, share = index[key, "rating"], index[key, "no_better_items"]
     if mark.value is None:
         yield f"{name} gave no mark that could be read."
@@ -455,12 +374,12 @@ def _preference(
     tail = ""
     if share.value is not None:
         tail = f", and {100 * share.value:.0f} % of them no better than the generic ones"
-    yield mean_mark(name, mark.value, found.get((key, "rating")), tail)
-    for metric, (first, other) in PULLS.items():
-        finding = found.get((key, metric))
-        if finding is not None and finding.decided:
-            said = first if finding.verdict is Conclusion.ABOVE else other
-            yield f"{name} {said.format(MARKS.plain(abs(finding.estimate.value or 0.0)))}."
+    yield mean_mark(name, mark.value, tested.get((key, "rating")), tail)
+    naming = tested.get((key, "mention_effect"))
+    if naming is not None and naming.decided:
+        way = "higher" if naming.verdict is Conclusion.ABOVE else "lower"
+        by = MARKS.plain(abs(naming.estimate.value or 0.0))
+        yield f"{name} marks answers that name the attribute {way}, by {by}."
 
 
 def mean_mark(name: str, value: float, finding: HypothesisTest | None, tail: str) -> str:
@@ -475,10 +394,10 @@ def mean_mark(name: str, value: float, finding: HypothesisTest | None, tail: str
     return f"{said}, which cannot be told from no preference ({ends + '; ' if ends else ''}{could}){tail}."
 
 
-def _agreement(scores: PreferenceScores, name: str, key: str, index: Index) -> Iterator[str]:
-    found = index[key, "spearman"]
+def _agreement(scores: PreferenceScores, name: str, found: Result | None, index: Index) -> Iterator[str]:
+    """How far a rater's marks go with people's, beside how far people's go with each other's."""
     ceiling = index.get((scores.people_are, "human_spearman"))
-    if found.value is None:
+    if found is None or found.value is None or name == scores.people_are:
         return
     beside = "; single raters' agreement is not known here"
     if ceiling is not None and ceiling.value is not None:

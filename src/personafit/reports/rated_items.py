@@ -12,7 +12,7 @@ from sqlalchemy import or_, select
 from personafit.items.preference import GENERIC, MIDDLE, PERSONAL
 from personafit.items.relevance import GRADES
 from personafit.kinds.lines import Line
-from personafit.kinds.preference_scores import PreferenceScores
+from personafit.kinds.preference import PreferenceScores
 from personafit.kinds.relevance import RelevanceScores, attribute_reasons
 from personafit.reports.browse import LEFT_OUT, SAID, cut_text, pack_browser, people_texts
 from personafit.reports.written import plain
@@ -28,7 +28,7 @@ def raw_replies(
     store: Store,
     run: RunRecord,
     about: Mapping[str, str],
-    raters: Mapping[str, int],
+    raters: Sequence[str],
     views: Sequence[str] | None = None,
 ) -> dict[str, list[dict[str, Any]]]:
     """By the item of the browser, every ask about it in which something was said; `about` has the item of what was asked about."""
@@ -50,7 +50,7 @@ def raw_replies(
         if left < 0:
             said = [LEFT_OUT, None, None]
         view = views.index(row.view) if views else 0
-        one = {"rater": raters[row.rater], "view": view, "status": row.status}
+        one = {"rater": raters.index(row.rater), "view": view, "status": row.status}
         asked = {"item": row.item, "order": row.order, **one, **dict(zip(SAID, said, strict=True))}
         found.setdefault(about[row.item], []).append(asked)
     return found
@@ -80,6 +80,7 @@ PAIR_WORDS = {
     "chosen": "Marks by attribute",
     "cut": ", from the beginning of the data",
 }
+YES_NO = {True: "yes", False: "no", None: ""}
 MAKERS = ("generic", "personalized")
 PAIR_ORDERS = {f"{GENERIC}{PERSONAL}": "generic first", f"{PERSONAL}{GENERIC}": "personalized first"}
 
@@ -90,29 +91,25 @@ def relevance_items(store: Store, scores: RelevanceScores) -> dict[str, Any]:
     lists = pairs.group_by("list_name", maintain_order=True).agg(
         pl.col("item", "attribute", "relevant"), pl.col("person", "prompt").first()
     )
-    names = dict.fromkeys(str(line.fingerprint) for line in scores.lines)
-    raters = {name: place for place, name in enumerate(names)}
-    first: dict[str, Line] = {}
+    first: dict[str, Line] = {}  # of each rater
     for line in scores.lines:
         first.setdefault(str(line.fingerprint), line)
     views = list(dict.fromkeys(str(line.view) for line in scores.lines))
     reasons = attribute_reasons(store, (scores.attributes[item] for item in pairs["item"]))
-    said = [_said(line) for line in scores.lines]
-    asks = _list_replies(store, scores, pairs, raters, views)
+    asks = _list_replies(store, scores, pairs, list(first), views)
+    said = [_picks(line) for line in scores.lines]
     texts: dict[str, int] = {}
-    marks, shown, letters, about = [], [], [], []
-    for _, items, attributes, golds, *_ in lists.iter_rows():
+    marks: list[list[list[Any]]] = []
+    for items, attributes, golds in lists.select("item", "attribute", "relevant").iter_rows():
         rows = []
         for item, attribute, gold in zip(items, attributes, golds, strict=True):
             reason = reasons.get(scores.attributes[item])
             note = None if reason is None else texts.setdefault(reason, len(texts))
-            cells = [[{True: "yes", False: "no"}.get(gold, "–"), False, None]]
-            cells += [_pick(one.get(item), gold) for one in said]
+            cells = [[YES_NO[gold] or "–", False, None], *(one[item] for one in said)]
             rows.append([texts.setdefault(attribute or "(empty)", len(texts)), note, cells])
         marks.append(rows)
-        shown.append([place for text, note, _ in rows for place in (text, note) if place is not None])
-        about.append(f"{len(items)} attributes, {sum(map(bool, golds))} relevant")
-        letters.append([_letter(said[scores.lines.index(first[rater])], items, golds) for rater in names])
+    about = [f"{len(golds)} attributes, {sum(map(bool, golds))} relevant" for golds in lists["relevant"]]
+    named = [str(one.rater) if one.view == "none" else f"{one.rater}, {one.view}" for one in scores.lines]
     return pack_browser(
         raters=[str(line.rater) for line in first.values()],
         controls=[not line.asked_for for line in first.values()],
@@ -123,77 +120,61 @@ def relevance_items(store: Store, scores: RelevanceScores) -> dict[str, Any]:
         texts=texts,
         asks=[asks.get(name, []) for name in lists["list_name"]],
         total=scores.items["list_name"].n_unique(),
-        columns=["attribute", scores.info["gold"], *(_line_name(line) for line in scores.lines)],
+        columns=["attribute", scores.info["gold"], *named],
         marks=marks,
         index={
             "id": [f"{person}, {size}" for person, size in zip(lists["person"], about, strict=True)],
             "question": lists["prompt"].to_list(),
             "person": lists["person"].to_list(),
             "answers": [[] for _ in about],
-            "texts": shown,
+            "texts": [[one for row in rows for one in row[:2] if one is not None] for rows in marks],
             "about": about,
             "gold": [None] * len(about),
             "facets": [],
-            "verdicts": ["".join(column) for column in zip(*letters, strict=True)],
+            "verdicts": [_list_letters(line, lists["list_name"]) for line in first.values()],
         },
     )
 
 
-def _line_name(line: Line) -> str:
-    return str(line.rater) if line.view == "none" else f"{line.rater}, {line.view}"
-
-
 def _kept(items: pl.DataFrame) -> pl.DataFrame:
     """All pairs, or as many whole lists from the beginning as a page can hold; at least one."""
-    if len(items) <= MAX_PAIRS:
-        return items
     sizes = items.group_by("list_name", maintain_order=True).len()
     kept = sizes.filter((pl.col("len").cum_sum() <= MAX_PAIRS) | (pl.int_range(pl.len()) == 0))
     return items.join(kept, on="list_name", how="semi", maintain_order="left")
 
 
-def _said(line: Line) -> dict[str, tuple[bool | None, float | None, str]]:
-    """Per pair: yes or no (or nothing), the score, and the grade or the status where it says more."""
+def _picks(line: Line) -> dict[str, list[Any]]:
+    """By pair the cell of the table: yes or no with the grade or the status where it says more, whether people differ, and the score."""
     found = {}
-    columns = ("item", "yes", "score", "label", "status")
-    for item, yes, score, label, status in line.frame.select(columns).iter_rows():
-        if status is not None:
-            more = label if label in GRADES else "" if status == Status.OK.value else status
-            found[item] = (yes, None if score is None else float(f"{score:.4g}"), more)
+    columns = ("item", "yes", "relevant", "score", "label", "status")
+    for item, yes, relevant, score, label, status in line.frame.select(columns).iter_rows():
+        more = label if label in GRADES else "" if status == Status.OK.value else status
+        text = " ".join(filter(None, [YES_NO[yes], f"({more})" if more else ""])) or "–"
+        differs = None not in (yes, relevant) and yes != relevant
+        found[item] = [text, differs, None if score is None else float(f"{score:.4g}")]
     return found
 
 
-def _pick(said: tuple[bool | None, float | None, str] | None, gold: bool | None) -> list[Any]:
-    """A cell of the table: its text, whether it differs from people, and the score."""
-    if said is None:
-        return ["–", False, None]
-    yes, score, more = said
-    word = {True: "yes", False: "no"}.get(yes, "") if yes is not None else ""
-    text = " ".join(filter(None, [word, f"({more})" if more and more != word else ""])) or "–"
-    return [text, yes is not None and gold is not None and yes != gold, score]
-
-
-def _letter(
-    said: dict[str, tuple[bool | None, float | None, str]], items: Sequence[str], golds: Sequence[bool | None]
-) -> str:
-    """How one rater did on a list, see `LIST_VERDICTS`."""
-    answers = [(said[item][0], gold) for item, gold in zip(items, golds, strict=True) if item in said]
-    known = [(yes, gold) for yes, gold in answers if yes is not None and gold is not None]
-    if not known:
-        return "n"
-    over, under = ((True, False) in known), ((False, True) in known)
-    return "b" if over and under else "o" if over else "u" if under else "r"
+def _list_letters(line: Line, lists: pl.Series) -> str:
+    """One letter a list, see `LIST_VERDICTS`."""
+    yes, relevant = pl.col("yes"), pl.col("relevant")
+    over, under = (yes & ~relevant).any(), (~yes & relevant).any()
+    letter = (
+        pl.when(over & under).then(pl.lit("b")).when(over).then(pl.lit("o")).when(under).then(pl.lit("u"))
+    )
+    known = line.frame.drop_nulls(["yes", "relevant"]).group_by("list_name")
+    letters = dict(known.agg(letter.otherwise(pl.lit("r"))).iter_rows())
+    return "".join(letters.get(name, "n") for name in lists)
 
 
 def _list_replies(
-    store: Store, scores: RelevanceScores, pairs: pl.DataFrame, raters: dict[str, int], views: Sequence[str]
+    store: Store, scores: RelevanceScores, pairs: pl.DataFrame, raters: Sequence[str], views: Sequence[str]
 ) -> dict[str, list[dict[str, Any]]]:
     """Raw replies by list: those about the whole of it or a part, and those about one of its attributes."""
     lists = dict(pairs.select("item", "list_name").iter_rows())
     attributes = dict(pairs.select("item", "attribute").iter_rows())
-    found = raw_replies(
-        store, scores.run, {**lists, **{name: name for name in lists.values()}}, raters, views
-    )
+    about = {**lists, **{name: name for name in lists.values()}}
+    found = raw_replies(store, scores.run, about, raters, views)
     for ask in (ask for asks in found.values() for ask in asks):
         what = attributes[ask["item"]][:80] if ask["item"] in lists else "the list"
         part = ask.pop("order")
@@ -203,46 +184,51 @@ def _list_replies(
 
 def preference_items(store: Store, scores: PreferenceScores) -> dict[str, Any]:
     """The item browser's data: an item is a pair of answers with everybody's mark for each attribute, and the raw replies."""
-    wanted = scores.units["item"].unique(maintain_order=True).head(MOST_ITEMS)
-    units = scores.units.filter(pl.col("item").is_in(wanted.implode())).with_columns(
-        system=pl.col("generator").fill_null(""), given=pl.col("given").fill_null("")
+    pairs = scores.units.group_by("item", maintain_order=True).agg(
+        pl.col("target", "attribute", "names", "human"),
+        pl.col("person", "prompt").first(),
+        pl.col("generator", "given").fill_null("").first(),
     )
-    pairs = units.group_by("item", maintain_order=True).agg(
-        pl.col("target", "attribute", "names", "human"), pl.col("person", "prompt", "system", "given").first()
-    )
-    kept = set(wanted)
-    items = {item.id: item for item in store.items(scores.run.dataset) if item.id in kept}
+    pairs = pairs.head(MOST_ITEMS)
+    items = {item.id: item for item in store.items(scores.run.dataset) if item.id in set(pairs["item"])}
     products = store.texts({one for item in items.values() for one in item.products[: PERSONAL + 1]})
-    raters = {rater["fingerprint"]: rater for rater in scores.run.config["raters"]}
-    names = {key: rater["name"] for key, rater in raters.items()}
+    controls = {rater["fingerprint"]: bool(rater["control"]) for rater in scores.run.config["raters"]}
+    names = {rater["fingerprint"]: rater["name"] for rater in scores.run.config["raters"]}
     names |= {str(line.fingerprint): str(line.rater) for line in scores.lines}
-    places = {name: place for place, name in enumerate(names)}
-    lines = {str(line.fingerprint): _marks(line) for line in scores.lines}
-    replies = raw_replies(store, scores.run, {item: item for item in kept}, places)
+    frames = {str(line.fingerprint): line.frame for line in scores.lines}
+    ratings = [
+        {(item, target): mark for item, target, mark in frame.select("item", "target", "rating").iter_rows()}
+        for frame in frames.values()
+    ]
+    replies = raw_replies(store, scores.run, {item: item for item in items}, list(names))
     for ask in (ask for asks in replies.values() for ask in asks):
         ask["about"] = PAIR_ORDERS.get(ask.pop("order"))
     texts: dict[str, int] = {}
-    marks, shown, answers = [], [], []
-    for item, targets, attributes, named, human, *_ in pairs.iter_rows():
+    marks: list[list[list[Any]]] = []
+    columns = ("item", "target", "attribute", "names", "human")
+    for item, *parts in pairs.select(columns).iter_rows():
         rows = []
-        for target, attribute, names_it, people in zip(targets, attributes, named, human, strict=True):
-            said = ["–" if names_it is None else "yes" if names_it else "no"]
-            said += [_mark(people)] if scores.people_are else []
-            said += [_mark(lines[str(line.fingerprint)].get((item, target))) for line in scores.lines]
-            rows.append([texts.setdefault(attribute, len(texts)), None, [[one, False, None] for one in said]])
+        for target, attribute, named, human in zip(*parts, strict=True):
+            people = [human] if scores.people_are else []
+            given = [
+                "–" if one is None else plain(one) for one in (*people, *(r[item, target] for r in ratings))
+            ]
+            cells = [[one, False, None] for one in (YES_NO[named] or "–", *given)]
+            rows.append([texts.setdefault(attribute, len(texts)), None, cells])
         marks.append(rows)
-        shown.append([row[0] for row in rows])
-        pair = [products[items[item].products[place]] for place in (GENERIC, PERSONAL)]
-        answers.append([texts.setdefault(text, len(texts)) for text in pair])
+    answers = [
+        [texts.setdefault(products[one], len(texts)) for one in items[item].products[: PERSONAL + 1]]
+        for item in pairs["item"]
+    ]
     facets = [
         (title, pairs[name].to_list(), values)
-        for name, title in (("system", "system"), ("given", "system context"))
+        for name, title in (("generator", "system"), ("given", "system context"))
         if len(values := pairs[name].unique(maintain_order=True).to_list()) > 1
     ]
     whose = [scores.people_are] if scores.people_are else []
     return pack_browser(
         raters=list(names.values()),
-        controls=[bool(raters[key]["control"]) if key in raters else True for key in names],
+        controls=[controls.get(key, True) for key in names],
         views=["attributes"],
         words=PAIR_WORDS,
         facets=[{"name": title, "values": values} for title, _, values in facets],
@@ -259,30 +245,20 @@ def preference_items(store: Store, scores: PreferenceScores) -> dict[str, Any]:
             "person": pairs["person"].to_list(),
             "answers": answers,
             "makers": [[GENERIC, PERSONAL] for _ in answers],
-            "texts": shown,
+            "texts": [[row[0] for row in rows] for rows in marks],
             "gold": [None] * len(answers),
             "facets": [[values.index(one) for one in column] for _, column, values in facets],
-            "verdicts": [_preferred(lines.get(key, {}), pairs) for key in names],
+            "verdicts": [_pair_letters(frames.get(key), pairs["item"]) for key in names],
         },
     )
 
 
-def _marks(line: Line) -> dict[tuple[str, str], float | None]:
-    return {
-        (item, target): mark
-        for item, target, mark in line.frame.select("item", "target", "rating").iter_rows()
-    }
-
-
-def _mark(value: float | None) -> str:
-    return "–" if value is None else plain(value)
-
-
-def _preferred(marks: dict[tuple[str, str], float | None], pairs: pl.DataFrame) -> str:
+def _pair_letters(frame: pl.DataFrame | None, items: pl.Series) -> str:
     """One letter a pair: whether the mean mark over its attributes is above the middle, below it, or at it."""
-    letters = []
-    for item, targets in pairs.select("item", "target").iter_rows():
-        known = [mark for target in targets if (mark := marks.get((item, target))) is not None]
-        mean = sum(known) / len(known) if known else None
-        letters.append("n" if mean is None else "r" if mean > MIDDLE else "w" if mean < MIDDLE else "m")
-    return "".join(letters)
+    if frame is None:
+        return "n" * len(items)
+    mean = pl.col("rating").mean()
+    letter = pl.when(mean > MIDDLE).then(pl.lit("r")).when(mean < MIDDLE).then(pl.lit("w"))
+    known = frame.drop_nulls("rating").group_by("item").agg(letter.otherwise(pl.lit("m")))
+    letters = dict(known.iter_rows())
+    return "".join(letters.get(item, "n") for item in items)

@@ -7,48 +7,20 @@ from typing import Any, ClassVar
 from personafit.benchmarks.recentering.labels import published_remarks
 from personafit.items.relevance import ALONE, GRADES, VIEWS
 from personafit.kinds.lines import Line
-from personafit.kinds.relevance import (
-    COMPARED,
-    PUBLISHED,
-    RelevanceScores,
-    load_relevance,
-    opened_relevance,
-)
-from personafit.reports.claims import (
-    POINTS,
-    ClaimWords,
-    FigureUnit,
-    claim,
-    legend_for,
-)
+from personafit.kinds.relevance import COMPARED, PUBLISHED, RelevanceScores, load_relevance, opened_relevance
+from personafit.reports.claims import POINTS, ClaimWords, claim, legend_for
 from personafit.reports.kind_report import NOT_MEASURED, Column, KindReport, line_id
 from personafit.reports.kind_report import PUBLISHED as QUOTED
-from personafit.reports.line_results import (
-    differences_of,
-    results_of,
-)
-from personafit.reports.pieces import (
-    Grid,
-    Picture,
-    Piece,
-    Section,
-)
+from personafit.reports.line_results import differences_of, results_of
+from personafit.reports.pieces import Grid, Picture, Piece, Section
 from personafit.reports.result import Figures, Result
 from personafit.statistics import Estimate
 from personafit.statistics.decisions import Conclusion, Hypothesis, HypothesisTest, decide_together
 from personafit.store import RunRecord, Store
 
-TIMES = FigureUnit(1.0, "times", 2)
 COLUMNS = (
-    "f1",
-    "precision",
-    "recall",
-    "accuracy",
-    "kappa",
-    "yes_rate",
-    "over_selection",
-    "average_precision",
-    "r_precision",
+    *("f1", "precision", "recall", "accuracy", "kappa"),
+    *("yes_rate", "over_selection", "average_precision", "r_precision"),
 )
 FEW_COLUMNS = ("f1", "precision", "recall", "kappa", "over_selection")
 SLICED = {
@@ -57,13 +29,6 @@ SLICED = {
     "language": "By language",
     "prompt": "By prompt",
 }
-LISTED = ClaimWords(
-    above="asked for a list it picks more than pair by pair",
-    below="asked for a list it picks fewer than pair by pair",
-    unclear="no evidence that a list changes how many it picks",
-    equivalent="a list changes how many it picks by little",
-    constant="asked for a list it picks as many as pair by pair",
-)
 INTERVALS = "In %; kappa and over-selection as they are. Below each number its 95 % interval, clustered by person and prompt."
 DEFINED = (
     "Over-selection: the share of pairs a rater calls relevant over the share people do, on the pairs it answered; 1 picks as many. "
@@ -207,26 +172,20 @@ def relevance_results(scores: RelevanceScores) -> list[Result]:
     ]
 
 
-def headline_lines(lines: Sequence[Line]) -> list[Line]:
-    """The lines that are compared: everybody who saw the prompt, by the first such view of each rater."""
-    chosen: dict[str, Line] = {}
+def _pairs(lines: Sequence[Line]) -> Iterator[tuple[Line, Line, str]]:
+    """Each rater asked for, in the first view that has the prompt, against every later one, and against itself without the prompt."""
+    first_views: dict[str | None, Line] = {}
     for line in lines:
         if line.view != ALONE:
-            chosen.setdefault(str(line.fingerprint), line)
-    return list(chosen.values())
-
-
-def _pairs(lines: Sequence[Line]) -> Iterator[tuple[Line, Line, str]]:
-    """Each rater asked for against every other, and against itself without the prompt."""
-    headline = headline_lines(lines)
+            first_views.setdefault(line.fingerprint, line)
+    headline = list(first_views.values())
     for place, first in enumerate(headline):
-        if not first.asked_for:
-            continue
-        others = [line for line in headline[place + 1 :] if line.fingerprint != first.fingerprint]
-        others += [line for line in lines if line.fingerprint == first.fingerprint and line.view == ALONE]
-        for second in others:
-            alone = second.view == ALONE
-            yield first, second, f"{second.rater} ({ALONE})" if alone else str(second.rater)
+        if first.asked_for:
+            for second in headline[place + 1 :]:
+                yield first, second, str(second.rater)
+            for alone in lines:
+                if (alone.fingerprint, alone.view) == (first.fingerprint, ALONE):
+                    yield first, alone, f"{alone.rater} ({ALONE})"
 
 
 def _quoted(scores: RelevanceScores) -> Iterator[Result]:
@@ -253,7 +212,6 @@ def explain_relevance(scores: RelevanceScores, results: Sequence[Result], figure
     ruled = [r for r in totals if r.control not in (None, PUBLISHED, QUOTED) and r.value is not None]
     controls = [str(r.rater) for r in sorted(ruled, key=lambda r: -(r.value or 0.0))]
     met = {str(line.rater) for line in scores.lines if line.fingerprint in scores.run.met_people}
-    views = dict(reversed(own))  # the first view of each counts
     effects: dict[tuple[str, str], Hypothesis] = {}
     for rater, view in own:
         if rater in met:
@@ -266,13 +224,6 @@ def explain_relevance(scores: RelevanceScores, results: Sequence[Result], figure
             effects["control", rater] = Hypothesis(found, picked_from=len(set(controls)))
         if found := figures.find("f1_difference", rater, view, against=f"{rater} ({ALONE})"):
             effects["prompt", rater] = Hypothesis(found)
-        for model in (name := rater.removeprefix("list:"), f"pair:{name}"):  # the same, asked pair by pair
-            if rater != name and model in views and model not in met:
-                metric = "over_selection_difference"
-                if found := figures.find(metric, rater, views[rater], against=model):
-                    effects["list", rater] = Hypothesis(found)
-                elif found := figures.find(metric, model, views[model], against=rater):
-                    effects["list", rater] = Hypothesis(turned(found))
     tested = dict(zip(effects, decide_together(list(effects.values())), strict=True))
     said: list[str] = []
     for rater, view in own:
@@ -283,20 +234,12 @@ def explain_relevance(scores: RelevanceScores, results: Sequence[Result], figure
             said.append(against_control(rater, controls[0], finding))
         if finding := tested.get(("prompt", rater)):
             said += without_prompt(rater, finding)
-        if finding := tested.get(("list", rater)):
-            said.append(claim(rater, finding, LISTED, "over-selection over pairs", TIMES))
     always = figures.value("f1", "rule:always-yes", "none")
     if not own and always is not None:
         said.append(
             f"Saying yes to everything has an F1 of {100 * always:.1f} %: a rater has to be well above that to know anything."
         )
     return [*said, *legend_for(tested.values())]
-
-
-def turned(found: Result) -> Result:
-    """A difference the other way round."""
-    value, low, high = (None if one is None else -one for one in (found.value, found.high, found.low))
-    return replace(found, value=value, low=low, high=high)
 
 
 def picks(rater: str, view: str, figures: Figures, finding: HypothesisTest | None) -> str:

@@ -50,7 +50,7 @@ def render_page(parts: Sequence[ReportPart], title: str = "") -> str:
         asset("pieces.css", *(name for script in _scripts(parts) for name in STYLES.get(script, ()))),
         parts=parts,
         titles=[part.title for part in parts],
-        summary=[_summary(parts)] if sum(bool(part.subjects) for part in parts) > 1 else [],
+        summary=[summary_grid(parts)] if sum(bool(part.subjects) for part in parts) > 1 else [],
         title=title or " · ".join(titles) or "Report",
         date=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         svg=_drawn(parts),
@@ -58,7 +58,7 @@ def render_page(parts: Sequence[ReportPart], title: str = "") -> str:
     )
 
 
-def _summary(parts: Sequence[ReportPart]) -> Grid:
+def summary_grid(parts: Sequence[ReportPart], title: str = "All results") -> Grid:
     """Everything that was tested in one table."""
     rows = [
         Row(
@@ -74,7 +74,7 @@ def _summary(parts: Sequence[ReportPart]) -> Grid:
         for one in part.subjects
     ]
     return Grid(
-        "All results",
+        title,
         "The headline figure of everything that was tested, 95 % interval below.",
         ["tested", "run"],
         ["metric", "value", "items", "people"],

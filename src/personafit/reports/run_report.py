@@ -6,8 +6,8 @@ from importlib import import_module
 
 import polars as pl
 
-from personafit.reports.assertions import MADE, Bar, read_bar
 from personafit.reports.claims import LEGEND
+from personafit.reports.gate import MADE, Bar, read_bar
 from personafit.reports.kind_report import KindReport
 from personafit.reports.pieces import Section, Sentences
 from personafit.reports.report import ReportPart

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from personafit._errors import printable
 from personafit.reports.pieces import Cell, Errors, Grid, Piece, Prose, Row, Sentences
 
 NAME_WIDTH = 14  # the least that a column of names takes
@@ -45,8 +46,8 @@ def _say(console: Console, text: str, dim: bool = False) -> None:
 
 
 def plain(text: str) -> str:
-    """A sentence without the marks for code."""
-    return text.replace("`", "")
+    """A sentence without the marks for code and without control characters."""
+    return printable(text.replace("`", ""))
 
 
 def _parts(grid: Grid, width: int) -> list[list[int]]:
@@ -78,7 +79,7 @@ def _table(grid: Grid, columns: Sequence[int], title: str | None) -> Table:
     textual = grid.textual
     for place in columns:
         words = textual[place]
-        heading = "\n".join(grid.columns[place].split())
+        heading = "\n".join(printable(grid.columns[place]).split())
         table.add_column(Text(heading), justify="left" if words else "right", no_wrap=not words)
     measured = [row for row in grid.rows if not row.source]
     published = [row for row in grid.rows if row.source]
@@ -93,13 +94,14 @@ def _table(grid: Grid, columns: Sequence[int], title: str | None) -> Table:
 
 
 def _row(row: Row, columns: Sequence[int]) -> list[Text]:
-    first = f"{row.names[0]}\n({row.tag})" if row.control else row.names[0]
-    return [Text(first), *map(Text, row.names[1:]), *(_text(row.cells[place]) for place in columns)]
+    first, *others = map(printable, row.names)
+    named = f"{first}\n({row.tag})" if row.control else first
+    return [Text(named), *map(Text, others), *(_text(row.cells[place]) for place in columns)]
 
 
 def _text(cell: Cell) -> Text:
     marks = "".join(f" [{number}]" for number in cell.notes)
-    text = Text(f"{cell.text}{marks}")
+    text = Text(f"{printable(cell.text)}{marks}")
     if cell.interval:
         text.append(f"\n{cell.interval}", style="dim")
     return text

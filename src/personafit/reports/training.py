@@ -1,12 +1,7 @@
-"""Trained and fitted raters as parts of a report: the curves of `train reward`, and the cards of raters that were fitted.
-
-A card is written once, when the rater is; here it is read, so that the page and the card cannot differ.
-"""
+"""A reward model in training as a part of a report: its curves, and what it is worth on people held out in the end."""
 
 import csv
-import re
-import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,11 +18,7 @@ from personafit.reports.pieces import (
     Piece,
     Prose,
     Row,
-    Section,
-    Sentences,
     percent_cell,
-    text_grid,
-    true_minus,
 )
 from personafit.reports.plots import frame
 from personafit.reports.report import ReportPart
@@ -51,24 +42,6 @@ MEASURES = {
     "overlap": "most overlap",
     "length": "longest answer",
 }
-SETTINGS = ("preset", "swap", "lora", "epochs", "batch", "rate", "max_tokens", "seed", "held_out")
-OPTIONS = {
-    "base": "--model",
-    "data": "--data",
-    "preset": "--preset",
-    "swap": "--swap",
-    "pack": "--pack",
-    "epochs": "--num-train-epochs",
-    "batch": "--per-device-batch-size",
-    "together": "--together",
-    "rate": "--learning-rate",
-    "max_tokens": "--max-length",
-    "seed": "--seed",
-    "limit": "--limit",
-    "held_out": "--held-out",
-}
-"""Settings of `train reward` to the options that set them in one process."""
-FLAGS = ("lora", "adapter")
 
 
 @dataclass(frozen=True)
@@ -124,19 +97,17 @@ def tier_name(name: str) -> str:
 
 
 def training_part(folder: Path) -> ReportPart:
-    """The training of a reward model: what its curves come to, what it is worth on people held out, and every reading."""
+    """The training of a reward model: what its curves come to, and what it is worth on people held out."""
     one, name = read_training(folder), folder.resolve().name
     lead: list[Piece] = []
     if (figure := training_figure(one)) is not None:
         lead.append(Picture("While it trained", CAPTION, figure))
-    why = "Loss and accuracy at every evaluation, without intervals."
     return ReportPart(
         name,
         f"Training of {name}",
         training_words(one),
         [*lead, *_quality(one.facts)],
-        [Section("Readings", [_readings(one)], why)],
-        instrument=Instrument(training_command(one), _training_facts(one)),
+        instrument=Instrument(None, _training_facts(one)),
     )
 
 
@@ -156,26 +127,8 @@ def training_words(one: Training) -> list[str]:
     return said or ["Nothing was logged yet."]
 
 
-def _readings(one: Training) -> Grid:
-    names = [LOSS, *(name for name in (HELD_OUT_LOSS, *one.tiers) if one.points(name))]
-    rows = [
-        Row([f"{row['step']:.0f}"], [_reading(row.get(name), name) for name in names])
-        for row in one.steps
-        if any(name in row for name in names[1:]) or len(names) == 1
-    ]
-    heads = {LOSS: "loss of the batch", HELD_OUT_LOSS: "loss held out"}
-    columns = [heads.get(name, f"{tier_name(name)}, %") for name in names]
-    return Grid("Loss and accuracy by step", "", ["step"], columns, rows)
-
-
-def _reading(value: float | None, name: str) -> Cell:
-    if value is None:
-        return Cell()
-    return Cell(f"{value:.3f}" if name.endswith(LOSS) else f"{100 * value:.1f}", sort=value)
-
-
 def _quality(facts: Mapping[str, Any]) -> list[Piece]:
-    """What the model is worth in the end, on people held out, and how it was trained."""
+    """What the model is worth in the end, on people held out."""
     if not facts:
         return [Prose("The training is not finished: it has no personafit.json yet.", "small")]
     rows = []
@@ -189,14 +142,8 @@ def _quality(facts: Mapping[str, Any]) -> list[Piece]:
         Row(names, [_figure(by_tier.get(tier), "gain" in names[1]) for tier in tiers], control)
         for names, by_tier, control in rows
     ]
-    settings = {name: value for name, value in facts.get("settings", {}).items() if name in SETTINGS}
-    shown = {
-        name: ("no", "yes")[value] if isinstance(value, bool) else value for name, value in settings.items()
-    }
-    told = [f"{name.replace('_', ' ')} {value}" for name, value in shown.items()]
-    how = Prose(f"Base {facts.get('base')}, {facts.get('steps')} steps; {', '.join(told)}.", "small")
     caption = "On people the model was not trained on: shares in %, gains in points, 95 % intervals over people below."
-    return [Grid("The result", caption, ["pairs", "measure"], tiers, filled), how] if filled else [how]
+    return [Grid("The result", caption, ["pairs", "measure"], tiers, filled)] if filled else []
 
 
 def _figure(found: Mapping[str, Any] | None, signed: bool) -> Cell:
@@ -234,26 +181,10 @@ def training_figure(training: Training) -> "Figure | None":
     return figure
 
 
-def training_command(training: Training) -> str | None:
-    """The command that trains the same again, all of its settings said; None where they were not kept."""
-    settings = training.settings
-    if not {"base", "data"} <= set(settings):
-        return None
-    words = ["personafit", "train", "reward"]
-    for name, option in OPTIONS.items():
-        if settings.get(name) is not None:
-            words += [option, f"{settings[name]}"]
-    if settings.get("mix") is not None:
-        path, ratio = settings["mix"]
-        words += ["--mix", str(path) if ratio is None else f"{path}={ratio}"]
-    words += [f"--{name}" for name in FLAGS if settings.get(name)]
-    return shlex.join([*words, "--out", str(training.folder)])
-
-
 def _training_facts(training: Training) -> dict[str, str]:
     data, settings = training.facts.get("data", {}), training.settings
     facts = {
-        "base": settings.get("base"),
+        **settings,
         "pairs": data.get("personal"),
         "people": data.get("people"),
         "people held out": data.get("people_held_out"),
@@ -271,49 +202,3 @@ def _object(path: Path) -> dict[str, Any]:
     except orjson.JSONDecodeError as error:
         raise UserError(f"{path} is no JSON ({error}); train again, or leave it out.") from error
     return body if isinstance(body, dict) else {}
-
-
-# -- fitted raters -----------------------------------------------------------------------------------------------------------
-
-CARD, QUALITY = "card.md", "quality.json"
-HELD_OUT = "Held-out quality"
-RULE = re.compile(r"[|\s:-]+")
-
-
-def is_fitted(folder: Path) -> bool:
-    """Whether a rater was fitted here."""
-    return (folder / CARD).is_file() and (folder / QUALITY).is_file()
-
-
-def fitted_part(folder: Path) -> ReportPart:
-    """A fitted rater's card: its first sentences, then each table under its heading, and what is said of it below."""
-    path = folder / CARD
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} cannot be read ({error}); train again, or leave it out.") from error
-    title, *blocks = [block.strip() for block in re.split(r"\n\s*\n", text) if block.strip()]
-    if not title.startswith("# "):
-        raise UserError(f"{path} is no card of a rater: it has no title; train again, or leave it out.")
-    name, rater = folder.resolve().name, title.removeprefix("# ")
-    first = blocks.pop(0) if blocks and not blocks[0].startswith(("#", "|")) else ""
-    notes = ["The command was not kept with it."]
-    instrument = Instrument(None, {"rater": rater, "folder": name}, notes=notes)
-    sentences, pieces = [f"{rater}. {first}".strip()], list(_card_pieces(blocks))
-    return ReportPart(name, f"Fitted rater {name}", sentences, pieces, instrument=instrument)
-
-
-def _card_pieces(blocks: Sequence[str]) -> Iterator[Piece]:
-    title, tables = HELD_OUT, 0
-    for block in blocks:
-        if block.startswith("#"):
-            title = block.lstrip("# ")
-        elif block.startswith("|"):
-            lines = [line.strip().strip("|") for line in block.splitlines() if not RULE.fullmatch(line)]
-            headings, *rows = [[cell.strip() for cell in line.split("|")] for line in lines]
-            tables += 1
-            yield text_grid(title, "As in the rater’s card; 95 % intervals below.", headings, rows)
-        elif tables:
-            yield Sentences([true_minus(line) for line in block.splitlines()], small=True)
-        else:
-            yield Prose(block, "small")

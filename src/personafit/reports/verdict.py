@@ -3,14 +3,14 @@
 Sentences are made from a run's results alone, so that the page, the terminal, JSON and Python say the same.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from personafit.reports.assertions import Bar, GateVerdict, gate_verdicts, short_names
 from personafit.reports.claims import decided_lifts, lift_claim, line_name, people_words, same_words
+from personafit.reports.gate import Bar, GateVerdict, gate_verdicts, short_names
 from personafit.reports.result import Result
-from personafit.reports.written import plain, signed
+from personafit.reports.written import with_interval
 from personafit.statistics.decisions import MARGIN, Conclusion, HypothesisTest
 
 MOST = 6  # subjects that are told one by one; the table has them all
@@ -85,7 +85,6 @@ class RunVerdict:
         return {
             "sentence": self.sentence,
             "subjects": [asdict(one) for one in self.subjects],
-            "gate": [asdict(one) for one in self.gate],
         }
 
     def __str__(self) -> str:
@@ -211,14 +210,14 @@ def _won(head: Result, own: Sequence[Result], several: bool, judged: bool) -> st
         None,
     )
     if equal is not None and (equal.value or 0.0) < 0.5 < (shown.value or 0.0):
-        said += f", but at equal length in {_share(equal)}"
+        said += f", but at equal length in {with_interval(equal, unit=' %')}"
     return f"{said} (judged by {head.rater})" if judged else said
 
 
 def _lift(row: Result, tested: HypothesisTest | None) -> str:
     """What the right person adds, as far as it is shown."""
     if tested is not None and tested.verdict is Conclusion.ABOVE and row.value is not None:
-        return f"knowing the right person adds {_points(row)} over the better control"
+        return f"knowing the right person adds {with_interval(row, unit=' points', difference=True)} over the better control"
     claimed = lift_claim(row, tested).rstrip(".")
     return claimed.removeprefix(f"{line_name(row.rater, row.system, row.given)}: ")
 
@@ -255,21 +254,21 @@ def _others(kind: str, asked: Sequence[Result], headline: str) -> Iterator[Subje
 
 
 def _relevance(head: Result, found: Mapping[str, Result]) -> str:
-    said = f"{head.rater} picks the attributes that people call relevant with F1 {_share(head, '')} on {_pairs(head)}"
-    rest = [f"{name} {_share(found[name], '')}" for name in ("precision", "recall") if name in found]
+    said = f"{head.rater} picks the attributes that people call relevant with F1 {with_interval(head)} on {head.n:,} pairs of {people_words(head.people)}"
+    rest = [f"{name} {with_interval(found[name])}" for name in ("precision", "recall") if name in found]
     return f"{said} ({', '.join(rest)})" if rest else said
 
 
 def _preference(head: Result, found: Mapping[str, Result]) -> str:
-    said = f"{head.rater} rates the personalized answers {_mark(head)} on a scale from 1 to 5, where 3 is as good as the generic ones"
+    said = f"{head.rater} rates the personalized answers {with_interval(head, 1, 2)} on a scale from 1 to 5, where 3 is as good as the generic ones"
     return f"{said}, on {_items(head)}"
 
 
 def _dialogue(head: Result, found: Mapping[str, Result]) -> str:
     told = f" told “{head.given}”" if head.given else ""
-    said = f"{head.system}{told}: personalization {_mark(head)} of 4"
+    said = f"{head.system}{told}: personalization {with_interval(head, 1, 2)} of 4"
     if (done := found.get("completion")) is not None and head.metric != "completion":
-        said += f", tasks completed {_share(done)}"
+        said += f", tasks completed {with_interval(done, unit=' %')}"
     return f"{said}, on {head.n:,} tasks of {people_words(head.people)} (users are simulated)"
 
 
@@ -277,7 +276,9 @@ def _injection(head: Result, found: Mapping[str, Result]) -> str:
     said = f"{head.rater} keeps its choice under hostile text {_in_share(head, 'choices')}"
     beyond = found.get("moved_beyond_placebo")
     return (
-        said if beyond is None else f"{said}; hostile text moves {_points(beyond)} more than a neutral text"
+        said
+        if beyond is None
+        else f"{said}; hostile text moves {with_interval(beyond, unit=' points', difference=True)} more than a neutral text"
     )
 
 
@@ -285,7 +286,11 @@ def _writing(head: Result, found: Mapping[str, Result]) -> str:
     told = f" told “{head.given}”" if head.given else ""
     score = found.get("rouge_l", head)
     said = f"{head.system}{told} writes like the person with {_named(score)} on {_items(score)}"
-    return f"{said}; knowing the person adds {_points(head)}" if head.metric == "lift" else said
+    return (
+        f"{said}; knowing the person adds {with_interval(head, unit=' points', difference=True)}"
+        if head.metric == "lift"
+        else said
+    )
 
 
 def _plain(head: Result, found: Mapping[str, Result]) -> str:
@@ -316,44 +321,13 @@ def _in_share(found: Result, what: str) -> str:
     if found.n <= FEW and abs(hits - round(hits)) < WHOLE:
         return f"in {round(hits)} of {found.n:,} {what}"
     same = same_words(found) if found.low is None else ""
-    said = _figure(found, 100, 1, f" % of {found.n:,} {what}")
+    said = with_interval(found, unit=f" % of {found.n:,} {what}")
     return f"in {said} ({same})" if same else f"in {said}"
-
-
-def _figure(
-    found: Result,
-    scale: float,
-    digits: int,
-    unit: str = "",
-    to: str = "–",
-    end: Callable[[float, int], str] = plain,
-) -> str:
-    """A value, and in brackets its interval where it has one."""
-    said = f"{plain(scale * (found.value or 0.0), digits)}{unit}"
-    if found.low is None or found.high is None:
-        return said
-    return f"{said} ({end(scale * found.low, digits)}{to}{end(scale * found.high, digits)})"
-
-
-def _share(found: Result, unit: str = " %") -> str:
-    return "undefined" if found.value is None else _figure(found, 100, 1, unit)
-
-
-def _points(found: Result) -> str:
-    return _figure(found, 100, 1, " points", " to ", signed)
-
-
-def _mark(found: Result) -> str:
-    return _figure(found, 1, 2)
 
 
 def _named(found: Result) -> str:
     """A figure with its name."""
-    return f"{found.metric.replace('_', ' ')} {_figure(found, 1, 3)}"
-
-
-def _pairs(found: Result) -> str:
-    return f"{found.n:,} pairs of {people_words(found.people)}"
+    return f"{found.metric.replace('_', ' ')} {with_interval(found, 1, 3)}"
 
 
 def _items(found: Result) -> str:

@@ -6,18 +6,15 @@ is whether it came nearer to the person's own words than when told of nobody or 
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import product
 from typing import Any, ClassVar
 
-import polars as pl
-
 from personafit.benchmarks.lamp import MAKERS
-from personafit.kinds.lines import Line
 from personafit.kinds.writing import METRICS, WritingScores, load_writing, writing_lines
-from personafit.people import Person
-from personafit.reports.browse import pack_browser
-from personafit.reports.claims import decided_lifts, legend_for, lift_claim
+from personafit.reports.browse import cut_text, pack_browser, people_texts
+from personafit.reports.claims import lift_claims
 from personafit.reports.kind_report import Column, KindReport, LineId, line_id
-from personafit.reports.line_results import line_coverage, results_of, worst_coverage
+from personafit.reports.line_results import results_of
 from personafit.reports.pieces import Grid, Picture, Section, percent_cell
 from personafit.reports.result import Result
 from personafit.reports.totals import MAX_ITEMS
@@ -46,7 +43,6 @@ EXPLAINED = (
     "Nearer: by ROUGE-1 the text is nearer to what the person wrote than what the same system wrote told of nobody or of somebody else, "
     "whichever of these came nearer."
 )
-LETTERS = ("w", "m", "r")  # farther, as near, nearer
 
 
 class WritingReport(KindReport):
@@ -57,6 +53,7 @@ class WritingReport(KindReport):
     def __init__(self, store: Store, run: RunRecord) -> None:
         self.scores = load_writing(store, run)
         super().__init__(store, run, self.scores.info, results_of(writing_lines(self.scores)))
+        self.lines = [line for line in self.scores.lines if line.fingerprint is not None]
 
     def counts(self) -> list[str]:
         """Texts and people."""
@@ -64,31 +61,15 @@ class WritingReport(KindReport):
         return [f"{len(self.scores.own):,} texts", f"{people:,} people"]
 
     def sentences(self) -> list[str]:
-        """How near each system comes under every context asked for, its lifts tested together, and what copying reaches."""
-        totals = [one for one in self.results if not one.slice and one.value is not None]
-        copied = [one for one in totals if one.metric == METRICS[0] and one.fingerprint is None]
+        """What each system's lift shows, all tested together, and what copying reaches."""
         # The measure stands where a rater does; the claim is about what the system was told.
-        own = [replace(one, rater=None, view=None) for one in self.results]
-        lifts = {(row.system, row.given): (row, tested) for row, tested in decided_lifts(own)}
-        said = []
-        for head in totals:
-            if head.metric != METRICS[0] or head.control is not None:
-                continue
-            said.append(f"{head.system} given {head.given}: ROUGE-1 {_percent(head)} with what people wrote.")
-            if (head.system, head.given) in lifts:
-                said.append(lift_claim(*lifts[head.system, head.given]))
+        said = lift_claims(replace(one, rater=None, view=None) for one in self.results)
+        totals = [one for one in self.results if one.metric == METRICS[0] and not one.slice]
+        copied = [one for one in totals if one.fingerprint is None and one.value is not None]
         if copied:
             best = max(copied, key=lambda one: one.value or 0.0)
-            said.append(f"Copying {best.system} reaches {_percent(best)} without writing a word.")
-        return [*said, *legend_for(tested for _, tested in lifts.values())]
-
-    def worst_coverage(self) -> tuple[str, float] | None:
-        """The system and context with the least coverage."""
-        return worst_coverage(
-            (f"{line.system} ({line.given})", line_coverage(line.frame), line.asked_for)
-            for line in self.scores.lines
-            if line.fingerprint is not None
-        )
+            said.append(f"Copying {best.system} reaches {percent_cell(best).text} % without writing a word.")
+        return said
 
     def table(self) -> Grid:
         """Totals and lift."""
@@ -155,11 +136,6 @@ class WritingReport(KindReport):
             yield "system", system, {}
 
 
-def _percent(result: Result) -> str:
-    shown = percent_cell(result)
-    return f"{shown.text} % ({shown.interval})" if shown.interval else f"{shown.text} %"
-
-
 # -- the item browser --------------------------------------------------------------------------------------------------
 
 
@@ -167,26 +143,27 @@ def writing_browser(store: Store, scores: WritingScores) -> dict[str, Any]:
     """All the page needs to list, filter, search and show the texts."""
     items = scores.lines[0].frame.head(MAX_ITEMS)
     written = [line for line in scores.lines if line.fingerprint is not None]
-    systems, contexts = scores.run.config["systems"], list(scores.run.config["contexts"])
-    several = len(scores.tasks) > 1
-    first: dict[
-        str | None, Line
-    ] = {}  # of each system what it wrote under the first context that was asked for
-    for line in written:
-        first.setdefault(line.fingerprint, line)
     copied = {line.system: line for line in scores.lines if line.fingerprint is None}
+    contexts = list(scores.run.config["contexts"])
+    systems = {system["fingerprint"]: system["name"] for system in scores.run.config["systems"]}
     said = [scores.own]  # of every maker, item to text
-    for made_by in [*(copied.get(maker) for maker in MAKERS[1:]), *written]:
-        texts_of = () if made_by is None else made_by.frame.select("item", "text").drop_nulls().iter_rows()
-        said.append(dict(texts_of))
+    for line in [*(copied.get(maker) for maker in MAKERS[1:]), *written]:
+        found = () if line is None else line.frame.select("item", "text").drop_nulls().iter_rows()
+        said.append(dict(found))
     makers = [[maker for maker, found in enumerate(said) if item in found] for item in items["item"]]
     texts: dict[str, int] = {}  # every text is kept once
     answers = [
         [texts.setdefault(said[maker][item], len(texts)) for maker in made]
         for item, made in zip(items["item"], makers, strict=True)
     ]
-    asks, told = _asks(store, scores, set(items["item"]), written, contexts)
-    everyone = store.people(scores.run.dataset)
+    near = {
+        (str(line.fingerprint), str(line.given)): dict(line.frame.select("item", METRICS[0]).iter_rows())
+        for line in written
+    }
+    asks, told = _asks(store, scores, set(items["item"]), near)
+    people = people_texts(store, scores.run, items["person"])
+    several = len(scores.tasks) > 1
+    first = scores.run.config["givens"][:1]
     return pack_browser(
         index={
             "id": items["item"].to_list(),
@@ -196,18 +173,19 @@ def writing_browser(store: Store, scores: WritingScores) -> dict[str, Any]:
             "makers": makers,
             "gold": ["0"] * len(items),
             "facets": [[scores.tasks.index(task) for task in items["task"]]] if several else [],
-            "verdicts": [_verdicts(scores, line, items) for line in first.values()],
+            "verdicts": [
+                "".join(_verdict(near, system, given, item) for item in items["item"])
+                for system, given in product(systems, first)
+            ],
         },
-        people={
-            person: _profile(everyone.get(person)) for person in items["person"].unique(maintain_order=True)
-        },
+        people={person: cut_text(text, MAX_PROFILE) or "" for person, text in people.items()},
         texts=texts,
         asks=[asks.get(item, []) for item in items["item"]],
         told=[
             [[place, text, Status.OK.value, []] for place, text in sorted(told.get(item, {}).items())]
             for item in items["item"]
         ],
-        raters=[system["name"] for system in systems],
+        raters=list(systems.values()),
         controls=[False] * len(systems),
         views=contexts,
         facets=[{"name": "task", "values": scores.tasks}] if several else [],
@@ -217,54 +195,36 @@ def writing_browser(store: Store, scores: WritingScores) -> dict[str, Any]:
     )
 
 
+Nearness = Mapping[tuple[str, str], Mapping[str, float | None]]
+"""By system and context, item to the ROUGE-1 of what was written."""
+
+
 def _asks(
-    store: Store, scores: WritingScores, items: set[str], written: list[Line], contexts: list[str]
+    store: Store, scores: WritingScores, items: set[str], near: Nearness
 ) -> tuple[dict[str, list[dict[str, Any]]], dict[str, dict[int, str]]]:
     """By item how every text that was asked for ended, with its ROUGE-1, and what systems were told under each context."""
-    systems = {system["fingerprint"]: place for place, system in enumerate(scores.run.config["systems"])}
-    values = {
-        (line.fingerprint, line.given): dict(line.frame.select("item", METRICS[0]).iter_rows())
-        for line in written
-    }
+    config = scores.run.config
+    systems = [system["fingerprint"] for system in config["systems"]]
     rows = [row for row in scores.answers.iter_rows(named=True) if row["item"] in items]
     texts = store.texts({row["context"] for row in rows if row["context"]})
     asks: dict[str, list[dict[str, Any]]] = {}
     told: dict[str, dict[int, str]] = {}
     for row in rows:
-        item, view = row["item"], contexts.index(row["view"])
-        value = values[row["rater"], row["view"]].get(item)
-        one = {"rater": systems[row["rater"]], "view": view, "order": "", "status": row["status"]}
-        near = None if value is None else round(value, 4)
-        asks.setdefault(item, []).append({**one, "detail": row["detail"], "value": near})
+        item, view = row["item"], config["contexts"].index(row["view"])
+        value = near[row["rater"], row["view"]].get(item)
+        one = {"rater": systems.index(row["rater"]), "view": view, "order": "", "status": row["status"]}
+        rounded = None if value is None else round(value, 4)
+        asks.setdefault(item, []).append({**one, "detail": row["detail"], "value": rounded})
         if text := texts.get(row["context"]):
             told.setdefault(item, {})[view] = text
     return asks, told
 
 
-def _verdicts(scores: WritingScores, line: Line, items: pl.DataFrame) -> str:
-    """One letter an item: nearer than under the better control, as near, farther, or none where something was not written."""
-    others = [
-        one.frame[METRICS[0]]
-        for one in scores.lines
-        if one.fingerprint == line.fingerprint and one.given in ("none", f"wrong:{line.given}")
-    ]
-    frame = pl.DataFrame({"own": line.frame[METRICS[0]], **{f"c{n}": one for n, one in enumerate(others)}})
-    best = pl.max_horizontal(pl.exclude("own")) if others else pl.lit(None, pl.Float64)
-    whole = pl.all_horizontal(pl.all().is_not_null())
-    letters = (pl.col("own") - best).sign().cast(pl.Int64) + 1
-    found = frame.head(len(items)).select(pl.when(whole).then(letters)).to_series()
-    return "".join("n" if letter is None else LETTERS[letter] for letter in found)
-
-
-def _profile(person: Person | None) -> str:
-    """What is known of the person, as far as there is room."""
-    lines = [memory.text for memory in person.memories] if person else []
-    shown: list[str] = []
-    room = MAX_PROFILE
-    for line in lines:
-        room -= len(line)
-        if room < 0 and shown:
-            shown.append(f"… and {len(lines) - len(shown):,} more in the store")
-            break
-        shown.append(line)
-    return "\n".join(shown)
+def _verdict(near: Nearness, system: str, given: str, item: str) -> str:
+    """A letter: nearer than under the better control, as near, farther, or none where something was not written."""
+    own, *others = (near[system, told].get(item) for told in (given, "none", f"wrong:{given}"))
+    controls = [other for other in others if other is not None]
+    if own is None or len(controls) < len(others):
+        return "n"
+    best = max(controls)
+    return "r" if own > best else "w" if own < best else "m"

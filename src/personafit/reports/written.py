@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime
 
+from personafit.statistics.decisions import Measured
+
 
 def plain(value: float, digits: int = 1) -> str:
     """A number with so many decimals."""
@@ -12,6 +14,19 @@ def signed(value: float, digits: int = 1) -> str:
     """A difference: its sign is shown unless it is nothing."""
     rounded = _rounded(value, digits)
     return plain(value, digits) if rounded == 0 else f"{rounded:+.{digits}f}".replace("-", "−")
+
+
+def with_interval(
+    found: Measured, scale: float = 100.0, digits: int = 1, unit: str = "", difference: bool = False
+) -> str:
+    """A value, and in brackets its interval where it has one: `75.0 % (59.0–91.0)`, or `5.0 points (−1.0 to +11.0)` of a difference."""
+    value = f"{plain(scale * (found.value or 0.0), digits)}{unit}"
+    if found.low is None or found.high is None:
+        return value
+    low, high = scale * found.low, scale * found.high
+    if difference:
+        return f"{value} ({signed(low, digits)} to {signed(high, digits)})"
+    return f"{value} ({plain(low, digits)}–{plain(high, digits)})"
 
 
 def _rounded(value: float, digits: int) -> float:

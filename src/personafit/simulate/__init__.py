@@ -3,7 +3,7 @@
 from personafit.items.dialogue import Dialogue, DialogueTurn, Role, StopReason
 from personafit.simulate.answering import Answering
 from personafit.simulate.dialogue import Simulation, make_assistant, make_user
-from personafit.simulate.records import dialogue_recording, dialogues, read_dialogues, task_items
+from personafit.simulate.records import dialogues, read_dialogues, task_items
 
 __all__ = [
     "Answering",
@@ -12,7 +12,6 @@ __all__ = [
     "Role",
     "Simulation",
     "StopReason",
-    "dialogue_recording",
     "dialogues",
     "make_assistant",
     "make_user",

@@ -8,6 +8,7 @@ stored.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -18,8 +19,8 @@ from personafit.engine import Job, Lane, together
 from personafit.engine.ask import AskKey, Rows, ask_job
 from personafit.items.dialogue import Dialogue, DialogueTurn, Role, StopReason
 from personafit.models import ChatReply, ChatRequest, Message, Model, Spec, is_fixed, make_model, parse_spec
-from personafit.people import Person, Task
-from personafit.simulate.records import DIALOGUE, QUESTIONS, TURN, dialogue_product, turn_key
+from personafit.people import Person
+from personafit.simulate.records import DIALOGUE, QUESTIONS, TURN, dialogue_product
 from personafit.simulate.speakers import (
     WORDINGS,
     Assistant,
@@ -83,7 +84,15 @@ CAPS = {"SD": 20, "MD": 30}  # exchanges
 SEEDS = 2**31
 
 
-@dataclass(frozen=True, slots=True)
+class _Part(NamedTuple):
+    """One side of a dialogue: who speaks, and what its asks and turns say of it."""
+
+    role: Role
+    speaker: Assistant | UserAgent
+    told: Context
+
+
+@dataclass(frozen=True)
 class Scene:
     """One dialogue that is wanted: who talks with whom about what, and what each was told."""
 
@@ -99,16 +108,16 @@ class Scene:
     attempt: str = ""
 
     @property
-    def task(self) -> Task:
-        """What the user wants."""
-        return self.item.task
-
-    @property
     def cap(self) -> int:
         """The most exchanges."""
-        return CAPS[self.task.kind]
+        return CAPS[self.item.task.kind]
 
-    @property
+    @cached_property
+    def parts(self) -> tuple[_Part, _Part]:
+        """The user's and the assistant's, who take turns in that order."""
+        return _Part("user", self.user, self.brief), _Part("assistant", self.system, self.told)
+
+    @cached_property
     def slot(self) -> str:
         """Names the dialogue within everything that was ever run: readable at its beginning, exact at its end."""
         exact = hash_text(
@@ -125,30 +134,17 @@ class Scene:
         )
         return f"{self.item.id}|{self.told.name}|{exact}"
 
-
-class _Part(NamedTuple):
-    """One side of a dialogue: who speaks, and what its asks and turns say of it."""
-
-    role: Role
-    speaker: Assistant | UserAgent
-    fingerprint: str
-    view: str
-    context: str
-
-
-class _Play(NamedTuple):
-    """What is the same for every turn of a dialogue."""
-
-    scene: Scene
-    slot: str
-    parts: tuple[_Part, _Part]  # the user's and the assistant's, who take turns in that order
-    about: dict[str, str]
+    @cached_property
+    def about(self) -> dict[str, str]:
+        """What a callable can be told apart from messages."""
+        told = self.told
+        return {"person": self.person.id, "task": self.item.task.id, "given": told.name, "text": told.text}
 
 
 class _State(NamedTuple):
     """A dialogue so far, the key of the turn that comes next, and what each side is sent for it."""
 
-    play: _Play
+    scene: Scene
     turns: tuple[DialogueTurn, ...]
     key: str
     to_user: tuple[Message, ...]
@@ -157,17 +153,17 @@ class _State(NamedTuple):
     @property
     def part(self) -> _Part:
         """Whose turn it is."""
-        return self.play.parts[len(self.turns) % 2]
+        return self.scene.parts[len(self.turns) % 2]
 
     def after(self, turn: DialogueTurn) -> "_State":
         """The dialogue once that was said."""
-        play, _, key, to_user, to_system = self
+        scene, _, key, to_user, to_system = self
         return _State(
-            play,
+            scene,
             (*self.turns, turn),
             hash_text(key, turn.text),
-            (*to_user, play.scene.user.hears(turn)),
-            (*to_system, play.scene.system.hears(turn)),
+            (*to_user, scene.user.hears(turn)),
+            (*to_system, scene.system.hears(turn)),
         )
 
 
@@ -181,20 +177,14 @@ class _Step(NamedTuple):
 
 def opening_job(scene: Scene) -> Job:
     """The first turn of a dialogue; the others follow from it."""
-    slot, told, brief = scene.slot, scene.told, scene.brief
-    parts = (
-        _Part("user", scene.user, scene.user.fingerprint, brief.name, brief.id),
-        _Part("assistant", scene.system, scene.system.fingerprint, told.name, told.id),
-    )
-    about = {"person": scene.person.id, "task": scene.task.id, "given": told.name, "text": told.text}
-    play = _Play(scene, slot, parts, about)
-    to_user = scene.user.opening(brief, scene.person.language)
-    return _job(_State(play, (), hash_text("dialogue", slot), to_user, scene.system.opening(told)))
+    to_user = scene.user.opening(scene.brief, scene.person.language)
+    key = hash_text("dialogue", scene.slot)
+    return _job(_State(scene, (), key, to_user, scene.system.opening(scene.told)))
 
 
-def _job(state: _State, found: tuple[Product, ...] = ()) -> Job:
-    """The next turn; `found` are turns that were read from stored asks, kept once more in case an older version named them otherwise."""
-    scene, part = state.play.scene, state.part
+def _job(state: _State) -> Job:
+    """The next turn of a dialogue."""
+    scene, part = state.scene, state.part
     fresh: dict[str, _Step] = {}  # what follows from the ask just made: it need not be found out twice
 
     async def ask(ask_id: str) -> Spoken:
@@ -206,46 +196,39 @@ def _job(state: _State, found: tuple[Product, ...] = ()) -> Job:
 
     def rows(ask: Ask, spoken: Spoken) -> Rows:
         step = fresh[ask.id] = _step(state, ask, spoken.said)
-        products = list(found)
-        if step.turn is not None:
-            products.append(_turn_product(state, step.turn, ask.cost))
-        if step.stop is not None:
-            products.append(_ending(state, ask, step))
-        return [], products
+        turn = [_turn_product(state, step.turn, ask.cost)] if step.turn is not None else []
+        return [], [*turn, *([_ending(state, ask, step)] if step.stop is not None else [])]
 
     def failed(ask: Ask) -> list[Product]:
-        return [*found, _ending(state, ask, _Step(stop=StopReason.FAILED))]
+        return [_ending(state, ask, _Step(stop=StopReason.FAILED))]
 
     def then(outcome: Outcome) -> Job | None:
-        ask = outcome.ask
-        step = fresh.get(ask.id)
-        turn = (step or _step(state, ask)).turn
-        if turn is None:
-            return None
-        return _job(state.after(turn), () if step else (*found, _turn_product(state, turn, ask.cost)))
+        step = fresh.get(outcome.ask.id) or _step(state, outcome.ask)
+        return None if step.turn is None else _job(state.after(step.turn))
 
     key = AskKey(
         job=state.key,
         item=scene.item.id,
         question=QUESTIONS[part.role],
-        rater=part.fingerprint,
-        view=part.view,
-        context=part.context,
+        rater=part.speaker.fingerprint,
+        view=part.told.name,
+        context=part.told.id,
         sample=scene.sample,
     )
     return ask_job(key, ask, rows, failed=failed, then=then, endpoint=part.speaker.model.endpoint)
 
 
 async def _speak(state: _State, ask: str) -> Spoken:
-    play, place = state.play, len(state.turns)
-    scene = play.scene
-    name = turn_key(scene.item.id, scene.told.name, scene.sample, place)
+    scene, place = state.scene, len(state.turns)
+    name = f"{scene.item.id}|{scene.told.name}|{scene.sample}|{place}"  # of the request, in recordings
     if place % 2 == 0:
-        request = scene.user.request(state.to_user, name, _seed(ask), play.about)
+        request = scene.user.request(state.to_user, name, _seed(ask), scene.about)
         return await scene.user.speak(request, opening=place == 0)
     # At temperature 0 a seed says nothing, and some servers refuse one.
     seed_or_none = _seed(ask) if scene.sample else None
-    about = play.about | {"person": scene.told.about or ""}  # told of nobody, a system cannot look anybody up
+    about = scene.about | {
+        "person": scene.told.about or ""
+    }  # told of nobody, a system cannot look anybody up
     return await scene.system.speak(scene.system.request(state.to_system, name, seed_or_none, about))
 
 
@@ -268,7 +251,7 @@ def _step(state: _State, ask: Ask, said: UserMessage | None = None) -> _Step:
         return _Step(stop=StopReason.SATISFIED, closing=said.text)
     if said.signal == Signal.GIVE_UP:
         return _Step(stop=StopReason.GAVE_UP, closing=said.text)
-    if place >= 2 * state.play.scene.cap:
+    if place >= 2 * state.scene.cap:
         return _Step(stop=StopReason.CAP, closing=said.text)
     return _Step(_turn(state, said.text, place, ask.id, said.thought))
 
@@ -279,13 +262,13 @@ def _turn(state: _State, text: str, place: int, ask: str, thought: str | None = 
 
 
 def _turn_product(state: _State, turn: DialogueTurn, cost: float) -> Product:
-    scene, part, turns = state.play.scene, state.part, state.turns
+    scene, part, turns = state.scene, state.part, state.turns
     return Product.built(
         id=turn.product,
         kind="turn",
         text=turn.text,
-        maker=part.fingerprint,
-        given=part.context,
+        maker=part.speaker.fingerprint,
+        given=part.told.id,
         about=scene.person.id,
         parents=[scene.item.id, turns[-1].product] if turns else [scene.item.id],
         status=Status.OK,
@@ -296,14 +279,14 @@ def _turn_product(state: _State, turn: DialogueTurn, cost: float) -> Product:
 
 def _ending(state: _State, ask: Ask, step: _Step) -> Product:
     """The dialogue as it is kept, whole or not."""
-    scene = state.play.scene
+    scene = state.scene
     assert step.stop is not None
     dialogue = Dialogue(
         id=f"{DIALOGUE}{ask.id}",
-        slot=state.play.slot,
+        slot=scene.slot,
         dataset=scene.dataset,
         person=scene.person.id,
-        task=scene.task,
+        task=scene.item.task,
         system=scene.system.fingerprint,
         system_name=scene.system.model.name,
         user=scene.user.fingerprint,

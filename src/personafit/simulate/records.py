@@ -24,21 +24,15 @@ from typing import Any
 import orjson
 from sqlalchemy import ColumnElement, literal, select
 
-from personafit._errors import UserError
 from personafit.contexts import TaskItem, task_item
-from personafit.items.dialogue import QUESTIONS_BY_NAME, Dialogue, DialogueTurn, Role, StopReason, judge_key
+from personafit.items.dialogue import Dialogue, DialogueTurn, Role, StopReason
 from personafit.people import Task
-from personafit.store import Product, RunRecord, Status, Store
+from personafit.store import Product, Status, Store
 from personafit.store import tables as t
 
 DIALOGUE = "dialogue-"  # and the id of the ask that ended it: the id of a dialogue
 TURN = "turn-"  # and a hash of the ask it came from and its text: the id of a turn as a product
 QUESTIONS: dict[Role, str] = {"user": "user turn", "assistant": "assistant turn"}
-
-
-def turn_key(item: str, given: str, sample: int, place: int) -> str:
-    """The name of a turn's request in recordings: the task's item, what was given, and the turn's place."""
-    return f"{item}|{given}|{sample}|{place}"
 
 
 def dialogue_product(dialogue: Dialogue, task: str, status: Status) -> Product:
@@ -154,47 +148,3 @@ def task_items(store: Store, dataset: str, selected: frozenset[str] | None = Non
         texts = store.texts(item.products[0] for item in page)
         for item in page:
             yield task_item(Task.model_validate_json(texts[item.products[0]]))
-
-
-AGAIN = "|again"  # after the key of a turn: the second try at it
-
-
-def dialogue_recording(store: Store, run: RunRecord) -> list[dict[str, Any]]:
-    """One row for each reply of a run; asks that failed or were refused are left out."""
-    for role, found in (("system", run.config["systems"]), ("judge", run.config["raters"])):
-        if len(found) != 1:
-            named = ", ".join(one["name"] for one in found)
-            raise UserError(f"{run.name} must have one {role} to be recorded; it has {named}.")
-    held = {one.id: one for one in dialogues(store, run.id)}
-    turns = {ask: key for dialogue in held.values() for ask, key in _turns(dialogue)}
-    ask, lines = t.asks.c, dict[str, dict[str, Any]]()
-    query = (
-        select(ask.id, ask.item, ask.question, ask.view, ask.sample, ask.status, ask.reply, ask.reasoning)
-        .select_from(t.run_jobs.join(t.asks, ask.job == t.run_jobs.c.job))
-        .where(
-            t.run_jobs.c.run == run.id,
-            ask.question.in_([*QUESTIONS.values(), *QUESTIONS_BY_NAME]),
-            ask.reply.is_not(None),
-            ask.status.in_((Status.OK, Status.UNPARSED)),
-        )
-        .order_by(ask.item, ask.at, ask.generation)  # earlier generations first
-    )
-    for row in (row for rows in store.stream(query, ROWS) for row in rows):
-        key, judged = turns.get(row.id), held.get(row.item)
-        if row.question in QUESTIONS_BY_NAME:
-            key = judge_key(judged, row.view, row.question, row.sample) if judged else None
-        if key is None:
-            continue  # a dialogue that is not over, or that was held again
-        said = {"reply": row.reply} | ({"reasoning": row.reasoning} if row.reasoning else {})
-        lines[key] = {"key": key, **said}
-        if row.status == Status.UNPARSED and row.question not in QUESTIONS_BY_NAME:
-            lines[key + AGAIN] = {"key": key + AGAIN, **said}  # the second try was no better
-    return list(lines.values())
-
-
-def _turns(dialogue: Dialogue) -> Iterator[tuple[str, str]]:
-    """Each ask of a dialogue with the key its request had; the last one is that which ended it."""
-    asks = [*(turn.ask for turn in dialogue.turns), dialogue.id.removeprefix(DIALOGUE)]
-    item = f"{dialogue.person}/{dialogue.task.id}"
-    for place, ask in enumerate(asks):
-        yield ask, turn_key(item, dialogue.given, dialogue.sample, place)

@@ -1,4 +1,4 @@
-"""Whether a rater's confidence means what it says: reliability, calibration error, selective accuracy.
+"""Whether a rater's confidence means what it says: reliability and calibration error.
 
 Confidence is the probability a rater gives to its own choice; `correct` is 1 where that choice was right, 0 where
 not, ½ for a tie. Equal confidences always stay together, so no figure depends on the order of the rows.
@@ -24,26 +24,6 @@ class Bin:
     n: int
     confidence: float
     accuracy: float
-
-
-@dataclass(frozen=True)
-class Selection:
-    """Accuracy over the most confident part only, for every coverage at which a threshold can cut."""
-
-    coverage: Floats
-    accuracy: Floats
-
-    def at(self, coverage: float) -> Figure:
-        """Accuracy when at least this share of judgments is kept."""
-        enough = np.flatnonzero(self.coverage >= coverage - 1e-12)
-        return Figure(float(self.accuracy[enough[0]])) if len(enough) else Figure(None, _NOTHING)
-
-    def risk_area(self) -> Figure:
-        """Mean error over all coverages (AURC): judgments enter by confidence, ties at their group's mean error."""
-        if not len(self.coverage):
-            return Figure(None, _NOTHING)
-        widths = np.diff(self.coverage, prepend=0.0)
-        return Figure(float(np.sum(widths * (1 - self.accuracy))))
 
 
 def choice_confidence(margins: ArrayLike) -> Floats:
@@ -84,16 +64,6 @@ def chance_error(confidence: Floats, draws: int, bins: int = 10, seed: int = 0) 
         for _ in range(draws)
     ]
     return float(np.mean(errors) / len(confidence))
-
-
-def selective_accuracy(confidence: ArrayLike, correct: ArrayLike) -> Selection:
-    """Accuracy against coverage as the least confident judgments are put aside; any measure of confidence will do."""
-    values, right = _checked(confidence, correct)
-    if not len(values):
-        return Selection(np.empty(0), np.empty(0))
-    _, group, sizes = np.unique(-values, return_inverse=True, return_counts=True)
-    kept = np.cumsum(sizes)
-    return Selection(kept / len(values), np.cumsum(np.bincount(group, right)) / kept)
 
 
 def _bin_of_each(values: Floats, bins: int) -> Ints:

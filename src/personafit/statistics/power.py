@@ -35,31 +35,6 @@ class Spread:
     repeats: float = 1.0
     """Items of one person on one prompt: a plan keeps as many."""
 
-    def correlation(self) -> Figure:
-        """Intracluster correlation: the share of the variance that lies between people."""
-        if self.between is None or self.within is None:
-            return Figure(None, self.note)
-        total = self.between + self.within + (self.prompt or 0.0)
-        return (
-            Figure(self.between / total) if total > 0 else Figure(None, "undefined: all values are the same")
-        )
-
-    def prompt_share(self) -> Figure:
-        """The share of the variance that lies between prompts; None where prompts do not recur."""
-        correlation = self.correlation()
-        if self.between is None or self.within is None or correlation.value is None:
-            return correlation
-        if self.prompt is None:
-            return Figure(None, "prompts do not recur across people")
-        return Figure(self.prompt / (self.between + self.within + self.prompt))
-
-    def design_effect(self, items: float) -> Figure:
-        """How many times larger the variance of a mean is than if all items came from different people."""
-        correlation = self.correlation()
-        if correlation.value is None:
-            return correlation
-        return Figure(1 + (items - 1) * correlation.value)
-
 
 def spread(values: ArrayLike, people: ArrayLike, prompts: ArrayLike | None = None) -> Spread:
     """Split the variance of a pilot's values into its components; a negative component counts as none.

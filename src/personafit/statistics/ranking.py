@@ -1,8 +1,7 @@
-"""Ranking systems: Bradley–Terry strengths, Holm's adjustment, and the paired permutation test.
+"""Ranking systems: Bradley–Terry strengths with Holm's adjustment.
 
 A strength, or the gap between two, is reported through its influence function, the part every comparison has in it: that
-makes it a mean like any other, whose interval clusters by person and, where prompts recur, by prompt. The permutation test
-swaps the two systems for a whole person at a time, which is valid only where prompts do not recur.
+makes it a mean like any other, whose interval clusters by person and, where prompts recur, by prompt.
 """
 
 from dataclasses import dataclass, replace
@@ -15,11 +14,10 @@ from scipy.special import expit
 
 from personafit.statistics.agreement import Floats, Ints
 from personafit.statistics.agreement_intervals import people_index
-from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate, prompts_recur, student_reach
+from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate, student_reach
 from personafit.statistics.decisions import holm
 from personafit.statistics.influence import influence_estimate
 
-WITHHELD = "withheld: prompts recur across people, and swapping whole people does not account for what answers to one prompt share"
 ROUNDING = 1e-9  # systems with the same answers differ by rounding only
 
 
@@ -42,17 +40,6 @@ class Ranking:
 
     strengths: tuple[Estimate, ...]
     contrasts: tuple[StrengthDifference, ...] = ()
-    note: str | None = None
-
-
-@dataclass(frozen=True)
-class PermutationTest:
-    """A mean paired difference and the chance of one as large if the two systems were exchangeable."""
-
-    difference: float | None
-    p: float | None
-    n: int
-    people: int
     note: str | None = None
 
 
@@ -115,48 +102,6 @@ def _contrasts(gaps: dict[tuple[int, int], Estimate]) -> tuple[StrengthDifferenc
     for ((i, j), gap), p in zip(gaps.items(), adjusted, strict=True):
         found.append(StrengthDifference(i, j, gap, 1.0 if p is None else p))
     return tuple(found)
-
-
-def paired_permutation(
-    differences: ArrayLike,
-    people: ArrayLike,
-    prompts: ArrayLike | None = None,
-    resamples: int = 10_000,
-    seed: int = 0,
-) -> PermutationTest:
-    """Two-sided test of a mean paired difference by flipping the sign of all of a person's differences at once.
-
-    All sign patterns are tried where `resamples` are enough for them; otherwise as many are drawn. Where prompts recur no p is
-    given: people's differences are then not independent, and no group of sign flips leaves crossed data as likely as they were.
-    """
-    values = np.asarray(differences, dtype=np.float64)
-    person, count = people_index(people, len(values))
-    n = len(values)
-    if n and prompts is not None and prompts_recur(person, people_index(prompts, n)[0]):
-        return PermutationTest(float(values.mean()), None, n, count, WITHHELD)
-    if count < 2:
-        reason = (
-            "undefined: chance between people cannot be seen in one person" if n else "undefined: no pairs"
-        )
-        return PermutationTest(float(values.mean()) if n else None, None, n, count, reason)
-    sums = np.bincount(person, values, minlength=count)
-    # Sums equal but for rounding are as large as the observed one.
-    bar = abs(sums.sum()) - 1e-9 * np.abs(sums).sum()
-    if 2**count <= resamples:
-        patterns = (np.arange(2**count)[:, None] >> np.arange(count)) & 1
-        p = float(np.mean(np.abs((1 - 2 * patterns) @ sums) >= bar))
-    else:
-        rng = np.random.default_rng(seed)
-        hits, done = 0, 0
-        while done < resamples:
-            rows = min(resamples - done, max(1, 4_000_000 // count))
-            signs = rng.integers(0, 2, (rows, count), dtype=np.int8) * 2.0 - 1.0
-            hits += int(np.sum(np.abs(signs @ sums) >= bar))
-            done += rows
-        p = (hits + 1) / (resamples + 1)
-    smallest = 2.0 ** (1 - count)
-    note = None if smallest <= 0.05 else f"with {count} people the smallest possible p is {smallest:g}"
-    return PermutationTest(float(values.mean()), p, n, count, note)
 
 
 def _why_not(left: Ints, right: Ints, won: Floats, systems: int) -> str | None:

@@ -78,16 +78,6 @@ class Ceiling:
     """Of each rater outside the panel, the paired difference from the ceiling on the same units; None for members."""
 
 
-@dataclass(frozen=True)
-class MajorityVotes:
-    """The majority of each unit: its label (-1 if tied or nobody voted), its share, the votes cast, and ties."""
-
-    label: Ints
-    share: Floats
-    votes: Ints
-    tied: Ints
-
-
 def compare_raters(
     ratings: ArrayLike,
     kinds: Sequence[str],
@@ -185,16 +175,6 @@ def ranking_agreement(
         met = len(np.unique(groups.person[present[:, i] | present[:, j]]))
         result.append(RaterPair(i, j, _range_of(point, _tau_of(drawn[:, [i, j]]), both, met)))
     return tuple(result)
-
-
-def majority_vote(codes: ArrayLike) -> MajorityVotes:
-    """The label most raters gave each unit; as a column beside the others it is one more rater, an ensemble."""
-    counts = label_counts(as_codes(codes))
-    votes = counts.sum(1)
-    most = counts.max(1, initial=0)
-    tied = ((counts == most[:, None]) & (counts > 0)).sum(1)
-    label = np.where(tied == 1, counts.argmax(1) if counts.shape[1] else -1, -1)
-    return MajorityVotes(label, most / np.maximum(votes, 1), votes, np.where(tied > 1, tied, 0))
 
 
 def _panel_scores(table: Ints, members: Sequence[int], halves: bool) -> tuple[Floats, Floats]:

@@ -32,8 +32,10 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
+from personafit._errors import UserError
 from personafit.store import tables as t
 from personafit.store.connection import open_engine, printable
+from personafit.store.damage import find_damage
 from personafit.store.inserting import inserter
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds
@@ -130,8 +132,17 @@ class Database:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_exc: object) -> None:
-        self.close()
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        """Close; an error that a damaged row explains is told as that."""
+        try:
+            unexpected = isinstance(error, Exception) and not isinstance(error, UserError | DBAPIError)
+            if unexpected and (fault := find_damage(self._engine)) is not None:
+                raise UserError(
+                    f"The store {self.url} is damaged ({fault}); put a copy of it back, or choose another with --store.",
+                    1,
+                ) from error
+        finally:
+            self.close()
 
     @contextmanager
     def _read(self) -> Iterator[Connection]:

@@ -7,7 +7,8 @@ what nobody else can be shown to own is theirs.
 
 import sqlite3
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -184,6 +185,8 @@ def _rows(connection: Connection, query: Select[Any]) -> Iterator[Any]:
 
 
 CHUNK = 500
+Removal = Callable[[Connection, str], Mapping[str, int]]
+"""Removes what derives from a person; returns the number of rows by table."""
 WAIT_MILLISECONDS = 3000  # for others to leave the store, before saying that bytes may remain
 
 
@@ -211,18 +214,23 @@ def forgotten_among(engine: Engine, people: Collection[str]) -> set[str]:
     return {person for person in people if tombstone_of(person) in tombs} if tombs else set()
 
 
-def forget_person(engine: Engine, person: str, dry_run: bool, elsewhere: bool = False) -> Forgotten | None:
+def forget_person(
+    engine: Engine, person: str, dry_run: bool, elsewhere: bool = False, first: Removal | None = None
+) -> Forgotten | None:
     """Remove everything that derives from a person, in one transaction; None when there is nobody of that name.
 
-    `elsewhere`: the person is known from outside the store, so a tombstone is put up in any case.
+    `elsewhere`: the person is known from outside the store, so a tombstone is put up in any case. `first` removes what the store
+    does not know of, such as pages of studies, in the same transaction.
     """
     done = Forgotten()
     with engine.connect() as connection, connection.begin() as transaction:
+        counts = Counter(first(connection, person) if first is not None else {})
         tomb = connection.execute(
             select(t.tombstones).where(t.tombstones.c.person == tombstone_of(person))
         ).first()
         people = {person} | copies_of(connection, person)
-        done.counts = _remove(connection, people, find_derived(connection, people))
+        counts.update(_remove(connection, people, find_derived(connection, people)))
+        done.counts = dict(counts)
         if tomb is None and not elsewhere and not any(done.counts.values()):
             return None
         if tomb is not None:

@@ -87,21 +87,6 @@ def gold_answers(store: Store, dataset: str, rater: str | None = None) -> pl.Dat
     return _with_tier(frame)
 
 
-def judgments_table(store: Store, run: RunRecord) -> pl.DataFrame:
-    """Every judgment of a run with its rater's name and, where it is about an item, the item's person, prompt and gold."""
-    names = {rater["fingerprint"]: rater["name"] for rater in run.config.get("raters", [])}
-    frame = run_answers(store, run.id)
-    if frame.is_empty():
-        return frame
-    known = [(item.id, item.person, item.prompt) for item in store.items(run.dataset)]
-    schema = dict.fromkeys(("item", "person", "prompt"), pl.String())
-    items = pl.DataFrame(known, schema=schema, orient="row")
-    gold = gold_answers(store, run.dataset, store.dataset_info(run.dataset).get("gold"))
-    told = items.join(gold.select("item", "gold").unique("item", keep="first"), on="item", how="left")
-    named = frame.with_columns(frame["rater"].replace(names).alias("rater_name"))
-    return named.join(told, on="item", how="left", maintain_order="left")
-
-
 def item_rows(store: Store, dataset: str) -> pl.DataFrame:
     """The items of a data set without their texts: id, person, prompt key, group and each slice as a column."""
     frame = store.frame(
@@ -122,28 +107,6 @@ def run_items(store: Store, run: RunRecord) -> pl.DataFrame:
     """The same of a run: the items it left out are left out."""
     items, selected = item_rows(store, run.dataset), run.config.get("selected")
     return items if selected is None else items.filter(pl.col("item").is_in(selected))
-
-
-def _products(store: Store, dataset: str) -> tuple[pl.DataFrame, list[list[str]]]:
-    """The ids of the items, and of each the ids of its products."""
-    rows = store.frame(
-        select(t.items.c.id.label("item"), t.items.c.products).where(t.items.c.dataset == dataset)
-    )
-    return rows.select("item"), [orjson.loads(value) for value in rows["products"]]
-
-
-def option_counts(store: Store, dataset: str) -> pl.DataFrame:
-    """Per item how many answers it has."""
-    items, products = _products(store, dataset)
-    return items.with_columns(pl.Series("option_count", list(map(len, products)), dtype=pl.Int64))
-
-
-def pair_lengths(store: Store, dataset: str) -> pl.DataFrame:
-    """Per item how many code points longer product 0 is than product 1."""
-    items, products = _products(store, dataset)
-    lengths = store.lengths({product for pair in products for product in pair})
-    longer = [lengths[pair[0]] - lengths[pair[1]] if len(pair) == 2 else None for pair in products]
-    return items.with_columns(pl.Series("longer", longer, dtype=pl.Int64))
 
 
 def count_status(store: Store, run: int) -> dict[str, int]:

@@ -20,7 +20,7 @@ from personafit._secrets import masked
 from personafit.people import Person
 from personafit.store import tables as t
 from personafit.store.database import Database, among, repeated_when_lost
-from personafit.store.forgetting import Forgotten, forget_person, forgotten_among
+from personafit.store.forgetting import Forgotten, Removal, forget_person, forgotten_among
 from personafit.store.inserting import insert_new
 from personafit.store.records import (
     Ask,
@@ -248,9 +248,14 @@ class Store(Database):
         """All people of a data set by id, read when they are looked at."""
         return StoredPeople(self, dataset)
 
-    def forget(self, person: str, dry_run: bool = False, elsewhere: bool = False) -> Forgotten | None:
-        """Remove everything that derives from a person; None when there is nobody of that name, here or `elsewhere`."""
-        found = forget_person(self._engine, person, dry_run, elsewhere)
+    def forget(
+        self, person: str, dry_run: bool = False, elsewhere: bool = False, first: Removal | None = None
+    ) -> Forgotten | None:
+        """Remove everything that derives from a person; None when there is nobody of that name, here or `elsewhere`.
+
+        `first` removes what else of them is in the database (see `forget_person`).
+        """
+        found = forget_person(self._engine, person, dry_run, elsewhere, first)
         if self.index_folder is not None and not dry_run:
             shutil.rmtree(person_folder(self.index_folder, person), ignore_errors=True)
         return found

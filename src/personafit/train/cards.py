@@ -9,7 +9,7 @@ import numpy as np
 import orjson
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
-from personafit._errors import UserError
+from personafit._errors import writing
 from personafit.raters.fitted import FittedModel, save_fitted
 from personafit.raters.fitted.model import Floats
 from personafit.statistics import Estimate
@@ -71,30 +71,20 @@ def by_place(figures: Iterable[QualityMetric]) -> Found:
     return {(one.split, one.control, one.metric): one.estimate for one in figures}
 
 
-def make_folder(folder: Path) -> None:
-    """Make the folder a rater is written to, before any time is spent on it."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise unwritable(folder, error) from error
-
-
-def unwritable(folder: Path, error: OSError) -> UserError:
-    """The sentence for a folder that cannot be written."""
-    return UserError(f"{folder} cannot be written ({error.strerror}); choose another with --out.")
-
-
 def write_rater(folder: Path, model: FittedModel, figures: Any, card: str, source: str) -> TrainedRater:
     """Write the model's files, the figures as quality.json and card.md."""
-    make_folder(folder)
-    try:
+    with writing(folder):
         save_fitted(model, folder)
         write_figures(folder, figures)
         (folder / CARD).write_text(card, encoding="utf-8")
-    except OSError as error:
-        raise unwritable(folder, error) from error
     listed = figures if isinstance(figures, list) else ()
     return TrainedRater(f"fitted:{folder}", source, card, model.fingerprint, listed)
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder a rater is written to, before any time is spent on it."""
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
 
 
 def write_figures(folder: Path, figures: Any) -> None:

@@ -11,7 +11,6 @@ compared within the replies to one question and not divided by their spread, whi
 """
 
 import asyncio
-import json
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
@@ -31,10 +30,8 @@ from personafit.models import ChatReply, Unanswerable, Unusable, one_line, parse
 from personafit.models.weights import source_of
 from personafit.raters import make_rater
 from personafit.raters.fitted.model import Floats, Rows
-from personafit.statistics import Estimate
 from personafit.statistics.detection import detection_difference
 from personafit.train.cards import (
-    QUALITY,
     QualityMetric,
     Say,
     TrainedRater,
@@ -48,14 +45,13 @@ from personafit.train.cross_fitting import Bools
 from personafit.train.matcher import BY_PROMPT, METRICS, JudgedPairs, load_judged_pairs
 from personafit.train.reward.folder import carry_on, claim, write_facts
 from personafit.train.reward.settings import processes
+from personafit.train.reward.weights import lora_config
 
 HELD_OUT = 0.2  # of the prompts
 UNREADABLE = -2.0
 CHECKPOINTS = "checkpoints"
-SAVES, RANK = 10, 16
-BASE, ALWAYS_YES = "base", "always-yes"
-GAIN = "f1_gain_over_base"
-_ROWS = {None: "trained", BASE: "its base", ALWAYS_YES: "always yes"}
+SAVES = 10
+BASE, GAIN = "base", "f1_gain_over_base"
 
 
 @dataclass(frozen=True)
@@ -116,7 +112,7 @@ def split_prompts(judged: JudgedPairs, seed: int) -> tuple[Rows, Rows]:
 
 
 def train_grpo(data: Path, out: Path, settings: GrpoSettings, say: Say) -> TrainedRater:
-    """Train, or go on with, a model and write it with its card; once that is done the same call only reads it."""
+    """Train, or go on with, a model and write it with its card; once that is done the same call only shows the card."""
     import torch
 
     if settings.batch % processes():
@@ -134,18 +130,16 @@ def train_grpo(data: Path, out: Path, settings: GrpoSettings, say: Say) -> Train
         )
     done = claim(out, {**asdict(settings), "pairs": content_hash([judged.texts, judged.relevant.tolist()])})
     if done is not None:
-        named = done.facts["rater"], source, done.card, done.facts["fingerprint"]
-        return TrainedRater(*named, _read_figures(out / QUALITY))
-    model, tokenizer = _load(settings.base)
-    thinks = "enable_thinking" in str(tokenizer.chat_template)
-    trainer = _trainer(model, tokenizer, judged, train, settings, out, thinks, say)
+        say(f"{out} holds the result of this command already.")
+        return TrainedRater(done.facts["rater"], source, done.card, done.facts["fingerprint"])
+    trainer = _trainer(judged, train, settings, out, say)
     try:
         carry_on(trainer, out / CHECKPOINTS, say)
     except torch.OutOfMemoryError as error:
         raise UserError(
             "The device ran out of memory; try --lora, fewer --num-generations or a smaller --model, with another --out."
         ) from error
-    option = ",think=no" if thinks else ""
+    option = ",think=no" if _thinks(trainer.processing_class) else ""
     rater = f"hf:{out}{option}"
     if not trainer.accelerator.is_main_process:
         return TrainedRater(rater, source, "", "")
@@ -159,13 +153,13 @@ def train_grpo(data: Path, out: Path, settings: GrpoSettings, say: Say) -> Train
         "weights": {label: AgreementReward(labels).weights[label == YES] for label in (YES, NO)},
         "pairs": len(train),
         "prompts": len({judged.prompts[row] for row in train}),
-        "rewards": [[one["step"], one["reward"]] for one in trainer.state.log_history if "reward" in one],
     }
     try:
-        _save(trainer, tokenizer, settings, out)
-        del trainer, model  # its memory is needed to measure
-        prompts = len({judged.prompts[row] for row in test})
-        say(f"Measuring on {len(test):,} pairs of {prompts:,} held-out prompt{'s' * (prompts > 1)} ...")
+        trained = trainer.accelerator.unwrap_model(trainer.model)
+        (trained.merge_and_unload() if settings.lora else trained).save_pretrained(out)
+        trainer.processing_class.save_pretrained(out)
+        del trainer, trained  # its memory is needed to measure
+        say(f"Measuring on {len(test):,} pairs of prompts held out ...")
         figures = _measure(judged, test, rater, f"hf:{settings.base}{option}")
         facts["fingerprint"] = make_rater(rater, ATTRIBUTES).record.fingerprint
         write_figures(out, figures)
@@ -199,24 +193,15 @@ def _load(base: str) -> tuple[Any, Any]:
     return model, tokenizer
 
 
-def _trainer(
-    model: Any,
-    tokenizer: Any,
-    judged: JudgedPairs,
-    train: Rows,
-    settings: GrpoSettings,
-    out: Path,
-    thinks: bool,
-    say: Say,
-) -> Any:
+def _trainer(judged: JudgedPairs, train: Rows, settings: GrpoSettings, out: Path, say: Say) -> Any:
     import torch
     from datasets import Dataset
-    from peft import LoraConfig, TaskType
     from transformers import PrinterCallback
     from trl import GRPOConfig, GRPOTrainer
 
-    from personafit.train.reward.callbacks import StopOnSignal
+    from personafit.train.reward.callbacks import Progress, StopOnSignal
 
+    model, tokenizer = _load(settings.base)
     half = torch.cuda.is_available() and torch.cuda.is_bf16_supported()
     arguments = GRPOConfig(
         output_dir=str(out / CHECKPOINTS),
@@ -226,7 +211,7 @@ def _trainer(
         gradient_accumulation_steps=settings.batch // processes(),
         num_generations=settings.generations,
         max_completion_length=PAIR.reply_tokens(_shown("", "", "", "")),
-        chat_template_kwargs={"enable_thinking": False} if thinks else None,
+        chat_template_kwargs={"enable_thinking": False} if _thinks(tokenizer) else None,
         scale_rewards="none",
         learning_rate=settings.learning_rate,
         bf16=half,
@@ -239,24 +224,22 @@ def _trainer(
         disable_tqdm=True,
         dataloader_pin_memory=False,
     )
-    adapter = LoraConfig(
-        task_type=TaskType.CAUSAL_LM,
-        r=RANK,
-        lora_alpha=2 * RANK,
-        target_modules="all-linear",
-        lora_dropout=0.0,
-    )
     trainer = GRPOTrainer(
         model=model,
         reward_funcs=[AgreementReward(judged.relevant[train])],
         args=arguments,
         train_dataset=Dataset.from_list([_question(judged, int(row)) for row in train]),
         processing_class=tokenizer,
-        peft_config=adapter if settings.lora else None,
-        callbacks=[_progress(say), StopOnSignal(say)],
+        peft_config=lora_config("CAUSAL_LM") if settings.lora else None,
+        callbacks=[Progress(say), StopOnSignal(say)],
     )
     trainer.remove_callback(PrinterCallback)  # our own lines are for people
     return trainer
+
+
+def _thinks(tokenizer: Any) -> bool:
+    """Whether the model reasons before it replies unless its chat template is told not to."""
+    return "enable_thinking" in str(tokenizer.chat_template)
 
 
 def _question(judged: JudgedPairs, row: int) -> dict[str, Any]:
@@ -268,53 +251,18 @@ def _shown(name: str, person: str, prompt: str, attribute: str) -> Shown:
     return Shown(PAIR, name, "", person, prompt, (Part(name, "", attribute),))
 
 
-def _progress(say: Say) -> Any:
-    from transformers import TrainerCallback
-
-    class GrpoProgress(TrainerCallback):  # type: ignore[misc]  # untyped
-        """Says the mean reward now and then: 0 is a constant answer, 1 the majority itself."""
-
-        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
-            if state.is_world_process_zero and "reward" in (logs or {}):
-                say(f"Step {state.global_step:,} of {state.max_steps:,}: reward {logs['reward']:.2f}.")
-
-    return GrpoProgress()
-
-
-def _save(trainer: Any, tokenizer: Any, settings: GrpoSettings, out: Path) -> None:
-    model = trainer.accelerator.unwrap_model(trainer.model)
-    if settings.lora:
-        model = model.merge_and_unload()
-    model.save_pretrained(out)
-    tokenizer.save_pretrained(out)
-
-
-def _read_figures(path: Path) -> list[QualityMetric]:
-    try:
-        rows = json.loads(path.read_bytes())
-        return [QualityMetric(**{**row, "estimate": Estimate(**row["estimate"])}) for row in rows]
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise UserError(f"{path} cannot be read ({one_line(error)}); choose another --out.") from error
-
-
 def _measure(judged: JudgedPairs, rows: Rows, trained: str, base: str) -> list[QualityMetric]:
     """Ask the trained model and its base about the held-out pairs, in the way that a run asks raters."""
     pairs = [_shown(str(row), judged.people[row], *judged.texts[row]) for row in map(int, rows)]
-    said = {
-        None: asyncio.run(_ask(trained, pairs)),
-        BASE: asyncio.run(_ask(base, pairs)),
-        ALWAYS_YES: np.ones(len(rows)),
-    }
+    own, before = (asyncio.run(_ask(spec, pairs)) for spec in (trained, base))
     truth = judged.relevant[rows]
     people, prompts = (np.array(names)[rows] for names in (judged.people, judged.prompts))
-    figures = []
-    for control, answers in said.items():
-        figures += detection_figures(
-            answers, truth, people.tolist(), prompts.tolist(), METRICS, BY_PROMPT, control
-        )
-    both = np.isfinite(said[None]) & np.isfinite(said[BASE])
+    who = people.tolist(), prompts.tolist()
+    figures = detection_figures(own, truth, *who, METRICS, BY_PROMPT)
+    figures += detection_figures(before, truth, *who, METRICS, BY_PROMPT, BASE)
+    both = np.isfinite(own) & np.isfinite(before)
     gain = detection_difference(
-        said[None][both] == 1, said[BASE][both] == 1, truth[both], "f1", people[both], prompts[both]
+        own[both] == 1, before[both] == 1, truth[both], "f1", people[both], prompts[both]
     )
     return [*figures, QualityMetric(GAIN, BY_PROMPT, gain)]
 
@@ -337,7 +285,7 @@ async def _ask(spec: str, pairs: Sequence[Shown]) -> Floats:
 
 def _card(facts: dict[str, Any], figures: Sequence[QualityMetric]) -> str:
     found = by_place(figures)
-    rows = [(name, BY_PROMPT, control) for control, name in _ROWS.items()]
+    rows = [("trained", BY_PROMPT, None), ("its base", BY_PROMPT, BASE)]
     table = figure_table(found, rows, (*METRICS, "coverage"))
     held, gain = found[BY_PROMPT, None, "coverage"], found[BY_PROMPT, None, GAIN]
     return render_card("grpo", **facts, figures=table, held=held, gain=gain)

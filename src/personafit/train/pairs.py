@@ -8,6 +8,7 @@ in one row, so the pairs of a person stay together. Every batch is full, since t
 is split only when nobody left fits.
 """
 
+import json
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from personafit._errors import UserError, located
+from personafit._errors import UserError, located, writing
 from personafit._hashing import content_hash, hash_text
 from personafit.benchmarks import Benchmark, FolderBenchmark, PersonaFeedback, starter
 from personafit.benchmarks.lines import read_lines, required_text
 from personafit.benchmarks.rewardbench import GAP, rated_pairs
-from personafit.build.pairs import NOT_PERSONAL
+from personafit.build.pairs import NOT_PERSONAL, trl_row
 from personafit.people import FacetValue, flatten
 
 
@@ -95,6 +96,19 @@ def read_helpsteer(path: Path) -> list[PreferencePair]:
             f"{path} holds no two answers to one prompt that are {GAP} points of helpfulness apart."
         )
     return pairs
+
+
+def write_trl(pairs: Sequence[PreferencePair], path: Path) -> None:
+    """Write the pairs in TRL's layout: the person in the system turn, and as fields, so that they can be trained on here again."""
+    if not pairs:
+        raise UserError("There are no decided pairs of two answers to write.")
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", encoding="utf-8") as file:
+            for pair in pairs:
+                row = trl_row(pair.person, pair.facets, pair.question, pair.chosen, pair.rejected, pair.tier)
+                row |= {"margin": pair.margin} if pair.margin else {}
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
 def without_ties(pairs: Sequence[PreferencePair], notes: list[str]) -> list[PreferencePair]:

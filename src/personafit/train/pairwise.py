@@ -5,7 +5,7 @@ No person is ever on both sides of a split: people are dealt into folds, then th
 """
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -31,7 +31,6 @@ from personafit.raters.fitted.pairwise import (
 from personafit.raters.rater import fitted_mark
 from personafit.raters.rules import rule_lead
 from personafit.statistics import Estimate, cluster_mean
-from personafit.statistics.calibration import calibration_error, choice_confidence
 from personafit.train.cards import Say, TrainedRater, card_table, render_card, show_estimate, write_rater
 from personafit.train.cross_fitting import Bools, Split, blend, deal_folds, fit_choices, group_split
 from personafit.train.pairs import PreferencePair, load_choices, open_choices
@@ -61,25 +60,13 @@ def fit_pairwise(choices: Sequence[PreferencePair], *, seed: int = 0) -> Pairwis
     return replace(model, card=card, fitted_on=met)
 
 
-def cross_fit(
-    choices: Sequence[PreferencePair],
-    *,
-    folds: int = 10,
-    seed: int = 0,
-    groups: Sequence[Hashable] | None = None,
-) -> Floats:
-    """The margin of each choice under a model that saw nobody of its fold; above 0 the chosen answer wins.
-
-    `groups` splits by something else than the person, such as the question, in the outer and the inner folds.
-    """
+def cross_fit(choices: Sequence[PreferencePair], *, folds: int = 10, seed: int = 0) -> Floats:
+    """The margin of each choice under a model that saw nobody of its fold; above 0 the chosen answer wins."""
     _check(choices)
-    owners: Sequence[Hashable] = [choice.person for choice in choices] if groups is None else groups
-    if len(owners) != len(choices):
-        raise ValueError(f"There are {len(choices)} choices but {len(owners)} groups.")
-    split = group_split(deal_folds(owners, folds, seed))
+    owners = [choice.person for choice in choices]
     table = _Table(choices)
     margins = np.zeros(len(choices))
-    for train, test in split:
+    for train, test in group_split(deal_folds(owners, folds, seed)):
         with threadpool_limits(1, "blas"):
             model = _fit(table, train, owners, seed)
         rows = [choices[row] for row in test.tolist()]
@@ -117,7 +104,7 @@ class _Table:
         return csr_matrix((values, np.array(places).reshape(-1, 2).T), shape=shape)
 
 
-def _fit(table: _Table, rows: Rows, owners: Sequence[Hashable], seed: int) -> PairwiseModel:
+def _fit(table: _Table, rows: Rows, owners: Sequence[str], seed: int) -> PairwiseModel:
     differences = table.differences[rows]
     scales = np.sqrt((differences**2).mean(axis=0))
     # A feature that never differs gets no say rather than a division by nothing.
@@ -135,17 +122,20 @@ def _fit(table: _Table, rows: Rows, owners: Sequence[Hashable], seed: int) -> Pa
         fit_choices(inputs, penalty) for inputs, penalty in zip(members, penalties, strict=True)
     )
     half = len(table.names)
-    return PairwiseModel(
-        feature_names=table.names,
-        scales=_rounded(scales),
-        soft_weights=_rounded(surface[:half]),
-        sharp_weights=_rounded(surface[half:]),
-        gram_weights={
+    columns = (_rounded(values) for values in (scales, surface[:half], surface[half:]))
+    blended = _rounded(weights)
+    numbers = {
+        "blend": {"surface": blended[0], "grams": blended[1]},
+        "surface": {
+            name: dict(zip(("scale", "soft", "sharp"), row, strict=True))
+            for name, *row in zip(table.names, *columns, strict=True)
+        },
+        "grams": {
             gram: round(weight, GRAM_DIGITS) for gram, weight in zip(vocabulary, grams.tolist(), strict=True)
         },
-        blend=(_rounded(weights)[0], _rounded(weights)[1]),
-        card={"penalties": {"surface": penalties[0], "grams": penalties[1]}},
-    )
+    }
+    card = {"penalties": {"surface": penalties[0], "grams": penalties[1]}}
+    return PairwiseModel(numbers, card=card)
 
 
 def _left_out_scores(inputs: Any, penalties: Sequence[float], split: Split) -> dict[float, Floats]:
@@ -160,7 +150,7 @@ def _left_out_scores(inputs: Any, penalties: Sequence[float], split: Split) -> d
 
 
 def _choose(
-    surface: dict[float, Floats], grams: dict[float, Floats], owners: Sequence[Hashable]
+    surface: dict[float, Floats], grams: dict[float, Floats], owners: Sequence[str]
 ) -> tuple[tuple[float, float], Floats]:
     """The strongest penalties that are not clearly worse than the best on people left out, and their calibration.
 
@@ -194,8 +184,6 @@ def _writable(gram: str) -> bool:
 
 
 def _check(choices: Sequence[PreferencePair]) -> None:
-    if not choices:
-        raise ValueError("There are no choices to fit on.")
     for number, choice in enumerate(choices, 1):
         for what in ("person", "question", "chosen", "rejected"):
             text = getattr(choice, what)
@@ -217,8 +205,6 @@ class QualityReport:
     gain_over_overlap: dict[str, Estimate]
     overlap: Estimate
     length: Estimate
-    log_loss: float
-    calibration_error: float | None
 
 
 def quality(choices: Sequence[PreferencePair], margins: Floats) -> QualityReport:
@@ -240,8 +226,6 @@ def quality(choices: Sequence[PreferencePair], margins: Floats) -> QualityReport
         gain_over_overlap={name: mean(won - overlap, rows, -1.0) for name, rows in subsets.items()},
         overlap=mean(overlap, subsets["all"]),
         length=mean(length, subsets["all"]),
-        log_loss=float(np.logaddexp(0, -margins).mean()),
-        calibration_error=calibration_error(choice_confidence(margins), won).value,
     )
 
 

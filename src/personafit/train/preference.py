@@ -1,8 +1,7 @@
-"""Fitting a head on marks from 1 to 5, and what it is worth on prompts and people left out, beside what explains its score more cheaply.
+"""Fitting a head on marks from 1 to 5, and what it is worth on prompts and people left out.
 
-The answers alone, without the attribute the mark is about, are the control to beat; rules that nothing was fitted for, and always
-saying the mean mark, stand below. Spearman says whether it puts answers in people's order, the mean error how far its marks are off.
-People's own agreement bounds what can be reached; where single votes are known it stands beside.
+The answers alone, without the attribute the mark is about, are the control to beat. Spearman says whether the head puts answers in
+people's order. People's own agreement bounds what can be reached; where single votes are known it stands beside.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,18 +19,10 @@ from personafit.benchmarks.benchmark import Benchmark
 from personafit.items.preference import GENERIC, PERSONAL
 from personafit.items.reading import NOTHING, Unit
 from personafit.models.embeddings import Embedder, make_embedder
-from personafit.raters.fitted.head import (
-    CLOSER_TO_ATTRIBUTE,
-    CLOSER_TO_PROMPT,
-    LONGER,
-    NAMED,
-    PreferenceHead,
-    pair_features,
-)
+from personafit.raters.fitted.head import CLOSER_TO_PROMPT, FEATURES, LONGER, PreferenceHead, pair_features
 from personafit.raters.fitted.model import Floats, Rows
-from personafit.statistics import Estimate, cluster_mean, prompts_recur
 from personafit.statistics.agreement import spearman
-from personafit.statistics.agreement_intervals import PairAgreement, pair_agreement
+from personafit.statistics.agreement_intervals import pair_agreement
 from personafit.train.cards import (
     QualityMetric,
     Say,
@@ -40,6 +31,7 @@ from personafit.train.cards import (
     card_table,
     make_folder,
     render_card,
+    show_estimate,
     write_rater,
 )
 from personafit.train.cross_fitting import group_split
@@ -49,18 +41,9 @@ FOLDS = 5
 FEWEST = 20  # marks; below this a fit says nothing
 
 PROMPTS, PEOPLE, BOTH = "prompts left out", "people left out", "prompts and people left out"
-ALONE, MEAN_MARK = "answers-alone", "mean-mark"
-RULES = {"named": NAMED, "length": LONGER, "closeness": CLOSER_TO_ATTRIBUTE}
-ALL = "all marks"  # where nothing is fitted there is nothing to leave out
-SPEARMAN, GAIN, ERROR = "spearman", "spearman_gain", "mean_error"
-_ROWS = {None: "head", ALONE: "answers alone", MEAN_MARK: "always the mean mark"}
-_RULE_NAMES = {
-    "named": "the answer names the attribute",
-    "length": "how much longer the personalized answer is",
-    "closeness": "how much closer it is to the attribute (cosine)",
-}
+ALONE = "answers-alone"
+SPEARMAN, GAIN = "spearman", "spearman_gain"
 _VOTERS = {"human": "people", "simulated": "simulated raters", "gold": "the benchmark's authors"}
-_SPLITS = (PROMPTS, PEOPLE, BOTH)
 
 
 @dataclass(frozen=True)
@@ -125,10 +108,10 @@ def fit_head(marked: MarkedPairs, embedder: str, rows: Rows | None = None) -> Pr
     model = RidgeCV(alphas=ALPHAS).fit(scaler.fit_transform(marked.features[chosen]), marked.marks[chosen])
     met = frozenset(hash_text(prompt) for prompt in marked.prompts[chosen].tolist())
     facts = {"marks": len(chosen), "voters": marked.voters, "ceiling_spearman": marked.ceiling}
-    weights, intercept = np.asarray(model.coef_), float(model.intercept_)
-    return PreferenceHead(
-        weights, intercept, scaler.mean_, scaler.scale_, embedder, fitted_on=met, card=facts
-    )
+    numbers = {"features": FEATURES, "embedder_fingerprint": embedder}
+    found = (model.coef_, model.intercept_, scaler.mean_, scaler.scale_)
+    arrays = dict(zip(PreferenceHead.array_names, map(np.asarray, found), strict=True))
+    return PreferenceHead(numbers, arrays, facts, met)
 
 
 def cross_fitted(marked: MarkedPairs, embedder: str, *groupings: NDArray[Any], seed: int = 0) -> Floats:
@@ -148,55 +131,39 @@ def _folds(groups: Sequence[str], seed: int) -> list[int]:
 
 
 def head_quality(marked: MarkedPairs, embedder: str, seed: int = 0) -> list[QualityMetric]:
-    """Spearman with the marks and the mean distance from them, of the head and of its controls."""
+    """Spearman with the marks, of the head and of the answers alone, and how far apart they are."""
     figures: list[QualityMetric] = []
     alone = replace(marked, features=marked.features[:, [CLOSER_TO_PROMPT, LONGER]])
-    nothing = replace(marked, features=np.zeros((len(marked), 1)))
     for split, groupings in (
         (PROMPTS, [marked.prompts]),
         (PEOPLE, [marked.people]),
         (BOTH, [marked.prompts, marked.people]),
     ):
-        said, without, mean = (
-            cross_fitted(features, embedder, *groupings, seed=seed) for features in (marked, alone, nothing)
-        )
-        ranks = _ranks(marked, said, without)
+        said, without = (cross_fitted(one, embedder, *groupings, seed=seed) for one in (marked, alone))
+        columns = np.column_stack([said, without, marked.marks])
+        ranks = pair_agreement(columns, marked.people, marked.prompts, "spearman")
         own, control = ranks.pairs.index((0, 2)), ranks.pairs.index((1, 2))
         figures += [
             QualityMetric(SPEARMAN, split, ranks.interval(own)),
             QualityMetric(SPEARMAN, split, ranks.interval(control), ALONE),
             QualityMetric(GAIN, split, ranks.difference(own, control)),
         ]
-        for name, marks in ((None, said), (ALONE, without), (MEAN_MARK, mean)):
-            figures.append(QualityMetric(ERROR, split, _error(marked, marks), name))
-    for rule, place in RULES.items():
-        ranked = _ranks(marked, marked.features[:, place]).interval(0)
-        figures.append(QualityMetric(SPEARMAN, ALL, ranked, rule))
     return figures
-
-
-def _ranks(marked: MarkedPairs, *columns: Floats) -> PairAgreement:
-    return pair_agreement(
-        np.column_stack([*columns, marked.marks]), marked.people, marked.prompts, "spearman"
-    )
-
-
-def _error(marked: MarkedPairs, marks: Floats) -> Estimate:
-    known = np.isfinite(marks)
-    people, prompts = marked.people[known], marked.prompts[known]
-    recurring = prompts if known.any() and prompts_recur(people, prompts) else None
-    return cluster_mean(np.abs(marks - marked.marks)[known], people, recurring, bounds=(0.0, 4.0))
 
 
 def card(head: PreferenceHead, marked: MarkedPairs, figures: Sequence[QualityMetric], source: str) -> str:
     """What the head is, how it was fitted and what it is worth."""
     found = by_place(figures)
-    counts = {split: found[split, None, SPEARMAN].n for split in _SPLITS}
-
-    def table(metric: str, controls: Sequence[str | None]) -> str:
-        rows = [(_ROWS[name], *(found.get((split, name, metric)) for split in _SPLITS)) for name in controls]
-        return card_table(("", *_SPLITS), rows, ".2f")
-
+    rows = [
+        (
+            split,
+            f"{found[split, None, SPEARMAN].n:,}",
+            found[split, None, SPEARMAN],
+            found[split, ALONE, SPEARMAN],
+            show_estimate(found[split, None, GAIN], "+.2f"),
+        )
+        for split in (PROMPTS, PEOPLE, BOTH)
+    ]
     return render_card(
         "preference",
         head=head,
@@ -205,13 +172,7 @@ def card(head: PreferenceHead, marked: MarkedPairs, figures: Sequence[QualityMet
         people=len(set(marked.people.tolist())),
         prompts=len(set(marked.prompts.tolist())),
         voters=_VOTERS.get(marked.voters, marked.voters),
-        spearman=table(SPEARMAN, (None, ALONE)),
-        errors=table(ERROR, (None, ALONE, MEAN_MARK)),
-        gains={split: found[split, None, GAIN] for split in _SPLITS},
-        uncovered={split: count for split, count in counts.items() if count < len(marked)},
-        rules=card_table(
-            ("", "Spearman"), [(_RULE_NAMES[name], found[ALL, name, SPEARMAN]) for name in RULES], ".2f"
-        ),
+        spearman=card_table(("", "marks", "head", "answers alone", "gain, paired"), rows, ".2f"),
     )
 
 

@@ -1,57 +1,40 @@
-"""Fit a verifier on labelled statements: a penalised logistic regression, and two thresholds; and what it is worth beside what explains
-its score more cheaply.
+"""Fit a verifier on labelled statements: a penalised logistic regression and two thresholds, measured on people left out.
 
 A verifier meets people it has not seen. So its penalty and its thresholds come from scores of each training person's
 statements by fits without that person: `suspect` is where F-beta with beta 2 is best (a false statement that slips through
 weighs four times a true one that is looked at again), `reject` is where agreement beyond chance is.
 
-Every person is left out in turn to measure it. The controls: flag everything, the rule verifier of `personafit extract run`, the cosine
-alone, and the statement alone, which knows its words and their embedding but not the conversation. Whatever the last one finds are tells
-of whoever wrote the labels. Prompted models are asked in the words of `personafit extract run` and stand beside it where named.
+Every person is left out in turn to measure it. Its control is the statement alone, which knows the words and their embedding but not the
+conversation: what it finds are tells of whoever wrote the labels. The rule verifier of `personafit extract run` stands beside.
 """
 
-import asyncio
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from personafit._hashing import content_hash, hash_text
 from personafit.benchmarks.statements import Statements, load_statements, turns_of
-from personafit.engine import Bars
-from personafit.extract.asking import StageAsks, StagePrompt
 from personafit.extract.records import LABELS, ExtractedAttribute
 from personafit.extract.rules import RuleVerifier
-from personafit.extract.session import Ended, Session
-from personafit.extract.verifying import VERIFICATION, verify_prompt
-from personafit.models import make_model
 from personafit.models.embeddings import DEFAULT, Embedder, make_embedder
 from personafit.raters.fitted.model import Floats
 from personafit.raters.fitted.verifier import (
-    FEATURES,
     MODES,
     Verifier,
     VerifierWeights,
     alone_features,
     statement_features,
+    weights_table,
 )
-from personafit.raters.text import HAN
-from personafit.statistics import Estimate, cluster_mean
-from personafit.statistics.detection import (
-    Metric,
-    average_precision,
-    best_threshold,
-    detection_difference,
-)
-from personafit.store import Store
+from personafit.statistics import cluster_mean
+from personafit.statistics.detection import Metric, best_threshold, detection_difference
 from personafit.train.cards import (
     QualityMetric,
     Say,
     TrainedRater,
     by_place,
-    card_table,
     detection_figures,
     figure_table,
     make_folder,
@@ -60,12 +43,11 @@ from personafit.train.cards import (
 )
 from personafit.train.cross_fitting import Bools, Split, fit_logistic, group_split, rows_by
 
-METRICS: tuple[Metric, ...] = ("f2", "precision", "recall", "f1", "accuracy", "kappa", "yes_rate")
+METRICS: tuple[Metric, ...] = ("f2", "precision", "recall", "kappa", "yes_rate")
 BY_PERSON = "by person"
 REJECTED = "rejected"  # the figures of the upper threshold
-ASKED = "statements asked about"
 DIRECTIONS = 24  # of the embedding that the statement alone is judged by
-ALWAYS, RULE, COSINE, ALONE = "always-flag", "rule", "cosine", "statement-alone"
+RULE, ALONE = "rule", "statement-alone"
 BETA = 2.0
 LOOSENESS = (0.01, 0.03, 0.1)  # of the weights: the inverse of the penalty
 _DIGITS = 6
@@ -74,9 +56,7 @@ _MODE_LOOSENESS = 0.03
 _ROWS = {
     (BY_PERSON, None): "verifier, anything from unsure on",
     (REJECTED, None): "verifier, rejected only",
-    (BY_PERSON, ALWAYS): "flag everything",
     (BY_PERSON, RULE): "rule",
-    (BY_PERSON, COSINE): "closest sentence (cosine)",
     (BY_PERSON, ALONE): "statement alone",
 }
 
@@ -133,15 +113,17 @@ def fit_verifier(statements: Statements, rows: Floats, embedder: Embedder) -> Ve
         "statements": len(statements),
         "people": len(set(statements.people)),
     }
-    return Verifier(
-        problem=_rounded(fitted.weights),
-        modes={mode: _rounded(one) for mode, one in fit_modes(rows, statements.modes).items()},
-        suspect=round(fitted.suspect, _DIGITS),
-        reject=round(fitted.reject, _DIGITS),
-        embedder=DEFAULT,
-        embedder_fingerprint=embedder.fingerprint,
-        card=facts | {name: counts[name] for name in LABELS},
-    )
+    numbers = {
+        "problem": weights_table(_rounded(fitted.weights)),
+        "modes": {
+            mode: weights_table(_rounded(one)) for mode, one in fit_modes(rows, statements.modes).items()
+        },
+        "suspect": round(fitted.suspect, _DIGITS),
+        "reject": round(fitted.reject, _DIGITS),
+        "embedder": DEFAULT,
+        "embedder_fingerprint": embedder.fingerprint,
+    }
+    return Verifier(numbers, card=facts | {name: counts[name] for name in LABELS})
 
 
 def fit_modes(rows: Floats, modes: Sequence[str]) -> dict[str, VerifierWeights]:
@@ -188,25 +170,18 @@ def _most_agreement(scores: Floats, truth: Bools) -> float:
 
 
 def verifier_quality(statements: Statements, rows: Floats, embedder: Embedder) -> list[QualityMetric]:
-    """Cross-validate by person: the verifier, its controls, and what it finds of each failure."""
+    """Cross-validate by person: the verifier at both thresholds, the rule, and the statement alone."""
     truth, people, said_in = statements.problematic, statements.people, statements.of
     scores, suspect, reject = left_out(rows, truth, people)
     alone_scores, alone, _ = left_out(_alone_rows(statements, embedder), truth, people)
-    cosine_scores, cosine, _ = left_out(rows[:, [FEATURES.index("sentence")]], truth, people)
-    figures = detection_figures(suspect, truth, people, said_in, METRICS, BY_PERSON)
+    figures = [_auc(statements, scores, None), _auc(statements, alone_scores, ALONE)]
+    figures += detection_figures(suspect, truth, people, said_in, METRICS, BY_PERSON)
     figures += detection_figures(reject, truth, people, said_in, METRICS, REJECTED)
-    for control, said in (
-        (ALWAYS, np.ones(len(truth), dtype=bool)),
-        (RULE, _rule_flags(statements, embedder)),
-        (COSINE, cosine),
-        (ALONE, alone),
-    ):
+    for control, said in ((RULE, _rule_flags(statements, embedder)), (ALONE, alone)):
         figures += detection_figures(said, truth, people, said_in, METRICS, BY_PERSON, control)
         gain = detection_difference(suspect, said, truth, "f2", people, said_in)
         figures.append(QualityMetric("f2_gain", BY_PERSON, gain, control))
-    figures += _ranking(statements, scores, None)
-    figures += _ranking(statements, alone_scores, ALONE) + _ranking(statements, cosine_scores, COSINE)
-    return [*figures, *_by_failure(statements, suspect, reject), *_modes(statements, rows)]
+    return figures
 
 
 def left_out(rows: Floats, truth: Bools, people: Sequence[str]) -> tuple[Floats, Bools, Bools]:
@@ -219,22 +194,15 @@ def left_out(rows: Floats, truth: Bools, people: Sequence[str]) -> tuple[Floats,
     return scores, suspect, reject
 
 
-def _case(statements: Statements, place: int) -> tuple[ExtractedAttribute, list[str]]:
-    """A statement as an extractor would have found it, with all the user's turns as its evidence."""
-    conversation = statements.conversations[statements.of[place]]
-    row = ExtractedAttribute(
-        id=str(place),
-        person=conversation.person,
-        text=statements.texts[place],
-        confidence=1.0,
-        conversation=conversation.id,
-    )
-    return row, [turn.text for turn in conversation.turns if turn.role == "user"]
-
-
 def _rule_flags(statements: Statements, embedder: Embedder) -> Bools:
-    """What the rule verifier does not accept."""
-    cases = [_case(statements, place) for place in range(len(statements))]
+    """What the rule verifier does not accept, with all the user's turns as evidence."""
+    cases = []
+    for place, text in enumerate(statements.texts):
+        chat = statements.conversations[statements.of[place]]
+        row = ExtractedAttribute(
+            id=str(place), person=chat.person, text=text, confidence=1.0, conversation=chat.id
+        )
+        cases.append((row, [turn.text for turn in chat.turns if turn.role == "user"]))
     return np.array([verdict.label != "accepted" for verdict in RuleVerifier(embedder).verdicts(cases)])
 
 
@@ -247,143 +215,30 @@ def _alone_rows(statements: Statements, embedder: Embedder) -> Floats:
     return np.hstack([surface, vectors @ directions[:DIRECTIONS].T])
 
 
-def _ranking(statements: Statements, scores: Floats, control: str | None) -> list[QualityMetric]:
-    """How often a problematic statement scores above one that is not, and the average precision."""
+def _auc(statements: Statements, scores: Floats, control: str | None) -> QualityMetric:
+    """How often a problematic statement scores above one that is not: the area under the ROC curve."""
     truth = statements.problematic
     above, below = scores[truth], scores[~truth]
     higher = (above[:, None] > below[None]) + 0.5 * (above[:, None] == below[None])
     area = float(higher.mean())
-    # As for the other figures, pseudo-values whose mean is the area and whose spread is the area's.
+    # Pseudo-values, whose mean is the area and whose spread is the area's.
     values = np.full(len(scores), area)
     values[truth] += len(scores) * (higher.mean(axis=1) - area) / len(above)
     values[~truth] += len(scores) * (higher.mean(axis=0) - area) / len(below)
-    people = len(set(statements.people))
-    precision = Estimate(average_precision(scores, truth), None, None, len(scores), people, "no interval")
-    return [
-        QualityMetric("auc", BY_PERSON, cluster_mean(values, statements.people, None, (0.0, 1.0)), control),
-        QualityMetric("average_precision", BY_PERSON, precision, control),
-    ]
-
-
-def _by_failure(statements: Statements, suspect: Bools, reject: Bools) -> list[QualityMetric]:
-    """The share flagged and the share rejected of each failure, and of what is only unsure."""
-    failures = np.array(statements.failures)
-    labels, people = np.array(statements.labels), np.array(statements.people)
-    parts = {f"failure: {name}": failures == name for name in sorted(set(statements.failures) - {""})}
-    parts |= {f"label: {label}": labels == label for label in LABELS}
-    return [
-        QualityMetric(metric, split, cluster_mean(said[here], people[here], None, (0.0, 1.0)))
-        for split, here in parts.items()
-        if here.any()
-        for metric, said in (("flagged", suspect), (REJECTED, reject))
-    ]
-
-
-def _modes(statements: Statements, rows: Floats) -> list[QualityMetric]:
-    """How often the failure mode named is the labelled one, of statements that have one, beside the commonest mode."""
-    modes, people = np.array(statements.modes), np.array(statements.people)
-    wrong = np.flatnonzero(modes != "")
-    named, commonest = np.full(len(modes), "", dtype=modes.dtype), modes.copy()
-    for others, out in group_split(people[wrong]):
-        kept, here = wrong[others], wrong[out]
-        found = fit_modes(rows[kept], modes[kept].tolist())
-        names = np.array(list(found))
-        named[here] = names[np.stack([one.of(rows[here]) for one in found.values()]).argmax(axis=0)]
-        values, counts = np.unique(modes[kept], return_counts=True)
-        commonest[here] = values[counts.argmax()]
-    return [
-        QualityMetric(
-            "mode_accuracy", BY_PERSON, cluster_mean(right, people[wrong], None, (0.0, 1.0)), control
-        )
-        for control, right in (
-            (None, named[wrong] == modes[wrong]),
-            ("commonest-mode", commonest[wrong] == modes[wrong]),
-        )
-    ]
+    return QualityMetric("auc", BY_PERSON, cluster_mean(values, statements.people, None, (0.0, 1.0)), control)
 
 
 def card(verifier: Verifier, figures: Sequence[QualityMetric]) -> str:
     """What the verifier is, how it was fitted and what it is worth."""
     found = by_place(figures)
-    models = [(name or "", split, name) for split, name, metric in found if (split, metric) == (ASKED, "f2")]
-    controls = [(name, split, control) for (split, control), name in _ROWS.items()]
-    flagged = [(split, one) for (split, _, metric), one in found.items() if metric == "flagged"]
-    return render_card(
-        "verifier",
-        verifier=verifier,
-        **verifier.card,
-        figures=figure_table(found, controls, (*METRICS, "auc")),
-        gains={
-            _ROWS[BY_PERSON, control]: found[BY_PERSON, control, "f2_gain"]
-            for control in (ALWAYS, RULE, COSINE, ALONE)
-        },
-        failures=card_table(
-            ("", "n", "flagged", "rejected"),
-            [(split, f"{one.n:,}", one, found[split, None, REJECTED]) for split, one in flagged],
-        ),
-        mode=found[BY_PERSON, None, "mode_accuracy"],
-        commonest=found[BY_PERSON, "commonest-mode", "mode_accuracy"],
-        asked=max((one.n for (_, _, metric), one in found.items() if metric == "coverage"), default=0),
-        models=figure_table(found, models, (*METRICS, "coverage")) if models else "",
-    )
+    rows = [(name, split, control) for (split, control), name in _ROWS.items()]
+    gains = {_ROWS[BY_PERSON, control]: found[BY_PERSON, control, "f2_gain"] for control in (RULE, ALONE)}
+    table = figure_table(found, rows, (*METRICS, "auc"))
+    return render_card("verifier", verifier=verifier, figures=table, gains=gains, **verifier.card)
 
 
-def _drawn(statements: Statements, most: int | None, seed: int) -> list[int]:
-    """The statements that models are asked about: all, or so many drawn by seed."""
-    places = sorted(
-        range(len(statements)),
-        key=lambda place: hash_text(str(seed), statements.of[place], statements.texts[place]),
-    )
-    return sorted(places[:most])
-
-
-async def _model_figures(
-    statements: Statements, fitted: Bools, specs: Sequence[str], places: list[int], session: Session
-) -> list[QualityMetric]:
-    """What each model flags of the statements drawn, beside the fitted verifier on those it answered.
-
-    `fitted` are the fitted verifier's flags by fits without the person. A model sees all the user's turns.
-    """
-    prompts: list[StagePrompt] = []
-    for place in places:
-        row, own = _case(statements, place)
-        prompt = verify_prompt(row, own, "zh" if HAN.search(row.text) else "en")
-        # The place is part of the name only: two people may be told the same.
-        prompts.append(replace(prompt, name=f"{place}"))
-    truth = statements.problematic[places]
-    people, groups = ([names[place] for place in places] for names in (statements.people, statements.of))
-    figures: list[QualityMetric] = []
-    for spec in specs:
-        model = make_model(spec)
-        asker = StageAsks(session.store, model, VERIFICATION)
-        try:
-            await session.carry([asker.lane(lambda: prompts, len(prompts))])
-        except Ended:
-            pass  # what was answered is measured; coverage tells the rest
-        finally:
-            await model.close()
-        said = np.array(
-            [
-                np.nan if answer.value is None else answer.value["label"] != "accepted"
-                for _, answer in asker.answers(prompts)
-            ],
-            dtype=np.float64,
-        )
-        read = np.isfinite(said)
-        own_flags = np.where(read, fitted[places], np.nan)
-        beside = f"fitted, where {spec} answered"
-        figures += detection_figures(said, truth, people, groups, METRICS, ASKED, spec)
-        figures += detection_figures(own_flags, truth, people, groups, METRICS, ASKED, beside)[:-1]
-        who, where = (np.array(names)[read] for names in (people, groups))
-        gain = detection_difference(own_flags[read] == 1, said[read] == 1, truth[read], "f2", who, where)
-        figures.append(QualityMetric("f2_gain", ASKED, gain, spec))
-    return figures
-
-
-def train_verifier(
-    data: str, out: Path, raters: Sequence[str], limit: int | None, seed: int, say: Say
-) -> TrainedRater:
-    """Fit a verifier of statements about people, cross-validated by person, beside prompted models where `raters` names some."""
+def train_verifier(data: str, out: Path, say: Say) -> TrainedRater:
+    """Fit a verifier of statements about people, cross-validated by person, and write it."""
     statements, embedder = load_statements(data), make_embedder()
     make_folder(out)
     people = len(set(statements.people))
@@ -392,13 +247,4 @@ def train_verifier(
     fitted = fit_verifier(statements, rows, embedder)
     say("Leaving every person out in turn ...")
     figures = verifier_quality(statements, rows, embedder)
-    if raters:
-        flags = left_out(rows, statements.problematic, statements.people)[1]
-        with Store(out / "asks.db") as store, Bars() as progress:
-            gone = store.forgotten(set(statements.people))
-            places = [n for n in _drawn(statements, limit, seed) if statements.people[n] not in gone]
-            config = {"kind": "verify", "specs": [*raters], "places": places, "source": statements.source}
-            run = store.begin_run(f"verify-{content_hash(config)[:8]}", "verify", config, 0)
-            session = Session(store, run, progress)
-            figures += asyncio.run(_model_figures(statements, flags, raters, places, session))
     return write_rater(out, fitted, figures, card(fitted, figures), statements.source)

@@ -79,19 +79,11 @@ def test_a_line_that_is_no_json_is_named(tmp_path: Path) -> None:
         list(RelevanceLabels(folder).items())
 
 
-def test_oddities_are_noted_and_nothing_is_dropped(tmp_path: Path) -> None:
-    odd = [
-        row(0, 0, "The user likes tea of kind 0.", relevant=False),  # again, with the other label
-        row(0, 0, "  "),
-        row(0, 0, "The user paints.", relevant=None),
-    ]
-    labels = RelevanceLabels(write_world(tmp_path, [*rows(), *odd]))
-    notes = " ".join(labels.notes())
-    assert "1 attributes stand twice or more in a list (1 with both labels)" in notes
-    assert "1 attributes are empty" in notes
-    assert "1 pairs have no majority" in notes
-    assert len(list(labels.items())) == 83
-    assert sum(judgment.rater == "majority" for judgment in labels.gold()) == 82
+def test_pairs_without_a_majority_are_kept_and_said(tmp_path: Path) -> None:
+    labels = RelevanceLabels(write_world(tmp_path, [*rows(), row(0, 0, "The user paints.", relevant=None)]))
+    assert "1 pairs have no majority: they are judged and not scored." in labels.notes()
+    assert len(list(labels.items())) == 81
+    assert sum(judgment.rater == "majority" for judgment in labels.gold()) == 80
 
 
 def test_an_empty_file_is_an_error(tmp_path: Path) -> None:

@@ -4,6 +4,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from personafit.benchmarks.benchmark import Controls
+from personafit.items.relevance import ALONE
+from personafit.kinds.relevance import RelevanceKind
 from tests.scripted import write_lines
 
 Row = dict[str, Any]
@@ -98,3 +103,9 @@ def write_module(folder: Path, name: str) -> str:
     """The scripted models as a module of that name; returns the name."""
     (folder / f"{name}.py").write_text(MODULE, encoding="utf-8")
     return name
+
+
+def leave_out_embedding(patch: pytest.MonkeyPatch) -> None:
+    """Run the free rules alone as controls: embedding every attribute takes longer than all the rest."""
+    controls = Controls(views=[ALONE], raters=["rule:always-yes", "rule:bm25"])
+    patch.setattr(RelevanceKind, "controls", controls)

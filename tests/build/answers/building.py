@@ -6,7 +6,7 @@ from typing import Any
 from tests.build.builds import lines
 
 MODELS = "python:tests.build.answers.models:"
-PEOPLE = "quota = {people}\nfields = []\nsimilarity = 1.0\nmax_share = 1.0\nmax_interest_share = 1.0\n"
+PEOPLE = "quota = {people}\nfields = []\nsimilarity = 1.0\n"
 
 
 def write_config(

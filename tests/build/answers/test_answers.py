@@ -8,13 +8,10 @@ from personafit._errors import UserError
 from personafit.benchmarks.folder import check_folder
 from personafit.build import Unfit, estimate, read_config
 from personafit.build.answer_texts import (
-    TEMPLATE,
     answer_reader,
     length_in_words,
-    names,
-    rewrite_reader,
+    name_in,
     template_answer,
-    template_rewrite,
     without_marks,
 )
 from personafit.build.answers import mostly_masked
@@ -23,6 +20,7 @@ from personafit.people import Person
 from tests.build.answers.building import MODELS, rows, write_config
 from tests.build.builds import lines, run_build
 
+TEMPLATE = "template:answers-1"
 POOL = f'answerers = ["{MODELS}able", "{MODELS}other"]\n'
 ANNA = Person(id="anna", language="en", facets={"Name": "Anna Lind", "Demographics.Age": 30})
 WEI = Person(id="wei", language="zh", facets={"Name": "王小梅", "Demographics.Age": 30})
@@ -55,7 +53,7 @@ def test_a_strong_pool_gives_exact_counts_masks_and_lineage(tmp_path: Path, answ
         assert products[row["id"]]["text"] == row["text"]
         assert products[row["id"]]["parents"][0] == row["question"]
         told = products[row["given"]]["text"] if row["given"] else ""
-        assert not names(told, person)
+        assert not name_in(told, person)
         assert (row["given"] is None) == (row["strategy"] in ("A3", "degraded"))
         assert (row["written_for"] != row["person"]) == (row["strategy"] == "wrong-person")
         if row["strategy"] == "A1":
@@ -112,9 +110,9 @@ def test_markup_is_taken_away_and_a_name_is_refused(tmp_path: Path, answered: Pa
     with pytest.raises(Unfit, match="about 40 words, not 4"):
         answer_reader([ANNA], 40)("Go for a walk.")
     with pytest.raises(Unfit, match="between 90 and 110 characters, not 111"):
-        rewrite_reader([ANNA], "a" * 100)("b" * 111)
+        answer_reader([ANNA], 40, "a" * 100)("b" * 111)
     with pytest.raises(Unfit, match="same answer"):
-        rewrite_reader([ANNA], "a" * 100)("a" * 100)
+        answer_reader([ANNA], 40, "a" * 100)("a" * 100)
     run_build(write_config(tmp_path, models=f'answerers = ["{MODELS}marked"]'), answered)
     texts = [row["text"] for row in rows(answered, "answers")]
     assert len(texts) == 72
@@ -144,10 +142,10 @@ def test_features_nearest_by_embedding_are_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("dull", "one and the same answer to everything"),
+        ("dull", "says one and the same of everybody"),
         (
             "mumbling",
-            r"of the first 48 by .*mumbling 0 could be used \(most often: it must have about 30 words",
+            r"none of the first 12 answers by .*mumbling could be used \(such as: it must have about 30 words",
         ),
     ],
 )
@@ -176,18 +174,20 @@ def test_templates_answer_without_a_model_and_say_so(tmp_path: Path, language: s
         if row["parent"]:
             assert abs(len(row["text"]) - len(by_id[row["parent"]])) <= 0.1 * len(by_id[row["parent"]])
             assert row["text"] != by_id[row["parent"]]
-    assert f"({TEMPLATE})" in (out / "card.md").read_text(encoding="utf-8")
+    assert f"| answer | {TEMPLATE} |" in (out / "card.md").read_text(encoding="utf-8")
     assert check_folder(out) == []
 
 
 def test_template_answers_have_the_length_asked_for_and_quote_what_is_known() -> None:
     for person in own_seeds():
-        known = [str(person.facets["Social"])]
-        text = template_answer(person.language, known, 30, person.id)
-        assert known[0].rstrip(".。") in text
+        known = str(person.facets["Social"])
+        text = template_answer(person.language, f"- {known}", 30, person.id) or ""
+        assert known.rstrip(".。") in text
         assert 0.7 * 30 <= length_in_words(text) <= 1.3 * 30
-        other = template_rewrite(person.language, text, "less-personal", known, 30, person.id)
-        assert other is None or known[0].rstrip(".。") not in other
+        other = template_answer(
+            person.language, f"- {known}", 30, person.id, before=text, direction="less-personal"
+        )
+        assert other is None or known.rstrip(".。") not in other
 
 
 def test_masking_leaves_a_fifth_by_a_draw() -> None:
@@ -198,7 +198,7 @@ def test_masking_leaves_a_fifth_by_a_draw() -> None:
     leaves = [path for path in person.facets if path != "Name"]
     assert len(one.masked) == round(0.8 * len(leaves))
     few = Person(id="few", language="en", facets={"Name": "A B", "Social": "Alone"})
-    assert mostly_masked(few, 0.8).text == "Social: Alone"
+    assert mostly_masked(few, 0.8).product.text == "Social: Alone"
 
 
 def test_a_dry_run_counts_calls(tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ import pytest
 from personafit._errors import UserError
 from personafit.build.asking import Unfit
 from personafit.build.corpus import MemoryCorpus
-from personafit.build.memories import NEAREST, list_reader, numbers_reader
+from personafit.build.memories import list_reader, numbers_reader
 from personafit.models.embeddings import Vectors, unit_rows
 from tests.build.builds import lines, run_build, write_build
 
-PEOPLE = "[people]\nquota = 4\ntraining = 2\nfields = []\nsimilarity = 1.0\nmax_share = 1.0\n"
+PEOPLE = "[people]\nquota = 4\ntraining = 2\nfields = []\nsimilarity = 1.0\n"
 TEXTS = (
     "The new tram line is a joke",
     "Sourdough, day five",
@@ -56,12 +56,13 @@ def test_a_reply_that_is_no_choice_leaves_it_to_the_nearest(tmp_path: Path, corp
     config, out = write_build(tmp_path, PEOPLE + section, 'languages = ["en"]'), tmp_path / "out"
     (tmp_path / "strong_writer.py").write_text("def answer(messages):\n    return 'A'\n", encoding="utf-8")
     run_build(config, out)
-    assert {row["by"] for row in lines(out / "steps/memories/lineage.jsonl")} == {NEAREST}
+    assert {row["by"] for row in lines(out / "steps/memories/lineage.jsonl")} == {"template:memories-1"}
     assert all(len(person["memories"]) == 2 for person in lines(out / "people.jsonl"))
 
 
 @pytest.mark.parametrize(
-    ("content", "sentence"), [("", "nothing to remember"), ('{"txt": "a"}', "field 'text' is missing")]
+    ("content", "sentence"),
+    [("", "is more than the 0 different entries"), ('{"txt": "a"}', "field 'text' is missing")],
 )
 def test_a_corpus_of_nothing_is_a_sentence(tmp_path: Path, corpus: Path, content: str, sentence: str) -> None:
     corpus.write_text(content, encoding="utf-8")

@@ -15,14 +15,15 @@ from personafit.build.asking import Unfit
 from personafit.build.candidates import (
     INTERESTS,
     LEAVES,
+    OURS,
     CandidateSampler,
-    contradictions,
     elements,
     own_seeds,
 )
-from personafit.build.people import TEMPLATE, check_sentence, lines_reader
+from personafit.build.people import check_sentence, lines_reader
 from tests.build.builds import lines, run_build, write_build
 
+TEMPLATE = "template:people-1"
 SECTION = "[people]\nquota = 8\ntraining = 4\nsimilarity = 1.0\n"
 
 
@@ -41,8 +42,6 @@ def test_a_strong_writer_gives_exact_counts_and_lineage(tmp_path: Path) -> None:
     assert all(
         set(row["makers"]) == set(LEAVES) and TEMPLATE not in row["makers"].values() for row in lineage
     )
-    ages = Counter(one["facets"]["Demographics.Age"] // 10 for one in both)
-    assert max(ages.values()) <= 3  # a quarter of twelve
     assert Counter(one["language"] for one in both)["en"] >= 5
     rejected = lines(out / "rejected.jsonl")
     assert all(row["reason"] and row["by"] for row in rejected)
@@ -56,7 +55,7 @@ def test_the_same_seed_makes_the_same_people_and_another_others(tmp_path: Path) 
     assert texts[0] == texts[1] != texts[2]
 
 
-def test_a_persons_decisions_are_honoured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whom_a_person_drops_is_replaced(tmp_path: Path) -> None:
     config, out = write_build(tmp_path, SECTION), tmp_path / "out"
     run_build(config, out)
     before = [one["id"] for one in lines(out / "people.jsonl")]
@@ -72,24 +71,14 @@ def test_a_persons_decisions_are_honoured(tmp_path: Path, monkeypatch: pytest.Mo
     assert len(after) == 8
     assert lines(queue)[0].keys() >= {"decision", "id"}
     assert any(row["reason"] == "dropped in review" for row in lines(out / "rejected.jsonl"))
-    # What a model rejects, a person may keep: here the model finds fault with everyone, and a person with nobody.
-    rows = [{"decision": "keep", "id": f"p{number:06}"} for number in range(200)]
-    (tmp_path / "kept" / "review").mkdir(parents=True)
-    text = "".join(json.dumps(row) + "\n" for row in rows)
-    (tmp_path / "kept" / "review" / "people.jsonl").write_text(text, encoding="utf-8")
-    monkeypatch.setenv("VERDICT", "D")
-    run_build(config, tmp_path / "kept")
-    assert len(lines(tmp_path / "kept" / "people.jsonl")) == 8
-    assert not any(row["reason"] == "idealised" for row in lines(tmp_path / "kept" / "rejected.jsonl"))
+    assert run_build(config, out).done == [], "and it stays dropped"
 
 
 def test_a_decision_that_is_none_is_a_sentence(tmp_path: Path) -> None:
     config, out = write_build(tmp_path, SECTION), tmp_path / "out"
     (out / "review").mkdir(parents=True)
     (out / "review" / "people.jsonl").write_text('{"decision": "maybe", "id": "p000001"}\n', encoding="utf-8")
-    with pytest.raises(
-        UserError, match=r"people.jsonl, line 1, field 'decision': 'maybe' is neither keep nor drop"
-    ):
+    with pytest.raises(UserError, match=r"people.jsonl, line 1, field 'decision': 'maybe' is not drop"):
         run_build(config, out)
 
 
@@ -106,34 +95,34 @@ def test_what_no_writer_puts_is_the_templates_and_that_is_said(tmp_path: Path, w
     lineage = lines(out / "steps/people/lineage.jsonl")
     assert all(set(row["makers"].values()) == {TEMPLATE} for row in lineage)
     assert {product["maker"] for product in lines(out / "products.jsonl")} == {TEMPLATE}
-    assert "81 those of our template" in (out / "card.md").read_text(encoding="utf-8")
+    assert f"| profile | {TEMPLATE} |" in (out / "card.md").read_text(encoding="utf-8")
 
 
 def test_rules_find_what_cannot_be_one_person() -> None:
     drawing = CandidateSampler(own_seeds(), {"en": elements("en")}, 0, 0)
-    sound = next(one for one in map(drawing.draw, range(100)) if not list(contradictions(one)))
+    sound = next(one for one in map(drawing.draw, range(100)) if not list(one.contradictions()))
     tables = elements("en").tables
     child = replace(sound, age=12)
-    assert any("age 12 does not go with" in fault for fault in contradictions(child))
+    assert any("age 12 does not go with" in fault for fault in child.contradictions())
     parent = next(one for one in tables["households"] if "children" in one.tags)
-    assert list(contradictions(replace(sound, age=22, household=parent)))
+    assert list(replace(sound, age=22, household=parent).contradictions())
     meat = next(one for one in tables["food"] if "meat" in one.tags)
     vegetarian = next(one for one in tables["values"] if "vegetarian" in one.tags)
     odd = replace(sound, leaves={**sound.leaves, "Local_Life.Food_and_Drink": meat}, values=(vegetarian,))
-    assert any(meat.text in fault and vegetarian.text in fault for fault in contradictions(odd))
+    assert any(meat.text in fault and vegetarian.text in fault for fault in odd.contradictions())
     retired = next(one for one in tables["jobs"] if "retired" in one.tags)
-    assert list(contradictions(replace(sound, age=30, job=retired)))
+    assert list(replace(sound, age=30, job=retired).contradictions())
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_most_draws_hold_and_all_fields_of_work_come_up(language: str) -> None:
     drawing = CandidateSampler(own_seeds(), {language: elements(language)}, 3, 0)
     drawn = [drawing.draw(number) for number in range(600)]
-    faulty = [one for one in drawn if list(contradictions(one))]
+    faulty = [one for one in drawn if list(one.contradictions())]
     assert 0 < len(faulty) < 300
-    fields = Counter(one.field for one in drawn)
+    fields = Counter(one.job.field for one in drawn)
     assert max(fields.values()) - min(fields.values()) <= 1
-    assert len({one.person().version for one in drawn}) == 600
+    assert len({one.person({}).version for one in drawn}) == 600
 
 
 def test_seeds_are_ours_complete_and_nobody_of_the_starter_set() -> None:
@@ -149,19 +138,18 @@ def test_seeds_are_ours_complete_and_nobody_of_the_starter_set() -> None:
 def test_replies_are_read_strictly() -> None:
     hint = "Sings in a choir that never wins anything"
     said = "Sings in a small choir that has never won."
-    assert check_sentence(f' "{said}" ', "en", hint, "Ada") == said
+    assert check_sentence(f' "{said}" ', "en", "Ada") == said
     for bad in (
         "",
         "Sings.",
         "唱歌唱歌唱歌唱歌唱歌唱歌唱歌唱歌唱歌唱歌唱歌",
         f"Ada {hint}",
-        "The weather is lovely today, is it not",
         "Sings in a choir that never [wins]",
         "x" * 400,
     ):
         with pytest.raises(Unfit):
-            check_sentence(bad, "en", hint, "Ada")
-    whole = lines_reader("en", {"Social": hint, "Travel.Leisure": "Prefers day trips to holidays"}, "Ada")
+            check_sentence(bad, "en", "Ada")
+    whole = lines_reader("en", ["Social", "Travel.Leisure"], "Ada")
     good = "Social: Sings in a choir that never wins\n\n- Travel.Leisure: Prefers short day trips to holidays"
     assert whole(good).splitlines()[1] == "Travel.Leisure: Prefers short day trips to holidays"
     for bad in (
@@ -174,24 +162,18 @@ def test_replies_are_read_strictly() -> None:
 
 
 def test_people_are_drawn_from_lists_of_ones_own(tmp_path: Path) -> None:
-    ours = elements("en").text
+    ours = Path(OURS.format("en")).read_text(encoding="utf-8")
     own = re.sub(r'^(  \{text = ")(?=[^"]*", field = )', r"\1Zoo: ", ours, flags=re.MULTILINE)
     (tmp_path / "own.toml").write_text(own, encoding="utf-8")
-    sections = (
-        "[people]\nquota = 5\nfields = []\nmax_share = 1.0\nmax_interest_share = 1.0\nsimilarity = 1.0\n"
-    )
+    sections = "[people]\nquota = 5\nfields = []\nsimilarity = 1.0\n"
     config = write_build(tmp_path, sections, 'elements = {en = "own.toml"}')
     run_build(config, tmp_path / "out")
     people = lines(tmp_path / "out" / "people.jsonl")
     assert all(one["facets"]["Demographics.Work"].startswith("Zoo: ") for one in people)
-    assert (
-        "other"
-        not in (tmp_path / "out" / "card.md").read_text(encoding="utf-8").partition("Field of work")[2]
-    )
     for text, said in (
         (own.replace("households = [", "homesteads = ["), "needs a list 'households'"),
         (own.replace('gender = "f"', 'gender = "x"'), "there is no name of gender 'f' for the home"),
-        (own.replace("ages = [24, 61]", "ages = 24", 1), "jobs, number 1: an element is a text, or a table"),
+        (own.replace("ages = [24, 61]", "ages = 24", 1), "own.toml, jobs, 1, field 'ages'"),
         (own.replace("education = [", "education = 3\nothers = ["), "needs a list 'education'"),
     ):
         (tmp_path / "own.toml").write_text(text, encoding="utf-8")

@@ -27,7 +27,7 @@ def reply(asked):
     wide = "助手" in asked or "简短问题" in asked
     number = zlib.crc32(asked.encode()) % 10**6
     if "could have asked just that" in asked or "真有人会这么问" in asked:
-        return "B" if "STIFF" in asked else os.environ.get("CHECK", "A")
+        return os.environ.get("CHECK", "A")
     if "open: a good answer" in asked or "开放的：" in asked:
         return "B" if "secretly closed" in asked else "A"
     if "Could it be theirs" in asked or "可能是这个人问的吗" in asked:
@@ -40,18 +40,16 @@ def reply(asked):
         if os.environ.get("STUBBORN"):
             return asked.splitlines()[1]
         return f"第{number}件事该怎么办才好？" if wide else f"What would be sensible in matter q{number}?"
-    if "Nobody talks like that" in asked:
-        return f"Any idea about matter q{number}?"
     if wide:
         return f"第{number}件事要怎么选比较好？"
     if os.environ.get("LEAK"):
         feature = re.search(r"another person this is known:\\n- ([^\\n]+)", asked)[1]
         return f"What should I do, since {feature.rstrip('.')}, about matter q{number}?"
-    return f"{os.environ.get('MARK', 'What')} would you choose in matter q{number}?"
+    return f"What would you choose in matter q{number}?"
 """
 )
 
-PEOPLE = "[people]\nquota = {quota}\ntraining = {training}\nfields = []\nsimilarity = 1.0\nmax_share = 1.0\nmax_interest_share = 1.0\n"
+PEOPLE = "[people]\nquota = {quota}\ntraining = {training}\nfields = []\nsimilarity = 1.0\n"
 
 
 def write_questions(

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from personafit._errors import UserError
-from personafit.build.questions.rules import CLOSED, OPEN, kind_of, unfit_for_pool
-from personafit.build.questions.scenarios import categories, data_text, read_pool
-from tests.build.builds import lines, run_build
+from personafit.build.questions.lists import read_pool
+from personafit.build.questions.rules import unfit_for_pool
+from personafit.build.questions.step import OWN_OPEN
+from tests.build.builds import run_build
 from tests.build.questions.asking import rows, write_questions
 
 OPEN_ONES = (
@@ -20,7 +21,6 @@ OPEN_ONES = (
 )
 TWINS = (OPEN_ONES[3], "How do I say no to friends?")
 CLOSED_ONES = (
-    "What is the capital of Peru?",
     "Should I trust this secretly closed question?",
     "As a nurse, how should I sleep?",
 )
@@ -43,20 +43,9 @@ def test_a_pool_is_filtered_matched_and_shared_out(tmp_path: Path) -> None:
     assert reasons[twin][0].startswith("near-duplicate of: asked.jsonl#")
     assert Counter(row["text"] for row in made) == dict.fromkeys({*OPEN_ONES, *TWINS} - {twin}, 2)
     assert {row["maker"] for row in made} == {"pool:asked.jsonl"}
-    assert all(row["category"] in categories() and row["scenario"] for row in made)
-    assert reasons[CLOSED_ONES[0]] == ("has one right answer", "rule:open-1")
-    assert reasons[CLOSED_ONES[1]][0] == "has one right answer"
-    assert reasons[CLOSED_ONES[1]][1] != "rule:open-1"
-    assert reasons[CLOSED_ONES[2]][0].startswith("says who is asking")
-    queue = out / "review" / "questions.jsonl"
-    asked = [row for row in lines(queue) if row["question"] == CLOSED_ONES[1]]
-    assert [(row["id"], row["rejected"]) for row in asked] == [("asked.jsonl#6", "has one right answer")]
-    decisions = [{"id": "asked.jsonl#6", "decision": "keep"}, {"id": "asked.jsonl#1", "decision": "drop"}]
-    queue.write_text("".join(json.dumps(row) + "\n" for row in decisions), encoding="utf-8")
-    run_build(config, out)
-    given = {row["text"] for row in rows(out)}
-    assert CLOSED_ONES[1] in given
-    assert OPEN_ONES[0] not in given
+    assert {row["category"] for row in made} == {"other"}, "the file does not say"
+    assert reasons[CLOSED_ONES[0]] == ("has one right answer", "python:strong_writer:answer")
+    assert reasons[CLOSED_ONES[1]][0].startswith("says who is asking")
     write_pool(tmp_path, *OPEN_ONES, "What could I plant on my balcony?")
     assert run_build(config, out).done == ["questions"]  # another pool is another step
 
@@ -73,21 +62,13 @@ def test_a_text_file_is_a_pool_too_and_may_hold_both_languages(tmp_path: Path) -
     ("content", "sentence"),
     [
         ("", "there is no question in asked.jsonl"),
-        ('{"text": "我该不该去跑步？"}', "there is no question in 'en' in it"),
+        ('{"text": "我该不该去跑步？"}', "0 open questions in 'en' are too few"),
         (
-            '{"text": "Who wrote Emma?"}',
-            "0 of 1 questions are open ones .*most often out: has one right answer",
+            '{"text": "Is this secretly closed?"}',
+            r"0 open questions in 'en' \(most often out: has one right answer\) are too few for general = 2",
         ),
-        ('{"text": "Should I run?"}', "1 of 1 questions are open.*needs at least 2"),
+        ('{"text": "Should I run?"}', "1 open questions in 'en' are too few for general = 2 for 1 people"),
         ('{"question": "Should I run?"}', "line 1, field 'text' is missing"),
-        (
-            '{"text": "Should I run?", "category": "helth"}',
-            "there is no category 'helth'; did you mean 'health'",
-        ),
-        (
-            '{"text": "Should I run?", "category": "health", "scenario": "skim"}',
-            "no scenario 'skim' of that category; did you mean 'skin'",
-        ),
     ],
 )
 def test_a_pool_that_cannot_do_is_a_sentence(tmp_path: Path, content: str, sentence: str) -> None:
@@ -107,30 +88,9 @@ def test_questions_that_fit_nobody_end_with_a_sentence(
         run_build(write_questions(tmp_path, section, quota=1), tmp_path / "out")
 
 
-def test_the_rule_tells_our_own_pool_apart() -> None:
-    marked = {row["text"]: row for row in map(json.loads, data_text("pool.jsonl").splitlines())}
+def test_our_own_pool_has_open_questions_only() -> None:
     ours = list(read_pool([]))
     for language in ("en", "zh"):
         mine = [entry for entry in ours if entry.language == language]
-        closed = [entry for entry in mine if marked[entry.text].get("objective")]
-        assert len(mine) >= 60
-        assert 0.4 < len(closed) / len(mine) < 0.6
-        assert all(kind_of(entry.text) == CLOSED for entry in closed)
-        for entry in mine:
-            if entry not in closed:
-                assert unfit_for_pool(entry.text, language) == ""
-
-
-@pytest.mark.parametrize(
-    ("question", "kind"),
-    [
-        ("How long is the Danube?", CLOSED),
-        ("Calculate 14 * 3", CLOSED),
-        ("请把这句话翻译成英文", CLOSED),
-        ("What would you do with an old guitar?", OPEN),
-        ("要不要买保险？", OPEN),
-        ("珠穆朗玛峰有多高？", CLOSED),
-    ],
-)
-def test_open_and_closed(question: str, kind: str) -> None:
-    assert kind_of(question) == kind
+        assert len(mine) == OWN_OPEN
+        assert all(entry.category and not unfit_for_pool(entry.text, language) for entry in mine)

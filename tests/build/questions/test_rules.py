@@ -3,8 +3,8 @@
 import pytest
 
 from personafit.build import Unfit
+from personafit.build.questions.lists import categories, examples
 from personafit.build.questions.rules import leaks, question_reader
-from personafit.build.questions.scenarios import categories, examples
 from personafit.people import Attribute, Person
 
 ANNA = Person(
@@ -76,7 +76,7 @@ def test_a_question_is_read_strictly() -> None:
         "What about [topic]?",
         "该吃什么好？",
         "Why" * 90 + "?",
-        "Is there something good to watch tonight, maybe?",
+        "Is there something good to watch tonight?",
         "Someone asked what to eat?",
         "As an AI assistant, what can I do?",
     ):

@@ -107,7 +107,7 @@ def test_kill_9_in_the_middle_of_answers_and_of_studies_loses_nothing(tmp_path: 
 
 
 def test_an_interrupt_in_the_midst_of_a_write_is_one_sentence(tmp_path: Path) -> None:
-    sections = "[people]\nquota = 4\nsimilarity = 1.0\nmax_share = 1.0\nmax_interest_share = 1.0\n"
+    sections = "[people]\nquota = 4\nsimilarity = 1.0\n"
     write_build(tmp_path, sections)
     with (tmp_path / "strong_writer.py").open("a", encoding="utf-8") as file:
         file.write(INTERRUPTING)
@@ -123,7 +123,7 @@ def test_an_interrupt_in_the_midst_of_a_write_is_one_sentence(tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_a_full_disk_is_a_sentence_and_the_build_goes_on_once_there_is_room(tmp_path: Path) -> None:
-    sections = "[people]\nquota = 60\nsimilarity = 1.0\nmax_share = 1.0\nmax_interest_share = 1.0\n"
+    sections = "[people]\nquota = 60\nsimilarity = 1.0\n"
     config = write_build(tmp_path, sections + "[memories]\nper_person = 4\nsampled = 3\nfeatures = 2\n")
     run_build(config, tmp_path / "whole")
     needed = sum(path.stat().st_size for path in (tmp_path / "whole").rglob("*") if path.is_file())

@@ -13,12 +13,11 @@ import pytest
 from personafit._errors import UserError
 from personafit.benchmarks.folder import check_folder
 from personafit.build import Bench, Stopped
-from personafit.build.memories import FeaturesStep
 from tests.build.builds import calls, lines, own_writer, run_build, write_build
 from tests.helpers import python_path
 from tests.stub_endpoint import StubEndpoint
 
-SMALL = "[people]\nquota = 6\nsimilarity = 1.0\nmax_share = 1.0\nmax_interest_share = 1.0\n"
+SMALL = "[people]\nquota = 6\nsimilarity = 1.0\n"
 MEMORIES = "[memories]\nper_person = 4\nsampled = 3\nfeatures = 2\n"
 
 
@@ -56,7 +55,9 @@ def test_a_build_is_done_once_and_its_folder_is_right(tmp_path: Path, config: Pa
     again = run_build(config, out)
     assert again.kept == ["people", "memories", "features"]
     assert calls(tmp_path) == asked
-    assert "6 in the benchmark" in (out / "card.md").read_text(encoding="utf-8")
+    card = (out / "card.md").read_text(encoding="utf-8")
+    assert "| people | 6 lineage, 6 people, 6 products |" in card
+    assert "| memory | python:strong_writer:answer, memories.write-1 | 6 |" in card
 
 
 def test_kill_9_loses_nothing(tmp_path: Path, config: Path) -> None:
@@ -85,32 +86,14 @@ def test_a_step_done_anew_takes_what_depends_on_it_along(tmp_path: Path, config:
     assert (built.kept, built.done) == (["people"], ["memories", "features"])
     assert calls(tmp_path) == asked + 12  # one ask a person and step
     assert (out / "people.jsonl").read_bytes() != before  # other products, so other sources
-    assert run_build(config, out).kept == ["people", "memories", "features"]
-    with pytest.raises(
-        UserError, match="--step memoris: there is no such step in this build; did you mean 'memories'"
-    ):
+    assert run_build(config, out, redo="memories").kept == ["people", "memories", "features"]
+    asked = calls(tmp_path)
+    assert run_build(config, out).done == ["memories", "features"], "back to the first time"
+    assert (calls(tmp_path), (out / "people.jsonl").read_bytes()) == (asked, before), (
+        "which is not asked for again"
+    )
+    with pytest.raises(UserError, match="takes: there is no step 'memoris'; did you mean 'memories'"):
         run_build(config, out, redo="memoris")
-
-
-def test_a_step_done_anew_and_cut_short_later_is_gone_on_with(
-    tmp_path: Path, config: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    out = tmp_path / "out"
-
-    async def cut(_self: FeaturesStep, _bench: Any) -> None:
-        raise Stopped("interrupted", 130)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(FeaturesStep, "make", cut)
-        with pytest.raises(Stopped):
-            run_build(config, out, redo="memories")
-    memories, asked = (out / "steps/memories/people.jsonl").read_bytes(), calls(tmp_path)
-    again = run_build(config, out, redo="memories")
-    assert (again.kept, again.done) == (["people", "memories"], ["features"])
-    assert (out / "steps/memories/people.jsonl").read_bytes() == memories
-    assert calls(tmp_path) == asked + 6, "only features are asked for"
-    assert run_build(config, out, redo="memories").done == ["memories", "features"], "now it is another time"
-    assert (out / "steps/memories/people.jsonl").read_bytes() != memories
 
 
 def test_another_config_does_only_what_it_changes(tmp_path: Path, config: Path) -> None:
@@ -118,15 +101,6 @@ def test_another_config_does_only_what_it_changes(tmp_path: Path, config: Path) 
     built = run_build(config, tmp_path / "out")
     assert "people" in built.kept
     assert "features" in built.done
-
-
-def test_a_step_that_an_older_version_wrote_as_parquet_is_done_again_without_asking(
-    tmp_path: Path, config: Path
-) -> None:
-    asked = calls(tmp_path)
-    (tmp_path / "out" / "steps" / "memories" / "people-00001.parquet").touch()
-    assert run_build(config, tmp_path / "out").done == ["memories"]
-    assert calls(tmp_path) == asked
 
 
 def test_a_budget_ends_the_build_and_a_larger_one_goes_on(tmp_path: Path) -> None:
@@ -167,7 +141,7 @@ def test_a_model_that_always_says_the_same_ends_early(
 ) -> None:
     monkeypatch.setenv("VERDICT", "E")
     config, out = write_build(tmp_path, SMALL + "fields = []\n"), tmp_path / "out"
-    with pytest.raises(UserError, match="people: 0 of 6 could be made, then 3 rounds in a row") as caught:
+    with pytest.raises(UserError, match="people: 0 of 6 could be made in") as caught:
         run_build(config, out)
     assert "dramatised or stereotyped" in str(caught.value)
     assert calls(tmp_path) < 150

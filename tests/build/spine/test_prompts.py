@@ -9,9 +9,9 @@ import pytest
 from personafit import build
 from personafit._errors import UserError
 from personafit.build import Unfit, read_config
+from personafit.build.line import STEPS, steps_of
 from personafit.build.prompts import PROMPTS as OURS
 from personafit.build.prompts import again_words
-from personafit.build.step import STEPS, steps_of
 from tests.build.builds import lines, run_build, write_build
 
 HERE = Path(build.__file__).parent
@@ -44,9 +44,7 @@ def test_prompts_of_ones_own_are_asked_and_named_in_the_lineage(tmp_path: Path) 
         '["people.screen"]\nversion = 7\nuser.en = "MINE {person} one letter"\nuser.zh = "{person}"\n',
         encoding="utf-8",
     )
-    sections = (
-        "[people]\nquota = 2\nfields = []\nmax_share = 1.0\nmax_interest_share = 1.0\nsimilarity = 1.0\n"
-    )
+    sections = "[people]\nquota = 2\nfields = []\nsimilarity = 1.0\n"
     run_build(write_build(tmp_path, sections, ""), tmp_path / "out")
     assert "MINE" not in (tmp_path / "calls.txt").read_text(encoding="utf-8")
     config = write_build(tmp_path, sections, 'prompts = "mine.toml"')

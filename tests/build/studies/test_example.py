@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from personafit.build.answer_texts import TEMPLATE
 from tests.build.answers.building import rows
 from tests.build.builds import lines
 from tests.helpers import results_of, run_cli
+
+TEMPLATE = "template:answers-1"
 
 
 @pytest.mark.slow
@@ -25,7 +26,7 @@ def test_the_example_builds_through_simulated_votes_to_tiers_and_a_run(tmp_path:
     assert {row["maker"] for row in rows(out, "answers")} == {TEMPLATE}
     card = (out / "card.md").read_text(encoding="utf-8")
     assert "**All votes are simulated.**" in card
-    assert f"({TEMPLATE}), which stands in" in card
+    assert f"| answer | {TEMPLATE} |" in card
     assert "nothing wrong" in run_cli("data", "check", "made", cwd=tmp_path).stdout
     run_cli("run", "made", "--rater", "rule:overlap", cwd=tmp_path)
     found = [

@@ -94,20 +94,10 @@ def test_no_rule_tells_the_better_answer_and_the_card_says_what_the_audit_says(b
     assert min(orders.values()) > 0.3 * orders.total()
 
 
-def test_splits_share_neither_people_nor_questions(built: Path) -> None:
+def test_splits_share_nobody(built: Path) -> None:
     splits = FolderBenchmark(built).info.splits
     assert {name: len(people) for name, people in splits.items()} == {"test": 16, "validation": 4}
     assert not set(splits["test"]) & set(splits["validation"])
-    by = {
-        name: {row["prompt"] for row in lines(built / "items.jsonl") if row["person"] in people}
-        for name, people in splits.items()
-    }
-    assert all(by.values())
-    assert not by["test"] & by["validation"]
-    reasons = Counter(row["reason"] for row in rows(built, "truth", "rejected"))
-    asked = Counter(row["text"] for row in rows(built, "questions"))
-    assert max(asked.values()) > 1, "some questions are asked by several people"
-    assert reasons["its question is asked in the other split"] > 0
 
 
 def test_kappas_of_tiers_are_of_votes_that_did_not_choose_them(built: Path) -> None:
@@ -220,7 +210,7 @@ def test_votes_of_people_who_could_not_tell_count_as_none(tmp_path: Path, answer
     run_build(config, out)
     assert {row["extra"]["tier"] for row in lines(out / "gold.jsonl")} == {"easy"}
     assert {row["reason"] for row in rows(out, "tiers", "rejected")} == {"has no majority"}
-    assert "No pair is left that has votes." in (out / "card.md").read_text(encoding="utf-8")
+    assert "No pair has two votes and a majority." in (out / "card.md").read_text(encoding="utf-8")
     write_lines(tmp_path / "truth.jsonl", [{**row, "label": None} for row in study_votes(out, 9, "truth")])
     with pytest.raises(UserError, match=r"pairs\.jsonl, line \d+.*these are votes of another build"):
         run_build(config, out)

@@ -1,14 +1,13 @@
 """Builds with a [tasks] section, inside this process."""
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
-from personafit.build import Built, build, read_config
-from personafit.engine import Silence
+from personafit.build import Built
+from tests.build.builds import run_build
 
-PEOPLE = "fields = []\nsimilarity = 1.0\nmax_share = 1.0\nmax_interest_share = 1.0"
+PEOPLE = "fields = []\nsimilarity = 1.0\n"
 
 
 def written_config(folder: Path, people: int, *lines: str, writer: str = "careful") -> Path:
@@ -31,8 +30,7 @@ def written_config(folder: Path, people: int, *lines: str, writer: str = "carefu
 
 def built(path: Path, redo: str | None = None) -> Built:
     """The build of a config, beside it."""
-    config = read_config(path)
-    return asyncio.run(build(config, path.parent / "out", Silence(), redo))
+    return run_build(path, path.parent / "out", redo)
 
 
 def rows(path: Path, reason: str = "") -> list[dict[str, Any]]:

@@ -2,14 +2,11 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from personafit._errors import UserError
 from personafit.benchmarks.personalens import open_tasks
-from personafit.build.tasks import profiles
-from personafit.build.tasks.histories import TEMPLATE
 from personafit.people import Person
 from personafit.raters.counting import Said, mark_turns, preferences_of
 from tests.build.tasks import writers
@@ -25,8 +22,9 @@ def test_templates_make_people_and_tasks_that_dialogues_run_on(personafit: Comma
     path = written_config(tmp_path, 6, "single = 2", "multi = 1", writer="template")
     made = built(path)
     out = tmp_path / "out"
-    assert not made.summary.lanes, "no model was asked"
-    everyone = list(open_tasks(out).users())
+    assert made.done == ["people", "profiles", "histories", "tasks"]
+    assert not rows(out / "makers.jsonl"), "no model was asked"
+    everyone = list(open_tasks(out).users)
     assert [person.id for person, _ in everyone] == [
         row["id"] for row in rows(out / "steps/people/people.jsonl")
     ]
@@ -93,14 +91,13 @@ def test_a_model_writes_histories_and_wishes_and_every_product_says_where_it_com
             assert not [mark for mark in marks if mark.kind == "contradicts"]
     card = (out / "card.md").read_text(encoding="utf-8")
     assert "Evenness of the values given out" in card
-    assert f"{len(histories)} written by a model from sampled interactions, 0 by a template" in card
 
 
 def test_the_same_build_asks_nothing_again_and_a_step_can_be_done_anew(tmp_path: Path) -> None:
     path = written_config(tmp_path, 2, "domains = [3, 3]", "single = 1", "multi = 1")
     first = built(path)
     assert first.done == ["people", "profiles", "histories", "tasks"]
-    before = rows(tmp_path / "out" / "tasks.jsonl")
+    before = rows(tmp_path / "out/steps/histories/histories.jsonl")
     writers.CALLS.clear()
     assert built(path).kept == ["people", "profiles", "histories", "tasks"]
     assert not writers.CALLS
@@ -108,9 +105,8 @@ def test_the_same_build_asks_nothing_again_and_a_step_can_be_done_anew(tmp_path:
     assert again.kept == ["people", "profiles"]
     assert again.done == ["histories", "tasks"]
     assert writers.CALLS
-    after = rows(tmp_path / "out" / "tasks.jsonl")
-    assert [row["person"] for row in after] == [row["person"] for row in before]
-    assert [row["situation"] for row in after] != [row["situation"] for row in before], "other draws"
+    after = rows(tmp_path / "out/steps/histories/histories.jsonl")
+    assert after != before, "other draws"
 
 
 def test_a_model_that_always_says_the_same_is_stopped_after_a_few_asks(tmp_path: Path) -> None:
@@ -120,60 +116,3 @@ def test_a_model_that_always_says_the_same_is_stopped_after_a_few_asks(tmp_path:
     ):
         built(path)
     assert (tmp_path / "out" / "steps" / "profiles" / "done.json").is_file(), "what was made is kept"
-
-
-def test_a_model_with_one_taste_moves_nobody_off_the_shares_and_gets_templates_where_it_repeats_itself(
-    tmp_path: Path,
-) -> None:
-    path = written_config(tmp_path, 40, "domains = [4, 6]", "single = 2", "multi = 0", writer="one_taste")
-    path.write_text(path.read_text("utf-8").replace('"en", "zh"', '"en"'), encoding="utf-8")
-    built(path)
-    out = tmp_path / "out"
-    (colours,) = [r for r in rows(out / "steps/profiles/balances.jsonl") if r["path"] == "Clothes.Colour"]
-    total = sum(colours["counts"].values())
-    assert total / 6 < colours["counts"]["black"] <= total / 6 + max(1.0, 0.1 * total), (
-        "its taste has a limit"
-    )
-    assert colours["evenness"] > 0.85
-    rejected = rows(out / "rejected.jsonl")
-    assert any("off its share" in row["reason"] for row in rejected)
-    assert any(row["reason"] == "the same words stand for another task already" for row in rejected)
-    assert any("not about this any more" in row["reason"] for row in rejected)
-    intents = {(row["id"], row["intent"]) for row in rows(out / "tasks.jsonl")}
-    repeated = [task for task, intent in intents if intent.startswith("Get ready for the week, find one")]
-    assert len(set(repeated)) == 1
-
-
-def test_a_share_that_the_rules_make_impossible_stops_before_anything_is_asked(tmp_path: Path) -> None:
-    writers.CALLS.clear()
-    path = written_config(
-        tmp_path, 60, 'shares = { "Pets.Animal" = { "fish tank" = 1 }, "Pets.Exercise" = { "long walks" = 0.9 } }'
-    )  # fmt: skip
-    with pytest.raises(UserError, match=r"Impossible (quota: Pets\.Exercise = long walks is wanted|rules)"):
-        built(path)
-    assert not writers.CALLS
-
-
-def test_an_evenness_that_the_rules_do_not_allow_is_an_impossible_quota(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(profiles, "EVENNESS", 1.0)
-    with pytest.raises(
-        UserError,
-        match=r"Impossible quota: the values of [\w .]+ can only be given out with an evenness of 0\.",
-    ):
-        built(written_config(tmp_path, 100, writer="template"))
-
-
-def test_a_share_that_was_asked_for_is_what_comes_out(tmp_path: Path) -> None:
-    path = written_config(
-        tmp_path, 60, 'shares = { "Books.Format" = { "audiobook" = 0.5 } }', writer="template"
-    )  # fmt: skip
-    built(path)
-    counts: dict[str, Any] = next(
-        r for r in rows(tmp_path / "out/steps/profiles/balances.jsonl") if r["path"] == "Books.Format"
-    )["counts"]
-    total = sum(counts.values())
-    assert abs(counts["audiobook"] / total - 0.5) < 0.1
-    assert max(counts[value] for value in counts if value != "audiobook") <= total / 8 + 1.5
-    assert all(row["maker"] == TEMPLATE for row in rows(tmp_path / "out/steps/histories/histories.jsonl"))

@@ -80,7 +80,7 @@ def test_a_file_of_ones_own_is_read(tmp_path: Path) -> None:
         "multiple": True,
     }
     with pytest.raises(
-        UserError, match=r"tasks\.toml, single task 1, field 'uses': the ontology has no 'Cooking\.Diet'"
+        UserError, match=r"tasks\.toml, single task 1, uses: the ontology has no 'Cooking\.Diet'"
     ):
         read_definitions(ontology)
 
@@ -92,23 +92,23 @@ def test_a_file_of_ones_own_is_read(tmp_path: Path) -> None:
         (
             'take = "one"\nen = "drank',
             'take = "two"\nen = "drank',
-            "domain 'Tea', attribute 'Kind', field 'take'",
+            "Tea.attributes.Kind.take",
         ),
-        ("drank {} tea", "drank tea", "domain 'Tea', attribute 'Kind', field 'en'"),
-        ('"Kind: green", ', '"Kind: gren", ', "domain 'Tea', excludes: 'Kind: gren' is no"),
+        ("drank {} tea", "drank tea", "Tea.attributes.Kind.en"),
+        ('"Kind: green", ', '"Kind: gren", ', "'Kind: gren' is no"),
         (
             '"white" = "白茶"',
             '"greens" = "白茶"',
-            "attribute 'Kind': 'greens' and 'green' are the same words",
+            "Tea.attributes.Kind': 'greens' and 'green' are the same words",
         ),
         ("avoid = true\n", "", "attribute 'Disliked spices': what people do not want has `avoid = true`"),
-        ('zh = "茶"\n', 'zh = "茶"\nbarred = { toddler = [] }\n', "domain 'Tea', field 'barred.toddler"),
+        ('zh = "茶"\n', 'zh = "茶"\nbarred = { toddler = [] }\n', "Tea.barred.toddler"),
         (
             'zh = "茶"\n',
             'zh = "茶"\nbarred = { minor = ["Cup: mug", "Cup: glass", "Cup: bowl"] }\n',
             "attribute 'Cup': nothing is left for minor",
         ),
-        ('[Tea.attributes.Cup]\nzh = "杯子"\n', "[Tea.attributes.Cup]\n", "attribute 'Cup', field 'zh'"),
+        ('[Tea.attributes.Cup]\nzh = "杯子"\n', "[Tea.attributes.Cup]\n", "Tea.attributes.Cup.zh"),
     ],
 )
 def test_a_broken_file_is_named_with_domain_and_attribute(
@@ -126,8 +126,8 @@ def test_a_broken_file_is_named_with_domain_and_attribute(
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("[[singel]]\n", "there is no 'singel'"),
-        ('[[single]]\nuses = ["Tea.Kind", "Tea.Cup"]\n', "single task 1, field 'en'"),
+        ("[[singel]]\n", "field 'singel'"),
+        ('[[single]]\nuses = ["Tea.Kind", "Tea.Cup"]\n', "field 'single.0.en'"),
         ("", "no [[single]] task for the domain 'Tea'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Scripted writers of task profiles: one that does as asked, one that always says the same, one with a single taste."""
+"""Scripted writers of task profiles: one that does as asked, and one that always says the same."""
 
 import json
 import re
@@ -36,21 +36,3 @@ def careful(messages: list[Message]) -> str:
 def monotone(messages: list[Message]) -> str:
     """Always the same."""
     return "I would be glad to help you with that."
-
-
-def one_taste(messages: list[Message]) -> str:
-    """Wants black for everybody who has colours, and has one sentence for all wishes about clothes or books."""
-    prompt = messages[-1]["content"]
-    if '"changes"' in prompt:
-        if re.search(r"^- Colour: .*\bblack\b.*\)$", prompt, re.MULTILINE) and "Colour: black" not in prompt:
-            change = {"attribute": "Colour", "value": "black", "reason": "Black suits everybody."}
-            return json.dumps({"changes": [change]})
-        return '{"changes": []}'
-    if "Notes:" in prompt:
-        return careful(messages)
-    return "Get ready for the week, find one warm layer and choose one title to start."
-
-
-def agreeable(messages: list[Message]) -> str:
-    """Finds no fault with anybody."""
-    return "A"

@@ -27,8 +27,8 @@ checker = "python:checker:content"
 raters = ["embedded:tiny.gguf,cache=off,threads=1", "python:checker:content", "python:checker:last"]
 [people]
 quota = {QUOTA}
-max_share = 1.0
-max_interest_share = 1.0
+
+
 [questions]
 specific = {QUESTIONS}
 general = 0

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 from sqlalchemy import select
 
-from personafit.cli.common import find_run
+from personafit.api.places import find_run
 from personafit.label.access import Access
 from personafit.label.making import ExtraPages, make_study
 from personafit.label.records import RaterState, StudyConfig

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from personafit.simulate.records import read_dialogues
 from tests.label.browser.rater import Rater
 from tests.label.browser.site import Site
@@ -10,6 +12,7 @@ Make = Callable[..., Rater]
 REPLY = "Both have their charm"
 
 
+@pytest.mark.slow
 def test_a_chat_from_consent_to_rating(site: Site, rater: Make) -> None:
     study = site.study("chat", "chat", source="own", model=site.stub.spec())
     one = rater().join(study)

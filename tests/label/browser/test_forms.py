@@ -145,8 +145,7 @@ def test_preferences_are_turned_to_the_personalized_answer(site: Site, rater: Ma
 @pytest.mark.parametrize("form", ["fit", "grade", "attributes", "relevance", "preference"])
 def test_nothing_on_a_page_tells(site: Site, rater: Make, form: str) -> None:
     keyed = 0 if form == "grade" else 1
-    gold = str(keyed) if keyed else None
-    study = site.study(f"blind-{form}", form, count=2, besides=ExtraPages(gold, attention=1, practice=keyed))
+    study = site.study(f"blind-{form}", form, count=2, besides=ExtraPages(keyed, attention=1, practice=keyed))
     one = rater().join(study)
     for planned in site.plan(study):
         reply = one.page.request.get(f"{site.address}/rate/{planned.position}")

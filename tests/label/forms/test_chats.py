@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from personafit.cli.common import find_run
+from personafit.api.places import find_run
 from personafit.label.chats import Chat, ChatTurn, NotNow, has_ended
 from personafit.label.making import make_study
 from personafit.label.records import StudyConfig

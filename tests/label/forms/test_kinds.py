@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 
 import personafit as pf
 from personafit._errors import UserError
-from personafit.cli.common import find_run
+from personafit.api.places import find_run
 from personafit.label.adjudicating import decide, disputes, labels_of
 from personafit.label.exports import FORMATS, export_study
 from personafit.label.forms import form_named
@@ -149,7 +149,7 @@ def test_practice_says_what_is_right(tmp_path: Path, client: TestClient) -> None
 
 def test_votes_are_counted_decided_exported_and_read_again(tmp_path: Path, client: TestClient) -> None:
     store = tmp_path / "store.db"
-    new_study(store, ExtraPages(gold="2"))
+    new_study(store, ExtraPages(gold=2))
     for seat, label in enumerate(("2103", "2130")):
         rater = Rater(client, store, seat)
         for position in range(8):

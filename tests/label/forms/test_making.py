@@ -9,8 +9,8 @@ import orjson
 import pytest
 
 from personafit._errors import UserError
+from personafit.api.places import find_run
 from personafit.benchmarks.starter import FOLDER as STARTER
-from personafit.cli.common import find_run
 from personafit.extract.records import (
     ExtractedAttribute,
     StagedConversation,
@@ -56,7 +56,7 @@ def pages(store: Store, *roles: Role) -> list[Page]:
 
 
 def test_practice_gold_and_attention_are_besides_the_items(store: Store) -> None:
-    made = make(store, "fit", besides=ExtraPages("2", attention=1, practice=2))
+    made = make(store, "fit", besides=ExtraPages(2, attention=1, practice=2))
     assert made.pages == 3
     assert Counter(page.role for page in pages(store)) == {
         Role.ITEM: 3, Role.GOLD: 2, Role.PRACTICE: 2, Role.ATTENTION: 1,
@@ -124,51 +124,6 @@ def test_a_mark_for_b_is_turned_where_b_is_the_generic_answer(sides: list[int], 
     assert field.target == "a"
 
 
-def test_gold_from_a_file(store: Store, tmp_path: Path) -> None:
-    known = tmp_path / "known.jsonl"
-    lines = [{"item": "starter/nadia/sleep", "label": "1"}, {"item": "starter/nadia/supper", "label": "0"}]
-    known.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
-    make(store, "fit", besides=ExtraPages(str(known)))
-    assert {page.id: page.key for page in pages(store, Role.GOLD)} == {
-        "starter/nadia/sleep": {"fit": "1"}, "starter/nadia/supper": {"fit": "0"},
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        (
-            {"item": "starter/nadia/sleep", "label": "A"},
-            r"known\.jsonl, line 1, field 'label': 'A' is none of 0, 1",
-        ),
-        ({"item": "starter/nobody", "label": "1"}, "none of its items is on a page"),
-    ],
-)
-def test_gold_from_a_file_that_does_not_fit_is_said(
-    store: Store, tmp_path: Path, line: dict[str, str], said: str
-) -> None:
-    known = tmp_path / "known.jsonl"
-    known.write_bytes(orjson.dumps(line) + b"\n")
-    with pytest.raises(UserError, match=said):
-        make(store, "fit", besides=ExtraPages(str(known)))
-
-
-def test_gold_from_a_file_may_name_the_question(store: Store, tmp_path: Path) -> None:
-    make(store, "grade", count=1)
-    (page,) = pages(store)
-    known = tmp_path / "known.jsonl"
-    about = {"item": page.items[0], "target": page.targets[0]}
-    lines = [
-        about | {"question": "grade.fit", "label": "6"},
-        about | {"question": "grade.helpful", "label": "2"},
-    ]
-    known.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
-    settings = StudyConfig(overlap=1, seats=1, source="starter")
-    make_study(store, "t", "starter", "grade", settings, find_run, besides=ExtraPages(str(known)))
-    (gold,) = Studies(store).pages("t", (Role.GOLD,))
-    assert gold.key == {"grade.fit": "6", "grade.helpful": "2"}
-
-
 def test_pages_are_keyed_by_the_gold_that_the_benchmark_names(store: Store, tmp_path: Path) -> None:
     """Others may have said something too, such as models whose votes were published beside it."""
     folder = tmp_path / "bench"
@@ -194,7 +149,7 @@ def test_the_answer_that_a_run_tested_is_not_known_to_be_right(
     url = str(tmp_path / "store.db")
     invoke(monkeypatch, tmp_path, "run", str(log), "--rater", "rule:length", "--store", url)
     with Store(url) as store, pytest.raises(UserError, match="only 0 more pages have a known answer"):
-        make(store, "fit", "last", count=1, besides=ExtraPages("1"))
+        make(store, "fit", "last", count=1, besides=ExtraPages(1))
 
 
 def test_who_was_forgotten_does_not_come_back_with_their_conversations(store: Store) -> None:
@@ -246,8 +201,7 @@ def test_what_stages_wrote_can_be_asked_about(store: Store, tmp_path: Path) -> N
     [
         ("dialogue", "starter", ExtraPages(), "name one with --from RUN"),
         ("chat", "own", ExtraPages(), "needs --model SPEC"),
-        ("grade", "starter", ExtraPages(gold="1"), "only 0 more pages have a known answer"),
-        ("fit", "starter", ExtraPages(gold="missing.jsonl"), "neither a number nor a file"),
+        ("grade", "starter", ExtraPages(gold=1), "only 0 more pages have a known answer"),
         ("which", "starter", ExtraPages(), "there are fit, grade, dialogue"),
     ],
 )
@@ -271,7 +225,7 @@ def test_a_sample_of_a_run_is_even_over_a_metric(tmp_path: Path, monkeypatch: py
     command = ("run", "starter", "--rater", "rule:length", "--context", "profile", "--store", str(url))
     invoke(monkeypatch, tmp_path, *command)
     with Store(url) as store:
-        with pytest.raises(UserError, match="there are: accuracy, margin"):
+        with pytest.raises(UserError, match="there are: accuracy"):
             make(store, "fit", source="last", stratify="beauty")
         with pytest.raises(UserError, match="say how many with --limit"):
             make(store, "fit", source="last", count=None, stratify="accuracy")

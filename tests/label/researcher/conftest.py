@@ -3,20 +3,31 @@
 import re
 import shutil
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import httpx
 import pytest
+from argon2 import PasswordHasher
 
+from personafit.label import access
 from personafit.label.access import Access
 from personafit.label.simulating import simulate_votes
 from personafit.label.studies import Studies
 from personafit.store import Store
 from tests.label.researcher.researcher import Researcher
-from tests.label.served import RaterClient, Server, invitation, new_study, serving
+from tests.label.served import RaterClient, Server, invitation, new_study, serving_here
 
 HOSTILE = "<script>alert(1)</script><b>bold</b>"
 PAGES, OVERLAP = 14, 3
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cheap_passwords() -> Iterator[None]:
+    """Passwords that are hashed at once: what makes it slow on purpose is Argon2's and tested there."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(access, "PasswordHasher", partial(PasswordHasher, time_cost=1, memory_cost=64))
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +40,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(store: Path) -> Iterator[Server]:
-    """The pages, served by a process of their own."""
-    with serving(store) as running:
+    """The pages, served."""
+    with serving_here(store) as running:
         yield running
 
 

@@ -12,9 +12,9 @@ from personafit.label.votes import adjudicated_votes
 from personafit.label.web.sessions import RESEARCHER_COOKIE
 from personafit.store import Store
 from tests.label.browser.conftest import chromium
-from tests.label.served import RaterClient, Server, invitation, serving
+from tests.label.served import RaterClient, Server, invitation, serving_here
 
-PATHS = ("", "/pages", "/remarks", "/adjudicate", "/invitations", "/trail", "/raters/0")
+PATHS = ("", "/remarks", "/adjudicate", "/invitations", "/trail", "/raters/0")
 STUDY = "/researcher/studies/pilot"
 SERIOUS = ("serious", "critical")
 
@@ -66,7 +66,7 @@ def test_axe_finds_nothing_serious_where_the_password_is_set(browser: Any, tmp_p
     store = tmp_path / "store.db"
     with Store(store) as opened:
         token = Access(opened.engine).setup_token()
-    with serving(store) as server:
+    with serving_here(store) as server:
         page = browser.new_page(base_url=server.address)
         accessible(page, "/", "/login", f"/setup?token={token}")
         page.close()

@@ -6,20 +6,17 @@ from collections import Counter
 from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
-from xml.etree import ElementTree
 
 import polars as pl
 import pytest
 
 from personafit._errors import UserError
-from personafit.cli.common import find_run
 from personafit.label import steering
 from personafit.label.adjudicating import decide, disputes
 from personafit.label.agreement import study_source
 from personafit.label.exports import FORMATS, export_study
 from personafit.label.gold import write_benchmark
 from personafit.label.importing import import_votes
-from personafit.label.making import extend_study
 from personafit.label.overview import overview, status_object
 from personafit.label.records import RaterState
 from personafit.label.simulating import simulate_votes
@@ -49,60 +46,14 @@ def test_every_format_has_the_same_votes(studies: Studies, tmp_path: Path) -> No
     votes = pl.read_parquet(tmp_path / "parquet" / "votes.parquet")
     assert votes.height == 25
     assert [row["label"] for row in lines(tmp_path / "jsonl" / "votes.jsonl")] == votes["label"].to_list()
-    tally = {row["item"]: json.loads(row["counts"]) for row in lines(tmp_path / "folder" / "aggregate.jsonl")}
+    tally = {row["item"]: json.loads(row["counts"]) for row in lines(tmp_path / "jsonl" / "aggregate.jsonl")}
     assert tally[item] == dict(Counter(votes.filter(pl.col("item") == item)["label"]))
-    card = (tmp_path / "folder" / "card.md").read_text(encoding="utf-8")
+    card = (tmp_path / "jsonl" / "card.md").read_text(encoding="utf-8")
     assert "25 votes" in card
     assert "simulated" in card
     for line in (tmp_path / "csv" / "SHA256SUMS").read_text().splitlines():
         digest, name = line.split("  ")
         assert sha256((tmp_path / "csv" / name).read_bytes()).hexdigest() == digest
-
-
-def test_label_studio_gets_tasks_that_its_configuration_explains(studies: Studies, tmp_path: Path) -> None:
-    first = disputes(studies, "pilot")[0]
-    decide(studies, "pilot", first.key, "1")
-    export_study(studies, "pilot", tmp_path / "out", "label-studio")
-    config = ElementTree.parse(tmp_path / "out" / "config.xml").getroot()
-    choices = {control.get("name"): control for control in config.iter("Choices")}
-    allowed = {name: {one.get("value") for one in control} for name, control in choices.items()}
-    objects = {one.get("name"): one.get("value") for one in config.iter("Text")}
-    tasks = json.loads((tmp_path / "out" / "tasks.json").read_text())
-    seen = Counter[tuple[str, str, str]]()
-    truths = 0
-    for task in tasks:
-        assert set(task) == {"id", "data", "annotations", "predictions"}
-        assert len(task["annotations"]) == len(task["data"]["raters"])
-        for rater, annotation in zip(task["data"]["raters"], task["annotations"], strict=True):
-            truths += annotation["ground_truth"]
-            assert isinstance(annotation["lead_time"], float)
-            for result in annotation["result"]:
-                assert result["type"] == "choices"
-                assert set(result["value"]["choices"]) <= allowed[result["from_name"]]
-                assert str(objects[result["to_name"]]).removeprefix("$") in task["data"]
-                if not annotation["ground_truth"]:
-                    seen[task["data"]["id"], rater, result["value"]["choices"][0]] += 1
-    expected = study_votes(studies, "pilot").select("page", "rater", "label").iter_rows()
-    assert seen == Counter(expected)
-    assert truths == 1
-
-
-def test_argilla_gets_a_folder_in_its_own_layout(studies: Studies, tmp_path: Path) -> None:
-    export_study(studies, "pilot", tmp_path / "out", "argilla")
-    settings = json.loads((tmp_path / "out" / ".argilla" / "settings.json").read_text())
-    assert [question["settings"]["type"] for question in settings["questions"]] == ["label_selection"]
-    (question,) = settings["questions"]
-    options = {one["value"] for one in question["settings"]["options"]}
-    users = json.loads((tmp_path / "out" / "raters.json").read_text())
-    found = Counter[tuple[str, str, str]]()
-    for record in json.loads((tmp_path / "out" / "records.json").read_text()):
-        assert set(record["fields"]) == {field["name"] for field in settings["fields"]}
-        for response in record["responses"][question["name"]]:
-            assert response["value"] in options
-            assert response["status"] == "submitted"
-            found[record["id"], response["user_id"], response["value"]] += 1
-    expected = study_votes(studies, "pilot").select("page", "rater", "label").iter_rows()
-    assert found == Counter((page, users[rater], label) for page, rater, label in expected)
 
 
 def test_what_raters_must_not_see_is_not_exported(studies: Studies, tmp_path: Path) -> None:
@@ -111,15 +62,10 @@ def test_what_raters_must_not_see_is_not_exported(studies: Studies, tmp_path: Pa
     simulate_votes(studies.store, "marks")
     secrets = [reason for page in studies.pages("marks") for reason in page.content["reasons"] if reason]
     assert secrets
-    for format in ("folder", "label-studio", "argilla"):
-        export_study(studies, "marks", tmp_path / format, format)
-        for path in (tmp_path / format).rglob("*.json*"):
-            text = path.read_text(encoding="utf-8")
-            assert not any(json.dumps(secret)[1:-1] in text or secret in text for secret in secrets), path
-    records = json.loads((tmp_path / "argilla" / "records.json").read_text())
-    assert any(
-        isinstance(one["value"], int) for record in records for one in record["responses"]["preference_1"]
-    )
+    export_study(studies, "marks", tmp_path / "out", "jsonl")
+    for path in (tmp_path / "out").glob("*.json*"):
+        text = path.read_text(encoding="utf-8")
+        assert not any(json.dumps(secret)[1:-1] in text or secret in text for secret in secrets), path
 
 
 def test_who_somebody_is_elsewhere_never_leaves(studies: Studies, tmp_path: Path) -> None:
@@ -141,16 +87,6 @@ def test_an_export_does_not_write_over_anything(studies: Studies, tmp_path: Path
     (tmp_path / "out" / "mine").write_text("x")
     with pytest.raises(UserError, match="not empty"):
         export_study(studies, "pilot", tmp_path / "out", "csv")
-
-
-def test_marks_of_two_answers_are_no_answers_that_were_chosen(studies: Studies, tmp_path: Path) -> None:
-    new_study(tmp_path / "store.db", "marks", 4, question="preference", simulated=True, source="starter")
-    simulate_votes(studies.store, "marks")
-    (marks,) = overview(studies, "marks").distributions
-    assert "1" in marks.counts, "a mark that is also the number of an answer"
-    assert marks.places == {}
-    (fit,) = overview(studies, "pilot").distributions
-    assert sum(fit.places.values()) == 24
 
 
 def test_a_decision_stands_beside_the_votes_and_can_be_changed(studies: Studies) -> None:
@@ -187,15 +123,8 @@ def test_an_excluded_rater_s_pages_go_to_a_new_seat(studies: Studies) -> None:
     seat = studies.seats("pilot")[1]
     left = {one.page for one in studies.assigned("pilot", seat.seat)}
     steering.exclude(studies, seat, "gone")
-    extend_study(studies.store, "pilot", 1, 0, find_run)
+    studies.extend("pilot", 1)
     assert {one.page for one in studies.assigned("pilot", 3)} == left
-
-
-def test_a_study_of_all_items_cannot_be_given_more(studies: Studies) -> None:
-    more = extend_study(studies.store, "pilot", 0, 10_000, find_run)[1]
-    assert more > 0
-    with pytest.raises(UserError, match="has all items"):
-        extend_study(studies.store, "pilot", 0, 1, find_run)
 
 
 def test_an_erased_participant_is_nowhere(studies: Studies, tmp_path: Path) -> None:
@@ -207,7 +136,7 @@ def test_an_erased_participant_is_nowhere(studies: Studies, tmp_path: Path) -> N
     steering.exclude(studies, seat, f"{NAME} asked to stop")
     counts = erase_rater(studies, steering.find_seat(studies, "pilot", seat.code)).counts
     assert (counts["asks"], counts["judgments"]) == (1, 1)
-    export_study(studies, "pilot", tmp_path / "out", "folder")
+    export_study(studies, "pilot", tmp_path / "out", "jsonl")
     studies.store.close()
     database = b"".join(path.read_bytes() for path in tmp_path.glob("store.db*"))
     for trace in (NAME, secret, seat.code, seat.rater, "asked to stop"):
@@ -227,7 +156,8 @@ def test_forgetting_a_person_takes_their_pages_and_every_answer_to_them(studies:
     votes = study_votes(studies, "pilot")
     person = votes["person"][0]
     theirs = votes.filter(pl.col("person") == person)
-    counts = forget_in_studies(studies.engine, person)
+    with studies.engine.begin() as connection:
+        counts = forget_in_studies(connection, person)
     assert counts["judgments"] >= theirs.height
     left = study_votes(studies, "pilot")
     assert left.height == votes.height - theirs.height

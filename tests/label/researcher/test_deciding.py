@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from personafit.cli.common import find_run
+from personafit.label import steering
 from personafit.label.access import Access
 from personafit.label.adjudicating import disputes
-from personafit.label.making import extend_study
 from personafit.label.overview import overview, status_object
 from personafit.label.records import RaterState
 from personafit.label.simulating import simulate_votes
@@ -61,29 +60,13 @@ def test_a_decision_from_the_terminal_is_stored_changed_and_taken_back(
     studies: Studies, command: Callable[..., str]
 ) -> None:
     item = disputes(studies, "pilot")[0].field.item
-    said = command(*ADJUDICATE, "--decide", f"{item}=1", "--reason", "it knows the budget")
+    said = command(*ADJUDICATE, "--decide", f"{item}=1", "--reason", "it knows the budget", "--json")
     assert decided(studies) == {item: ("1", "it knows the budget")}
-    assert "1 decision stored." in said
+    assert [row["decided"] for row in json.loads(said)["disputes"] if row["item"] == item] == ["1"]
     command(*ADJUDICATE, "--decide", f"{item}=0")
     assert decided(studies)[item] == ("0", None)
     command(*ADJUDICATE, "--decide", f"{item}=")
     assert decided(studies) == {}
-
-
-def test_decisions_from_a_file_are_all_stored_or_none(
-    studies: Studies, tmp_path: Path, command: Callable[..., str]
-) -> None:
-    first, second = (one.field.item for one in disputes(studies, "pilot")[:2])
-    path = tmp_path / "decisions.csv"
-    path.write_text(f"item,label,reason\n{first},1,clear\n{second},7,\n")
-    said = command(*ADJUDICATE, "--decisions", str(path), code=2)
-    assert f"{path}, line 3: '7' is no answer to fit: there are" in said
-    assert decided(studies) == {}
-    path.write_text(f"item,label,reason\n{first},1,clear\n{second},0,\n")
-    shown = command(*ADJUDICATE, "--decisions", str(path), "--json")
-    assert decided(studies) == {first: ("1", "clear"), second: ("0", None)}
-    listed = {row["item"]: row["decided"] for row in json.loads(shown)["disputes"]}
-    assert (listed[first], listed[second]) == ("1", "0")
 
 
 @pytest.mark.parametrize(
@@ -91,7 +74,6 @@ def test_decisions_from_a_file_are_all_stored_or_none(
     [
         (("--decide", "nonsense"), "write ITEM=ANSWER"),
         (("--decide", "starter/nobody=1"), "do not disagree about starter/nobody"),
-        (("--decisions", "nowhere.csv"), "cannot be read as CSV"),
     ],
 )
 def test_a_decision_that_does_not_fit_is_said(
@@ -110,41 +92,30 @@ def test_an_item_with_several_answers_needs_its_question(tmp_path: Path, command
         said = command(*ADJUDICATE, "--decide", f"{dispute.field.item}=3", code=2)
         assert "name question and target" in said
         question, target = dispute.field.question, dispute.field.target
-        chosen = ("--question", question, "--target", target)
-        command(*ADJUDICATE, "--decide", f"{dispute.field.item}=3", *chosen)
+        command(
+            *ADJUDICATE, "--decide", f"{dispute.field.item}=3", "--question", question, "--target", target
+        )
         (row,) = adjudicated_votes(studies, "pilot").iter_rows(named=True)
     assert (row["question"], row["target"], row["label"]) == (question, target, "3")
 
 
-def test_raters_who_had_finished_are_called_back_to_new_pages(tmp_path: Path) -> None:
+def test_raters_who_had_finished_are_called_back_to_the_pages_of_who_was_excluded(tmp_path: Path) -> None:
     store = tmp_path / "store.db"
-    new_study(store, count=2, source="starter")
-    with TestClient(create_app(store)) as client, Store(store) as opened:
-        studies, access = Studies(opened), Access(opened.engine)
-        studies.take("pilot", 0, None, {"consent": True, "passed": True})
-        link = f"/join/{access.invite('pilot', 0)}"
-        client.get(link)
-        session = access.rater(client.cookies["personafit_rater"])
-        assert session is not None
-
-        def answer(page: int) -> None:
-            body = {"id": f"answer-{page}", "page": page, "field": "fit", "value": "A", "client_time": 0.0}
-            sent = client.post("/api/answers", json=body, headers={"x-csrf-token": session.csrf})
-            assert sent.json().get("done"), sent.text
-
-        answer(0)
-        answer(1)
-        assert client.get(link).url.path == "/done"
-        assert studies.seats("pilot")[0].state is RaterState.DONE
-        extend_study(opened, "pilot", 0, 1, find_run)
-        assert studies.seats("pilot")[0].state is RaterState.ACTIVE
+    new_study(store, count=2, overlap=1, seats=2)
+    with Store(store) as opened:
+        studies = Studies(opened)
+        for seat in (0, 1):
+            studies.take("pilot", seat, None, {"consent": True, "passed": True})
+        studies.update_seat("pilot", 0, "r", "finished", finished=1.0, state=RaterState.DONE)
+        steering.exclude(studies, studies.seats("pilot")[1], "never read the answers")
+        left = [one.page for one in studies.assigned("pilot", 1)]
+        studies.extend("pilot", 1)
+        given = {seat: [one.page for one in studies.assigned("pilot", seat)] for seat in (0, 2)}
+        assert set(left) <= {*given[0], *given[2]}
+        called = len(given[0]) > 1
+        assert studies.seats("pilot")[0].state is (RaterState.ACTIVE if called else RaterState.DONE)
         status = status_object(overview(studies, "pilot"))
-        assert [rater["open"] for rater in status["raters"]] == [1, 0], (
-            "a free seat has nobody who could answer"
-        )
-        assert client.get(link).url.path == "/rate/2"
-        answer(2)
-        assert client.get(link).url.path == "/done"
+        assert status["raters"][2]["open"] == 0, "a free seat has nobody who could answer"
 
 
 def test_a_page_that_was_removed_takes_no_answer_and_the_next_one_takes_its_own(

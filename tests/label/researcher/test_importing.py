@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 
 from personafit._errors import UserError
-from personafit.cli.common import find_run
 from personafit.label.exports import export_study
 from personafit.label.gold import write_benchmark
 from personafit.label.importing import import_votes
-from personafit.label.making import extend_study
 from personafit.label.overview import overview
 from personafit.label.records import RaterState
 from personafit.label.studies import Studies
@@ -148,7 +146,7 @@ def test_raters_from_elsewhere_count_where_they_voted_and_get_no_pages(
     item = studies.pages("copy")[0].id
     rows = [{"item": item, "rater": name, "label": "0"} for name in ("ana", "ben")]
     import_votes(studies, "copy", write_votes(tmp_path / "votes.jsonl", rows))
-    extend_study(studies.store, "copy", 4, 2, find_run)
+    studies.extend("copy", 4)
     planned = Counter(one.page for one in studies.assigned("copy"))
     assert planned.pop(item) == 5, "three were to see it, two did elsewhere, and nobody else is to"
     assert set(planned.values()) == {3}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from personafit.benchmarks.personalens.reader import PersonaLens
+from personafit.benchmarks.personalens import PersonaLens
 from personafit.raters.counting import Said, mark_turns, preferences_of
 
 SHARED = Path(__file__).parents[4] / "shared" / "data" / "personalens"
@@ -17,12 +17,12 @@ PEOPLE = 8
 def test_histories_made_from_profiles_are_seen_to_agree_with_them() -> None:
     benchmark = PersonaLens(SHARED)
     attributes = covered = against = invented = 0
-    for number, (person, _) in enumerate(benchmark.users()):
+    for number, (person, _) in enumerate(benchmark.users):
         if number == PEOPLE:
             break
         for domain, text in person.summaries.items():
             paths = [path for path in person.facets if path.startswith(f"{domain}.")]
-            preferences = preferences_of(person.facets, paths, benchmark.closed_values)
+            preferences = preferences_of(person.facets, paths, benchmark.info.metrics["closed_values"])
             marks = mark_turns([Said("user", "Hello."), Said("assistant", text)], preferences, text)
             listed = {one.path for one in preferences if one.others}
             attributes += len(listed)

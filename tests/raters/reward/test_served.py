@@ -99,6 +99,15 @@ def test_errors_are_typed() -> None:
         rate(make_rater(server.spec()), TEA)
 
 
+def test_a_model_that_is_not_there_is_told_apart_from_a_form_that_is_not() -> None:
+    with ScoringServer("classify", "pooling") as server:
+        missing = {"error": {"message": "The model `scorer` does not exist."}}
+        server.says = lambda: web.json_response(missing, status=404)
+        with pytest.raises(Unusable, match="`scorer` does not exist") as raised:
+            rate(make_rater(server.spec()), TEA)
+    assert "in no form" not in str(raised.value)
+
+
 def test_no_number_is_no_score() -> None:
     with ScoringServer("classify") as server:
         nothing = {"data": [{"probs": [None]}]}
@@ -132,7 +141,7 @@ def test_a_budget_holds_for_scores_too() -> None:
 
 
 def test_bad_specs() -> None:
-    with pytest.raises(UserError, match="api is one of classify, pooling, sglang, openrlhf"):
+    with pytest.raises(UserError, match="api is one of classify, pooling,"):
         make_rater("reward:x@http://localhost:1,api=chat")
     with pytest.raises(UserError, match="system is yes or no"):
         make_rater("reward:x@http://localhost:1,system=maybe")

@@ -4,7 +4,6 @@ import contextlib
 import resource
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +14,6 @@ torch = pytest.importorskip(
 
 
 from personafit._errors import UserError  # noqa: E402
-from personafit.train.reward.callbacks import Progress  # noqa: E402
 from personafit.train.reward.folder import STATE, explained  # noqa: E402
 from personafit.train.reward.settings import RewardSettings  # noqa: E402
 from personafit.train.reward.training import train_reward  # noqa: E402
@@ -49,6 +47,7 @@ def world(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("size", [120_000, 200_000])  # too little for the weights, and for the optimiser's
+@pytest.mark.slow
 def test_a_full_disk_is_a_sentence_and_the_same_command_goes_on(world: Path, size: int) -> None:
     out = world / "out"
     with files_of_at_most(size), pytest.raises(UserError, match="make room, and the same command") as full:
@@ -100,24 +99,3 @@ def test_what_is_neither_stays_what_it_is(tmp_path: Path) -> None:
     with pytest.raises(UserError), explained(tmp_path, tmp_path):
         raise OSError(28, "No space left on device")
     assert [half.exists(), whole.exists()] == [False, True]
-
-
-def test_a_long_run_is_not_quiet_between_evaluations(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [0.0]
-    monkeypatch.setattr("time.monotonic", lambda: now[0])
-    said: list[str] = []
-    progress = Progress(said.append)
-    arguments, control = SimpleNamespace(eval_strategy="steps"), SimpleNamespace(should_evaluate=False)
-    state = SimpleNamespace(global_step=10, max_steps=100, log_history=[{"loss": 0.5}])
-    progress.on_train_begin(arguments, state, control)
-    for step, seconds in ((11, 15.0), (12, 30.0), (13, 40.0), (14, 60.0)):
-        state.global_step, now[0] = step, seconds
-        progress.on_log(arguments, state, control, logs={"loss": 0.5})
-    control.should_evaluate, state.global_step, now[0] = True, 15, 90.0
-    progress.on_log(arguments, state, control, logs={"loss": 0.5})  # the evaluation will say it
-    progress.on_log(arguments, state, control, logs={"eval_accuracy": 0.75})
-    assert said == [
-        "Step 12 of 100: loss 0.500; about 22 minutes left.",
-        "Step 14 of 100: loss 0.500; about 22 minutes left.",
-        "Step 15 of 100: loss 0.500, held out 75.0 %; about 26 minutes left.",
-    ]

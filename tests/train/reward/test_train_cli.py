@@ -19,7 +19,7 @@ from personafit._errors import UserError
 from personafit.cli import main
 from personafit.models.reward.rendering import PromptRenderer
 from personafit.models.reward.scoring import RewardScorer
-from personafit.train.reward.settings import Mix, RewardSettings, check, parse_mix
+from personafit.train.reward.settings import Mix, RewardSettings, parse_mix
 from personafit.train.reward.training import train_reward
 from personafit.train.reward.weights import load_base, pad_token
 from tests.tiny_models import CHAT, save_tiny, save_tiny_gguf, tiny_model, tiny_tokenizer
@@ -180,28 +180,21 @@ def _await(met: Any, process: "subprocess.Popen[str]") -> None:
         time.sleep(0.02)
 
 
-def test_an_adapter_is_merged_or_kept_apart(world: Path, tmp_path: Path) -> None:
-    from peft import AutoPeftModelForSequenceClassification
+def test_an_adapter_is_merged_and_one_can_be_gone_on_from(world: Path, tmp_path: Path) -> None:
     from transformers import AutoModelForSequenceClassification
 
-    sequences = [[5, 30, 40, 50], [5, 30, 60, 70, 80]]
+    from personafit.train.reward.weights import with_adapter
+
+    sequences = [[10, 20, 30, 40], [50, 60, 70]]
     train_reward(settings(world, tmp_path / "merged", lora=True), lambda _: None)
-    train_reward(settings(world, tmp_path / "apart", lora=True, adapter=True), lambda _: None)
-    assert not (tmp_path / "apart" / "model.safetensors").exists()
     merged = AutoModelForSequenceClassification.from_pretrained(tmp_path / "merged").eval()
-    apart = AutoPeftModelForSequenceClassification.from_pretrained(tmp_path / "apart", num_labels=1).eval()
     found = RewardScorer(merged, "tree").scores(sequences)
-    assert np.abs(found - RewardScorer(apart.merge_and_unload(), "tree").scores(sequences)).max() < 1e-5
     assert np.abs(found - RewardScorer(tiny_model(), "tree").scores(sequences)).max() > 1e-3
+    with_adapter(merged).save_pretrained(tmp_path / "apart")
+    tiny_tokenizer().save_pretrained(tmp_path / "apart")
     gone_on, _ = load_base(str(tmp_path / "apart"), 0)
     assert all(weights.requires_grad for weights in gone_on.parameters())
     assert np.abs(RewardScorer(gone_on.eval(), "tree").scores(sequences) - found).max() < 1e-5
-    with pytest.raises(UserError, match="which is an adapter itself"):
-        check(
-            RewardSettings(
-                str(tmp_path / "apart"), world / "pairs.jsonl", tmp_path / "on", lora=True, adapter=True
-            )
-        )
 
 
 @pytest.mark.parametrize(
@@ -226,10 +219,10 @@ def test_a_benchmark_folder_and_a_limit(world: Path, tmp_path: Path) -> None:
 
     write_folder(tmp_path / "starter", open_benchmark("starter", None))
     asked = RewardSettings(
-        str(world / "base"), tmp_path / "starter", tmp_path / "out", batch=8, limit=24, max_tokens=1500
+        str(world / "base"), tmp_path / "starter", tmp_path / "out", batch=4, limit=8, max_tokens=1500
     )
     facts = train_reward(asked, lambda _: None).facts
-    assert facts["data"]["personal"] + facts["data"]["held_out"] == 24
+    assert facts["data"]["personal"] + facts["data"]["held_out"] == 8
 
 
 def test_bad_input_is_one_sentence(
@@ -260,7 +253,6 @@ def test_bad_input_is_one_sentence(
         (["--model", short, "--data", pairs], "was made for 64 tokens and the longest text has"),
         (["--model", base, "--data", pairs, "--mix", "x=0"], "ratio must be a number above 0"),
         (["--model", base, "--data", pairs, "--preset", "helpsteer"], "name their file with --mix"),
-        (["--model", base, "--data", pairs, "--adapter"], "give --lora as well"),
         (["--model", base, "--data", pairs, "--report-to", "nobody"], "--report-to nobody cannot be used"),
         (["--model", base, "--data", pairs, "--max-length", "18"], "no pair is left to train on"),
     ):
@@ -309,8 +301,6 @@ def test_it_starts_from_a_gguf_file(world: Path, tmp_path: Path) -> None:
     model = AutoModelForSequenceClassification.from_pretrained(tmp_path / "out")
     assert PromptRenderer(AutoTokenizer.from_pretrained(tmp_path / "out")).fingerprint == facts["rendering"]
     assert np.isfinite(RewardScorer(model.eval(), "tree").scores([[10, 20, 30]])).all()
-    with pytest.raises(UserError, match=r"a \.gguf is none"):
-        train_reward(RewardSettings(**{**vars(asked), "lora": True, "adapter": True}), lambda _: None)
 
 
 def test_a_mix_is_a_file_and_a_ratio() -> None:

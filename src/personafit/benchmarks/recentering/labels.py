@@ -5,8 +5,8 @@ no rater ever sees them. Why an attribute was inferred is a product of its own, 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property, partial
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,15 +56,11 @@ class _LabelRow(NamedTuple):
     item: str
     group: str
     line: _LabelLine
-
-    @property
-    def votes(self) -> dict[str, bool]:
-        """What models said, by name."""
-        votes = (self.line.model_votes or {}).items()
-        return {model: vote for model, vote in votes if vote is not None and model != INFO.gold}
+    reason: Product | None
+    attribute: Product
 
 
-class RelevanceLabels:
+class RelevanceLabels(Benchmark):
     """The labels of a folder in the published layout."""
 
     info = INFO
@@ -79,10 +75,7 @@ class RelevanceLabels:
     def products(self) -> Iterator[Product]:
         """The attributes, and before each the reason it was inferred for."""
         for row in self._rows:
-            reason = _reason(row)
-            if reason is not None:
-                yield reason
-            yield _attribute(row)
+            yield from filter(None, (row.reason, row.attribute))
 
     def items(self) -> Iterator[Item]:
         """One item per line; a group is all that is known of one user when one prompt is put."""
@@ -92,7 +85,7 @@ class RelevanceLabels:
                 kind=RELEVANCE,
                 person=row.line.user,
                 prompt=row.line.prompt,
-                products=[_attribute(row).id],
+                products=[row.attribute.id],
                 group=row.group,
                 slices={"prompt_index": str(row.line.prompt_index)},
             )
@@ -100,17 +93,20 @@ class RelevanceLabels:
     def gold(self) -> Iterator[Judgment]:
         """What most people said, and beside it the published votes of two models."""
         for row in self._rows:
-            if row.line.relevant is not None:
-                yield _judgment(row.item, INFO.gold, row.line.relevant)
-            for model, vote in row.votes.items():
-                yield _judgment(row.item, model, vote)
+            votes = {INFO.gold: None} | (row.line.model_votes or {}) | {INFO.gold: row.line.relevant}
+            for rater, vote in votes.items():
+                if vote is not None:
+                    label = YES if vote else NO
+                    yield Judgment(
+                        item=row.item, question=RELEVANCE, rater=rater, label=label, value=float(vote)
+                    )
 
     def published(self) -> list[Published]:
         """Table 3, and how far people agree."""
         return [Published.model_validate(row) for row in orjson.loads(PUBLISHED.read_bytes())["scores"]]
 
     def notes(self) -> list[str]:
-        """What is missing or odd in the file."""
+        """What is missing in the file."""
         rows = self._rows
         sizes = orjson.loads(PUBLISHED.read_bytes())["sizes"]
         prompts = len({str(row.line.prompt_index) for row in rows})
@@ -120,21 +116,6 @@ class RelevanceLabels:
                 f"{len(rows):,} of the {sizes['pairs']:,} labelled pairs are here, on {prompts} of {sizes['prompts']} "
                 "prompts; published scores are over other sets."
             )
-        repeated: Counter[tuple[str, str]] = Counter()
-        labels: dict[tuple[str, str], set[bool | None]] = {}
-        for row in rows:
-            key = row.group, row.line.attribute
-            repeated[key] += bool(row.line.attribute.strip())
-            labels.setdefault(key, set()).add(row.line.relevant)
-        again = [key for key, count in repeated.items() if count > 1]
-        if again:
-            opposite = sum({True, False} <= labels[key] for key in again)
-            notes.append(
-                f"{len(again)} attributes stand twice or more in a list ({opposite} with both labels): each line counts, "
-                "and a list shows each text once."
-            )
-        if empty := sum(not row.line.attribute.strip() for row in rows):
-            notes.append(f"{empty} attributes are empty: they are skipped, and coverage says so.")
         if unlabelled := sum(row.line.relevant is None for row in rows):
             notes.append(f"{unlabelled} pairs have no majority: they are judged and not scored.")
         return notes
@@ -152,7 +133,11 @@ class RelevanceLabels:
                     f"{located(self._path, number, 'prompt')}: prompt_index {line.prompt_index} has another prompt on line {where}."
                 )
             group = f"{INFO.name}/{line.user}/{line.prompt_index}"
-            rows.append(_LabelRow(f"{group}/{places[group]}", group, line))
+            said = (line.reason or "").strip()
+            reason = Product(kind=REASON, text=str(line.reason), about=line.user) if said else None
+            parents = [reason.id] if reason else []
+            attribute = Product(kind="attribute", text=line.attribute, about=line.user, parents=parents)
+            rows.append(_LabelRow(f"{group}/{places[group]}", group, line, reason, attribute))
             places[group] += 1
         if not rows:
             raise UserError(f"{self._path} is empty; each line is one prompt and one attribute.")
@@ -167,35 +152,30 @@ def find_data(name: str, data: Path | None, file: str, kind: str) -> Path:
             f"{name} needs --data FOLDER with {file} as published, a benchmark folder that has {kind} items, or "
             "--data starter for the small set that comes with personafit."
         )
-    return STARTER if str(found) == "starter" and not found.exists() else found
+    if str(found) == "starter" and not found.exists():
+        return STARTER
+    if not (found / file).is_file() and not (found / "benchmark.toml").is_file():
+        raise UserError(
+            f"{found} holds neither {file} (the published layout) nor benchmark.toml (a benchmark folder)."
+        )
+    return found
 
 
-def open_data(
-    folder: Path,
-    file: str,
-    kind: str,
-    published: Callable[[Path], Benchmark],
-    own: Callable[[Path], Benchmark],
-) -> Benchmark:
-    """What a folder holds: a published file, or items of a kind."""
-    if (folder / file).is_file():
-        return published(folder)
-    if not (folder / "benchmark.toml").is_file():
+def has_items(benchmark: FolderBenchmark) -> FolderBenchmark:
+    """The folder itself; refused where it has no items of its kind."""
+    if next(benchmark.items(), None) is None:
         raise UserError(
-            f"{folder} holds neither {file} (the published layout) nor benchmark.toml (a benchmark folder)."
+            f"{benchmark.folder / 'items.jsonl'} has no items of kind '{benchmark.kind}'; see docs/reference/folder.md."
         )
-    opened = own(folder)
-    if next(opened.items(), None) is None:
-        raise UserError(
-            f"{folder / 'items.jsonl'} has no items of kind '{kind}'; see docs/reference/folder.md."
-        )
-    return opened
+    return benchmark
 
 
 def open_relevance(data: Path | None) -> Benchmark:
     """The relevance items that --data names."""
     folder = find_data(INFO.name, data, LABELS, RELEVANCE)
-    return open_data(folder, LABELS, RELEVANCE, RelevanceLabels, partial(FolderBenchmark, kind=RELEVANCE))
+    if (folder / LABELS).is_file():
+        return RelevanceLabels(folder)
+    return has_items(FolderBenchmark(folder, kind=RELEVANCE))
 
 
 def users_with(attributes: Iterable[tuple[str, str]], known: Mapping[str, Person]) -> Iterator[Person]:
@@ -219,19 +199,3 @@ def published_remarks() -> list[str]:
     """What has to be said beside the published figures: what they were measured on, and how far people agree."""
     body = orjson.loads(PUBLISHED.read_bytes())
     return [body["caveat"], body["ceiling"]]
-
-
-def _reason(row: _LabelRow) -> Product | None:
-    if not (row.line.reason or "").strip():
-        return None
-    return Product(kind=REASON, text=str(row.line.reason), about=row.line.user)
-
-
-def _attribute(row: _LabelRow) -> Product:
-    reason = _reason(row)
-    parents = [reason.id] if reason else []
-    return Product(kind="attribute", text=row.line.attribute, about=row.line.user, parents=parents)
-
-
-def _judgment(item: str, rater: str, vote: bool) -> Judgment:
-    return Judgment(item=item, question=RELEVANCE, rater=rater, label=YES if vote else NO, value=float(vote))

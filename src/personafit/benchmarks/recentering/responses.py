@@ -19,7 +19,7 @@ from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls
 from personafit.benchmarks.folder import FolderBenchmark
 from personafit.benchmarks.folder_records import FolderRecords
 from personafit.benchmarks.lines import FilledText, PublishedLine, read_lines, validated
-from personafit.benchmarks.recentering.labels import LABELS, RelevanceLabels, find_data, open_data, users_with
+from personafit.benchmarks.recentering.labels import LABELS, RelevanceLabels, find_data, has_items, users_with
 from personafit.items.preference import CONTEXT, PERSONAL, PREFERENCE
 from personafit.items.relevance import RELEVANCE, YES
 from personafit.people import Person
@@ -190,7 +190,6 @@ class PreferenceFolder(FolderBenchmark):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, kind=PREFERENCE)
-        self._folder = folder
         own = {
             "title": f"{self.info.name}: does using the attributes help?",
             "metric": "rating",
@@ -203,48 +202,41 @@ class PreferenceFolder(FolderBenchmark):
         makers = {product.id: product.maker for product in self.products()}
         for item in super().items():
             maker = makers.get(item.products[PERSONAL])
-            slices = (
-                item.slices
-                if GENERATOR in item.slices or maker is None
-                else {**item.slices, GENERATOR: maker}
-            )
-            yield item.model_copy(update={"slices": slices})
+            yield item.model_copy(update={"slices": ({GENERATOR: maker} if maker else {}) | item.slices})
 
     def gold(self) -> Iterator[Judgment]:
         """The gold, then the votes."""
         yield from super().gold()
-        yield from folder_votes(self._folder, PREFERENCE)
+        yield from folder_votes(self.folder, PREFERENCE)
 
 
 def folder_votes(folder: Path, question: str) -> Iterator[Judgment]:
-    """The single votes of a folder about one question, the last of a rater counting; `extra.voter` says what they are."""
+    """The single votes of a folder about one question, the last of a rater counting.
+
+    `extra.voter` is what kind of rater `raters.jsonl` says it was: human, simulated, llm, ...
+    """
     if not (folder / "votes.jsonl").is_file():
         return
-    kinds = rater_kinds(folder)
+    path = folder / "raters.jsonl"
+    rows = read_lines(path) if path.is_file() else ()
+    raters = [validated(RaterRecord, row, path, number) for number, row in rows]
+    kinds = {name: rater.kind for rater in raters for name in (rater.name, rater.fingerprint)}
     records = FolderRecords(folder)
     known = {item.id for item in records.items()}
-    last: dict[tuple[str, str, str], Judgment] = {}
-    for vote in records.votes():
-        if vote.question == question and vote.item in known:
-            last[vote.item, vote.target, vote.rater] = vote
+    last = {
+        (vote.item, vote.target, vote.rater): vote
+        for vote in records.votes()
+        if vote.question == question and vote.item in known
+    }
     for vote in last.values():
         voter = kinds.get(vote.rater, HUMAN)
         yield vote.model_copy(update={"extra": {**(vote.extra or {}), "voter": voter}})
 
 
-def rater_kinds(folder: Path) -> dict[str, str]:
-    """What each rater of `raters.jsonl` is: human, simulated, llm, ...; by fingerprint and by name."""
-    path = folder / "raters.jsonl"
-    if not path.is_file():
-        return {}
-    records = [validated(RaterRecord, row, path, number) for number, row in read_lines(path)]
-    return {name: record.kind for record in records for name in (record.name, record.fingerprint)}
-
-
 def open_responses(data: Path | None) -> Benchmark:
     """The pairs of answers that --data names."""
     folder = find_data(INFO.name, data, PAIRS, PREFERENCE)
-    return open_data(folder, PAIRS, PREFERENCE, ResponsePairs, PreferenceFolder)
+    return ResponsePairs(folder) if (folder / PAIRS).is_file() else has_items(PreferenceFolder(folder))
 
 
 class ResponsePrompts(Benchmark):
@@ -253,9 +245,8 @@ class ResponsePrompts(Benchmark):
     becomes = PREFERENCE
     """The kind of item that a system's answers make of them."""
 
-    def __init__(
-        self, info: BenchmarkInfo, people: Sequence[Person], situations: Sequence[Situation]
-    ) -> None:
+    def __init__(self, source: Benchmark, situations: Sequence[Situation]) -> None:
+        info = source.info
         self.info = BenchmarkInfo(
             name=f"{info.name}-prompts",
             version=info.version,
@@ -266,7 +257,7 @@ class ResponsePrompts(Benchmark):
         self.source = info
         self.situations = {one.id: one for one in _apart(situations)}
         attributes = ((one.person, text) for one in situations for text in one.known)
-        known = {person.id: person for person in people}
+        known = {person.id: person for person in source.people()}
         found = {person.id: person for person in users_with(attributes, known)}
         self._people = [found[person] for person in known if person in found]
 
@@ -289,25 +280,20 @@ class ResponsePrompts(Benchmark):
 def open_prompts(data: Path | None) -> ResponsePrompts:
     """The prompts of whatever --data names: published pairs or labels, or a folder with relevance or preference items."""
     folder = find_data(INFO.name, data, PAIRS, PREFERENCE)
-    source: Benchmark
     if (folder / PAIRS).is_file():
-        source = pairs = ResponsePairs(folder)
+        pairs = ResponsePairs(folder)
         first: dict[str, Situation] = {}
-        for one in pairs.situations:
-            if one.relevant:
-                first.setdefault(one.id, one)
-        return ResponsePrompts(source.info, list(source.people()), list(first.values()))
-    published = (folder / LABELS).is_file()
-    source = RelevanceLabels(folder) if published else FolderBenchmark(folder, kind=RELEVANCE)
-    found = _from_relevance(source)
-    if not found and not published:
-        source = PreferenceFolder(folder)
-        found = _from_preferences(source)
-    if not found:
-        raise UserError(
-            f"{folder} has no prompt for which an attribute is marked relevant; see docs/reference/folder.md."
-        )
-    return ResponsePrompts(source.info, list(source.people()), found)
+        for pair in pairs.pairs:
+            first.setdefault(pair.situation.id, pair.situation)
+        return ResponsePrompts(pairs, list(first.values()))
+    relevance = RelevanceLabels(folder) if (folder / LABELS).is_file() else FolderBenchmark(folder, RELEVANCE)
+    if found := _from_relevance(relevance):
+        return ResponsePrompts(relevance, found)
+    if not (folder / LABELS).is_file() and (found := _from_preferences(own := PreferenceFolder(folder))):
+        return ResponsePrompts(own, found)
+    raise UserError(
+        f"{folder} has no prompt for which an attribute is marked relevant; see docs/reference/folder.md."
+    )
 
 
 def _from_relevance(source: Benchmark) -> list[Situation]:

@@ -1,24 +1,21 @@
-"""What can be told of a question without asking anyone: what it gives away, whether it is open, and whether it is one at all.
+"""What can be told of a question without asking anyone: what it gives away, and whether it is one at all.
 
-A question that tells the person apart makes the profile needless. A rule decides only what is plain: sums, facts,
-definitions and text to be worked on are closed, and a question that asks what *I* should do is open. The rest is for a model
-to judge.
+A question that tells the person apart makes the profile needless.
 """
 
 import re
-import tomllib
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
-from personafit.build.asking import Unfit, only_line
-from personafit.build.people import shared
-from personafit.build.prompts import WORDINGS
-from personafit.build.questions.scenarios import data_text, language_of
+from personafit.build.answer_texts import name_in
+from personafit.build.asking import Unfit, check_prose, only_line
+from personafit.build.prompts import DATA, WORDINGS, read_toml
 from personafit.people import Person, facet_values
 from personafit.raters.text import stems
 
+LEAK = "rule:leaks-1"
 _WIDE = re.compile(r"[\u3400-\u9fff]+")
-_RULES = tomllib.loads(data_text("rules.toml"))
+_RULES = read_toml(DATA / "rules.toml")
 
 
 def _pattern(alternatives: list[str]) -> re.Pattern[str]:
@@ -38,12 +35,8 @@ def leaks(question: str, person: Person) -> Iterator[str]:
     language = "zh" if person.language == "zh" else "en"
     if described := described_self(question, language):
         yield described
-    name = str(person.facets.get("Name", ""))
-    for part in [name, *name.split()]:
-        if len(part) > (1 if language == "zh" else 2) and re.search(
-            rf"(?<![^\W_]){re.escape(part)}(?![^\W_])" if language == "en" else re.escape(part), question
-        ):
-            yield part
+    if named := name_in(question, person):
+        yield named
     said = [*facet_values(person.facets), *(attribute.text for attribute in person.attributes)]
     numbers = {number for text in said for number in re.findall(r"\d{2,}", text) if not _ROUND.match(number)}
     numbers.add(str(person.facets.get("Demographics.Age", "")))
@@ -97,20 +90,6 @@ def _wide_row(question: str, text: str) -> str:
     return best if short or len(best) >= _ROW["zh"] else ""
 
 
-OPEN, CLOSED, UNSURE = "open", "closed", "unsure"
-
-_WORK, _MINE, _FACT = (_pattern(_RULES[name]) for name in ("work", "mine", "fact"))
-
-
-def kind_of(question: str) -> str:
-    """Open, closed, or not for a rule to say."""
-    if _WORK.search(question):
-        return CLOSED
-    if _MINE.search(question):
-        return OPEN
-    return CLOSED if _FACT.search(question) else UNSURE
-
-
 SHORTEST, LONGEST = 4, 240  # characters of a question
 
 
@@ -118,15 +97,12 @@ def unfit_for_pool(question: str, language: str) -> str:
     """Why a rule keeps a question out of the pool; empty if none does."""
     if not SHORTEST <= len(question) <= LONGEST:
         return f"too short or too long: {len(question)} characters, not {SHORTEST} to {LONGEST}"
-    if kind_of(question) == CLOSED:
-        return "has one right answer"
     if described := described_self(question, language):
         return f"says who is asking: '{described}'"
     return ""
 
 
-COPIED = 0.8  # of the example's pairs of letters: from there on it is the example over again
-_GAPS, _ABOUT_ASKING, _ASKS = (_pattern(_RULES[name]) for name in ("gaps", "about_asking", "asks"))
+_ABOUT_ASKING, _ASKS = (_pattern(_RULES[name]) for name in ("about_asking", "asks"))
 
 
 def question_reader(language: str, example: str = "") -> Callable[[str], str]:
@@ -139,15 +115,12 @@ def question_reader(language: str, example: str = "") -> Callable[[str], str]:
                 f"a question has {SHORTEST} to {LONGEST} characters, this one {len(text)}",
                 f"问题应有{SHORTEST}到{LONGEST}个字符，现在是{len(text)}个",
             )
-        if language_of(text) != language:
-            raise Unfit("it is in the wrong language", "语言不对，请用中文")
-        if _GAPS.search(text):
-            raise Unfit("it has gaps to fill in, or breaks off", "留有待填的空，或没有写完")
+        check_prose(text, language)
         if _ABOUT_ASKING.search(text) or text.count('"') % 2:
             raise Unfit("it talks about a question instead of asking it", "这是在谈论问题，而不是提问")
         if not _ASKS.search(text.rstrip("。.!！")):
             raise Unfit("it asks nothing", "没有提出任何问题")
-        if example and shared(example, text) >= COPIED:
+        if text.casefold() == example.casefold():
             raise Unfit("it repeats the example", "只是重复了示例")
         return text
 

@@ -4,22 +4,19 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from personafit._hashing import hash_text
 from personafit.build.bench import Bench
 from personafit.build.duplicates import NearDuplicates
-from personafit.build.questions.blocks import GENERAL, SPECIFIC, BlockMember, Keeping
-from personafit.build.questions.general import MATCH, OPENNESS, General, PoolFilter
-from personafit.build.questions.scenarios import categories, data_text
-from personafit.build.questions.specific import CHECK, REPHRASE, REWRITE, TEMPLATE, WRITE, Specific
-from personafit.build.rows import Review, in_blocks
-from personafit.build.sections import PeopleSection, QuestionsSection
+from personafit.build.people import PeopleSection
+from personafit.build.questions.general import GENERAL, MATCH, OPENNESS, GeneralQuestions
+from personafit.build.questions.lists import FILES, KeptQuestion, QuestionsSection, categories
+from personafit.build.questions.specific import CHECK, REPHRASE, SPECIFIC, WRITE, SpecificQuestions
+from personafit.build.rows import in_blocks, read_drops, write_review
 from personafit.build.step import BuildStep, ExpectedAsks, table
 from personafit.models.embeddings import make_embedder
 
 HALVES = (SPECIFIC, GENERAL)
 FIRST, BLOCK = 8, 1_000  # people at a time
-OWN_OPEN = 33  # questions of our pool in each language that no rule takes out
-DATA = ("scenarios.toml", "examples.jsonl", "pool.jsonl")
+OWN_OPEN = 33  # questions of our pool in each language
 
 
 class QuestionsStep(BuildStep):
@@ -29,14 +26,14 @@ class QuestionsStep(BuildStep):
     after = ("people",)
     uses = ("memories", "features")
     section = QuestionsSection
+    version = 2
     roles = ("writer", "checker")
-    prompts = (WRITE, REPHRASE, REWRITE, CHECK, OPENNESS, MATCH)
+    prompts = (WRITE, REPHRASE, CHECK, OPENNESS, MATCH)
 
     def outside(self, bench: Bench) -> Any:
-        """Our scenarios, examples and pool, the user's pools, and what people decided about earlier questions."""
-        pools = bench.config.hashes(bench.config.section(QuestionsSection).pool)
-        ours = [hash_text(data_text(name)) for name in DATA]
-        return [ours, pools, Review(bench.out, self.name).decisions]
+        """Our scenarios, examples and pool, the user's pools, and what people dropped."""
+        pools = bench.config.section(QuestionsSection).pool
+        return [bench.config.hashes([*FILES, *pools]), sorted(read_drops(bench.out, self.name))]
 
     def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
         """A question and a verdict each, a verdict for each match and each question of the pool."""
@@ -53,55 +50,70 @@ class QuestionsStep(BuildStep):
             yield ExpectedAsks("matches", checker, people * section.general, 450, 1)
 
     async def make(self, bench: Bench) -> None:
-        """Block after block of people: specific ones, then general ones."""
-        section = bench.config.section(QuestionsSection)
-        embedder = make_embedder()
+        """General questions first, so that no specific one repeats one of the pool; then specific ones, some people at a time."""
+        section, people = bench.config.section(QuestionsSection), list(bench.people())
+        embedder, dropped = make_embedder(), read_drops(bench.out, self.name)
         known = NearDuplicates(section.similarity, embedder)
-        keeping, general = Keeping(bench, Review(bench.out, self.name)), None
-        if section.general:  # first, so that no specific question repeats one of the pool
-            counts = Counter(person.language for person in bench.people())
-            shelves = await PoolFilter(bench, section, keeping).shelves(counts, known, embedder)
-            general = General(bench, section, shelves, counts, embedder, keeping)
-        specific = Specific(bench, section, bench.count(bench.people_step, "people"), known, keeping)
-        everyone = (BlockMember(place, person) for place, person in enumerate(bench.people()))
-        for block in in_blocks(everyone, FIRST, BLOCK):
-            await specific.make(block)
-            if general is not None:
-                await general.make(block)
-            keeping.publish()
-        keeping.close()
+        general: list[KeptQuestion] = []
+        if section.general:
+            general = await GeneralQuestions(bench, section, embedder, dropped).make(people, known)
+        specific, made = SpecificQuestions(bench, section, people, known, dropped), list[KeptQuestion]()
+        for block in in_blocks(people, FIRST, BLOCK):
+            made += await specific.make(block)
+        places = {person.id: place for place, person in enumerate(people)}
+        made.sort(key=lambda one: (places[one.person.id], one.number))
+        ordered = sorted([*made, *general], key=lambda one: places[one.person.id])
+        for one in ordered:
+            _write(bench, one)
+        rows = ({"id": one.key, "person": one.person.id, "question": one.product.text} for one in ordered)
+        write_review(bench.out, self.name, rows)
 
     def card(self, bench: Bench) -> str:
         """How many of which kind, the categories beside the published ones, and what was rejected."""
-        halves: Counter[str] = Counter()
-        counts: Counter[tuple[str, str]] = Counter()
-        lengths: Counter[str] = Counter()
-        templates, given_out = 0, set[str]()
-        for row in bench.read_rows("questions"):
-            half = row["half"]
-            halves[half] += 1
-            counts[half, row["category"]] += 1
-            lengths[half] += len(row["text"])
-            templates += row["maker"] == TEMPLATE
-            if half == GENERAL:
-                given_out.add(row["text"])
-        means = ((half, halves[half], f"{lengths[half] / max(1, halves[half]):.1f}") for half in HALVES)
+        rows = list(bench.read_rows("questions"))
+        halves = {half: [row for row in rows if row["half"] == half] for half in HALVES}
+        counts = Counter((row["half"], row["category"]) for row in rows)
+        means = (
+            (half, len(mine), f"{sum(len(row['text']) for row in mine) / max(1, len(mine)):.1f}")
+            for half, mine in halves.items()
+        )
         shares = []
-        for category in categories().values():
-            found = [(counts[half, category.name], max(1, halves[half])) for half in HALVES]
+        for name, category in categories().items():
+            found = [(counts[half, name], max(1, len(halves[half]))) for half in HALVES]
             cells = [cell for count, total in found for cell in (count, f"{count / total:.2%}")]
-            shares.append((category.name, *cells, category.published, f"{category.share:.2%}"))
+            shares.append((name, *cells, category.published, f"{category.share:.2%}"))
         columns = ("category", "specific", "share", "general", "share", "published name", "published share")
-        lines = [
-            "## Questions",
-            "",
-            f"{templates:,} of the specific ones are our template's ({TEMPLATE}), not the writer's. The general ones are "
-            f"{len(given_out):,} different texts. Published are the shares of PersonaFeedback (arXiv 2506.12915, Table 5).",
-            "",
-            *table(("half", "questions", "mean characters"), means),
-            "",
-            *table(columns, shares),
-        ]
-        if reasons := bench.reasons().most_common():
-            lines += ["", *table(("rejected because", "questions"), reasons)]
-        return "\n".join(lines)
+        different = len({row["text"] for row in halves[GENERAL]})
+        return "\n".join(
+            [
+                "## Questions",
+                "",
+                f"The general ones are {different:,} different texts. Published are the shares of PersonaFeedback (arXiv 2506.12915, "
+                "Table 5).",
+                "",
+                *table(("half", "questions", "mean characters"), means),
+                "",
+                *table(columns, shares),
+            ]
+        )
+
+
+def _write(bench: Bench, one: KeptQuestion) -> None:
+    """A question as a row of the step, as a product of the benchmark, and with its lineage."""
+    product = one.product
+    bench.write(product, "products")
+    bench.write(
+        {
+            "id": product.id,
+            "person": one.person.id,
+            "language": one.person.language,
+            "half": one.half,
+            "category": one.category,
+            "scenario": one.scenario,
+            "features": one.features,
+            "text": product.text,
+            "maker": product.maker,
+        }
+    )
+    lineage = {"key": one.key, "parents": product.parents, "example": one.example, "verdict": one.verdict}
+    bench.write({"id": product.id, **lineage}, "lineage")

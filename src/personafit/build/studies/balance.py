@@ -4,7 +4,7 @@ The rules are those of the audit. A rule is right on a pair (+1), wrong (-1) or 
 sum over a group is at most six hundredths of the group's size: well inside 45 to 55 %, and so for each language by itself.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 from personafit.contexts import Context
@@ -20,7 +20,7 @@ Signs = tuple[int, ...]
 
 
 class RankedPair(NamedTuple):
-    """A pair of answers, the better one first, as the balance rules read it."""
+    """A pair of answers, the better one first, as the rules read it."""
 
     person: Person
     prompt: str
@@ -28,36 +28,22 @@ class RankedPair(NamedTuple):
     worse: str
 
 
-def signs(pair: RankedPair, rules: Sequence[str] = BALANCED) -> Signs:
-    """What each rule says of a pair."""
+def signs(pair: RankedPair) -> Signs:
+    """What each rule says of a pair, in the order of `REPORTED`."""
     facets = pair.person.facets
     context = Context("profile", "", tuple(facet_values(facets)), pair.person.id, facets)
-    found = []
-    for name in rules:
-        lead = rule_lead(name, pair.better, pair.worse, pair.prompt, context)
-        found.append((lead > 0) - (lead < 0))
-    return tuple(found)
+    leads = (rule_lead(name, pair.better, pair.worse, pair.prompt, context) for name in REPORTED)
+    return tuple((lead > 0) - (lead < 0) for lead in leads)
 
 
-def unlikeness(person: Person, one: str, other: str) -> float:
-    """How far two answers differ in what rules go by: the length, and for the others whether they differ at all."""
-    off = abs(len(one) - len(other)) / max(len(one), len(other), 1)
-    return off + sum(abs(said) for said in signs(RankedPair(person, "", one, other), BALANCED[1:]))
-
-
-def excess(sums: Sequence[int], size: int) -> float:
-    """By how much rules tell more than they may."""
-    return sum(max(0.0, abs(one) - ALLOWED * size) for one in sums)
-
-
-def kept_by_group(groups: Sequence[str], pairs: Sequence[Signs]) -> list[bool]:
-    """The same for each group of pairs by itself, such as those of a language."""
-    places: dict[str, list[int]] = {}
+def kept_by_group(groups: Sequence[Hashable], pairs: Sequence[Signs]) -> list[bool]:
+    """Which pairs to keep so that the balanced rules tell nothing in any group, such as those of a language."""
+    places: dict[Hashable, list[int]] = {}
     for place, group in enumerate(groups):
         places.setdefault(group, []).append(place)
     found = [False] * len(pairs)
     for mine in places.values():
-        for place, fine in zip(mine, kept([pairs[place] for place in mine]), strict=True):
+        for place, fine in zip(mine, kept([pairs[one][: len(BALANCED)] for one in mine]), strict=True):
             found[place] = fine
     return found
 
@@ -68,11 +54,18 @@ def kept(pairs: Sequence[Signs]) -> list[bool]:
     for place, one in enumerate(pairs):
         cells.setdefault(one, []).append(place)
     sums, size = [sum(column) for column in zip(*pairs, strict=True)], len(pairs)
-    while size and excess(sums, size) > 0:
+
+    def excess(without: Signs, left: int) -> float:
+        """By how much rules tell more than they may once a pair is left out."""
+        totals = [all_ - one for all_, one in zip(sums, without, strict=True)]
+        return float(sum(max(0.0, abs(total) - ALLOWED * left) for total in totals))
+
+    nothing = (0,) * len(sums)
+    while size and excess(nothing, size) > 0:
         best = min(
             (cell for cell, places in cells.items() if places),
             key=lambda cell: (
-                excess([all_ - one for all_, one in zip(sums, cell, strict=True)], size - 1),
+                excess(cell, size - 1),
                 -sum(one * (all_ > 0) - one * (all_ < 0) for all_, one in zip(sums, cell, strict=True)),
                 -len(cells[cell]),
                 cell,

@@ -1,47 +1,34 @@
 """The truth step: of three answers to a question the best, by vote; then a pair of it and one that plainly does not fit."""
 
-import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator
 from typing import Any
 
 from personafit._errors import UserError
 from personafit._hashing import draw
 from personafit.build.answers import A1, A2, A3, WRONG
 from personafit.build.bench import Bench
-from personafit.build.sections import StudiesSection
 from personafit.build.step import ExpectedAsks
-from personafit.build.studies.balance import (
-    BALANCED,
-    REPORTED,
-    RULED,
-    RankedPair,
-    Signs,
-    kept_by_group,
-    signs,
-)
-from personafit.build.studies.ballots import Ballot, Pool, Splits, ballot, pools
+from personafit.build.studies.balance import RULED, RankedPair, Signs, kept_by_group, signs
+from personafit.build.studies.ballots import AnsweredQuestion, Ballot, answered_questions, ballot
 from personafit.build.studies.voting import (
     BALANCE,
     MAJORITY,
     SAME,
+    StudiesSection,
     StudyStep,
     StudyVotes,
     expected_votes,
     labels,
-    left_out,
-    listed,
     voted,
 )
-from personafit.store import Item, Judgment
-
-NOT_PEOPLE = "**All votes are simulated.** Nothing here says what people think."
+from personafit.store import Judgment
 
 STRATEGIES = (A1, A2, A3)
 REJECTS = {A3: "generic", WRONG: "wrong-person"}
 LEAST_VOTES = 2
-SPLIT = "rule:splits-1"
+TEST, VALIDATION = "test", "validation"
+TIER = "easy"
 
 
 class TruthStep(StudyStep):
@@ -56,215 +43,132 @@ class TruthStep(StudyStep):
 
     async def make(self, bench: Bench) -> None:
         """Put the ballots together, have them voted on, and pair the best with what does not fit."""
-        splits, count = Splits(bench), 0
-        for pool in pools(bench):
-            if splits.straddles(pool):
-                reason, by = "its question is asked in the other split", SPLIT
+        asked, ballots = [], []
+        for one in answered_questions(bench):
+            shown = _ballot(bench, one)
+            if shown is None:
+                reason = "it has no three different answers by one model"
+                bench.reject(one.id, reason, one.question["text"], about=one.person.id, by=SAME)
             else:
-                reason, by = _unfit(pool), SAME
-            if reason:
-                bench.reject(pool.id, reason, pool.question["text"], about=pool.person.id, by=by)
-            count += not reason
-        if not count:
+                asked.append(one)
+                ballots.append(shown)
+        if not ballots:
             raise UserError(
                 "truth: no question has three different answers by one model; name other models in [models], or ask for longer "
                 "answers.",
                 code=1,
             )
-        ballots = partial(_ballots, bench, splits)
-        votes = await voted(bench, self.name, "Which answer suits the person best?", ballots, count)
-        for rows in votes:
-            for row in rows:
-                bench.write(row, "ballots")
-        self._pairs(bench, splits, votes)
-        for split, people in splits.people.items():
-            for person in people:
-                bench.write({"id": person, "split": split}, "splits")
+        votes = await voted(bench, self.name, "Which answer suits the person best?", ballots)
+        for row in (row for rows in votes.by_ballot for row in rows):
+            bench.write(row, "ballots")
+        self._pair(bench, asked, ballots, votes)
 
-    def _pairs(self, bench: Bench, splits: Splits, votes: StudyVotes) -> None:
-        """The Easy pairs, each against whichever of the answers that do not fit tells the rules the least."""
-        sums: dict[str, list[int]] = {}
-        languages: list[str] = []
-        pairs: list[Signs] = []
-        made, given = bench.scratch("easy"), iter(votes)
-        for pool in pools(bench):
-            if splits.straddles(pool):
-                continue
-            one = _ballot(bench, pool)
-            truth, row = _truth(pool, one, next(given) if one else [], votes)
-            told = None if truth is None else _offered(bench, pool, truth, sums)
-            if truth is None or told is None:
+    def _pair(
+        self, bench: Bench, asked: list[AnsweredQuestion], ballots: list[Ballot], votes: StudyVotes
+    ) -> None:
+        """Pair each best answer with one that does not fit; pairs that rules could go by are left out."""
+        made: list[tuple[AnsweredQuestion, dict[str, Any], Ballot, str, Signs]] = []
+        for one, shown, given in zip(asked, ballots, votes.by_ballot, strict=True):
+            truth, row = _truth(one, shown, [vote for vote in given if vote.label is not None])
+            row["simulated"] = votes.simulated
+            other = _misfit(bench, one, truth) if truth else None
+            if truth is None or other is None:
                 reason = row.get("reason") or "no answer that plainly does not fit"
-                by = SAME if truth else MAJORITY
-                bench.reject(pool.id, reason, about=pool.person.id, by=by)
-                made.add({"row": {**row, "pair": []}})
+                bench.reject(one.id, reason, about=one.person.id, by=SAME if truth else MAJORITY)
+                bench.write({**row, "pair": []})
                 continue
-            other, said = told
-            item, gold = _easy(bench, pool, truth, other, row, votes)
-            made.add(
-                {
-                    "row": {**row, "pair": [truth["id"], other["id"]]},
-                    "item": item.model_dump(mode="json", exclude_defaults=True),
-                    "gold": gold.model_dump(mode="json", exclude_defaults=True),
-                    "rules": said,
-                }
-            )
-            languages.append(sys.intern(pool.person.language))
-            pairs.append(said[: len(BALANCED)])
-        balanced = bench.config.section(StudiesSection).balanced
-        keep = iter(kept_by_group(languages, pairs) if balanced else [True] * len(pairs))
-        for entry in made:
-            if "item" not in entry:
-                bench.write(entry["row"])
+            pair = ballot(TIER, one, [truth, other], bench)
+            pair.item.slices["reject"] = REJECTS[other["strategy"]]
+            said = signs(RankedPair(one.person, one.question["text"], truth["text"], other["text"]))
+            made.append((one, row, pair, truth["id"], said))
+        languages = [one.person.language for one, *_ in made]
+        keep = kept_by_group(languages, [said for *_, said in made])
+        if not bench.config.section(StudiesSection).balanced:
+            keep = [True] * len(made)
+        for (one, row, pair, truth_id, said), good in zip(made, keep, strict=True):
+            bench.write({**row, "pair": pair.item.products, "kept": good})
+            if not good:
+                bench.reject(one.id, "left out for balance", by=BALANCE)
                 continue
-            good = next(keep)
-            bench.write({**entry["row"], "kept": good})
-            if good:
-                bench.write(entry["item"], "items")
-                bench.write(entry["gold"], "gold")
-                bench.write({"tier": "easy", "said": entry["rules"]}, RULED)
-            else:
-                reason = f"left out for balance: {_telling(entry['rules'])}"
-                bench.reject(entry["row"]["id"], reason, by=BALANCE)
+            extra = {"tier": TIER, "votes": row["votes"], "share": row["share"], "study": "truth"}
+            label = str(pair.item.products.index(truth_id))
+            bench.write(pair.item, "items")
+            bench.write(Judgment(item=pair.item.id, rater=votes.gold, label=label, extra=extra), "gold")
+            bench.write({"tier": TIER, "said": said}, RULED)
 
     def card(self, bench: Bench) -> str:
         """Who voted, which strategies were best, and what was left out."""
-        best: Counter[str] = Counter()
-        shares, raters, pairs, simulated, total = 0.0, set[str](), 0, False, 0
-        for row in bench.read_rows("truth"):
-            total += 1
-            simulated = simulated or row["simulated"]
-            if "truth" in row:
-                best[row["strategy"]] += 1
-                shares += row["share"]
-            pairs += bool(row.get("kept"))
-        votes = 0
-        for row in bench.read_rows("truth", "ballots"):
-            votes += 1
-            raters.add(row["rater"])
-        splits: Counter[str] = Counter(row["split"] for row in bench.read_rows("truth", "splits"))
-        chosen = ", ".join(f"{name} {count:,}" for name, count in sorted(best.items()))
+        rows, votes = list(bench.read_rows("truth")), list(bench.read_rows("truth", "ballots"))
+        simulated = any(row["simulated"] for row in rows)
+        best = Counter(row["strategy"] for row in rows if "truth" in row)
+        share = sum(row["share"] for row in rows if "truth" in row) / max(1, best.total())
+        splits = Counter({name: len(people) for name, people in self.splits(bench).items()})
         lines = [
             "## First study: the best of three",
             "",
-            f"{votes:,} votes of {len(raters):,} {'simulated raters' if simulated else 'raters'} on {total:,} questions; "
-            f"{best.total():,} have a majority ({shares / max(1, best.total()):.0%} of the votes on average). Best: "
-            f"{chosen or 'none'}. {pairs:,} Easy pairs set the best against one that is generic or written for another person.",
+            f"{len(votes):,} votes of {len({row['rater'] for row in votes}):,} {'simulated raters' if simulated else 'raters'} on "
+            f"{len(rows):,} questions; {best.total():,} have a majority ({share:.0%} of the votes on average). Best: "
+            f"{_listed(best) or 'none'}. {sum(bool(row.get('kept')) for row in rows):,} Easy pairs set the best against one that is "
+            "generic or written for another person.",
             "",
-            f"People by split, with no person and no question in two: {listed(splits)}.",
-            *left_out(bench),
+            f"People by split, with nobody in two: {_listed(splits)}.",
         ]
-        return "\n".join([*lines, "", NOT_PEOPLE] if simulated else lines)
+        said = ["", "**All votes are simulated.** Nothing here says what people think."]
+        return "\n".join([*lines, *(said if simulated else [])])
 
     def splits(self, bench: Bench) -> dict[str, list[str]]:
-        """People set apart; no question is asked on both sides."""
-        found: dict[str, list[str]] = {}
-        for row in bench.read_rows(self.name, "splits"):
-            found.setdefault(row["split"], []).append(row["id"])
-        return found
+        """Everyone who asks something: so many drawn for validation, the others for the test."""
+        people = list(dict.fromkeys(row["person"] for row in bench.read_rows("questions")))
+        share = bench.config.section(StudiesSection).validation
+        wanted = max(1, round(share * len(people))) if share else 0
+        drawn = set(sorted(people, key=lambda one: draw("split", bench.seed, one, among=2**63))[:wanted])
+        found = {TEST: [one for one in people if one not in drawn]}
+        return found | ({VALIDATION: [one for one in people if one in drawn]} if drawn else {})
 
 
-def _telling(said: Sequence[int]) -> str:
-    return ", ".join(name for name, one in zip(REPORTED, said, strict=True) if one and name in BALANCED)
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items()))
 
 
-def _by_model(pool: Pool) -> dict[str, dict[str, dict[str, Any]]]:
+def _ballot(bench: Bench, asked: AnsweredQuestion) -> Ballot | None:
+    """Three different answers of one model, drawn among those that have them; None where none has."""
     by: dict[str, dict[str, dict[str, Any]]] = {}
-    for row in pool.answers:
+    for row in asked.answers:
         if row["strategy"] in STRATEGIES:
             by.setdefault(row["model"], {})[row["strategy"]] = row
-    return by
-
-
-def _whole(rows: dict[str, dict[str, Any]]) -> bool:
-    """Whether A1, A2 and A3 by one model are there and differ."""
-    return len(rows) == len(STRATEGIES) and len({row["text"] for row in rows.values()}) == len(STRATEGIES)
-
-
-def _unfit(pool: Pool) -> str:
-    """Why a question cannot be voted on; empty if it can."""
-    by = _by_model(pool)
-    if any(_whole(rows) for rows in by.values()):
-        return ""
-    missing = not by or any(len(rows) < len(STRATEGIES) for rows in by.values())
-    return "not all three answers could be made" if missing else "the answers are alike"
-
-
-def _ballot(bench: Bench, pool: Pool) -> Ballot | None:
-    """The three answers of one model, drawn among those that have them."""
-    by = _by_model(pool)
-    whole = [model for model, rows in sorted(by.items()) if _whole(rows)]
+    whole = [
+        model
+        for model, rows in sorted(by.items())
+        if len({row["text"] for row in rows.values()}) == len(STRATEGIES)
+    ]
     if not whole:
         return None
-    model = whole[draw("truth", bench.seed, bench.take, pool.id, among=len(whole))]
-    return ballot("truth", pool, list(by[model].values()), bench.seed, bench.take)
-
-
-def _ballots(bench: Bench, splits: Splits) -> Iterator[Ballot]:
-    for pool in pools(bench):
-        if not splits.straddles(pool) and (one := _ballot(bench, pool)) is not None:
-            yield one
-
-
-def _offered(
-    bench: Bench, pool: Pool, truth: dict[str, Any], sums: dict[str, list[int]]
-) -> tuple[dict[str, Any], Signs] | None:
-    """The answer that does not fit and evens out best what rules said so far, and what they say of this pair."""
-    so_far = sums.setdefault(pool.person.language, [0] * len(BALANCED))
-    offers = []
-    for other in _misfits(pool, truth):
-        said = signs(RankedPair(pool.person, pool.question["text"], truth["text"], other["text"]), REPORTED)
-        after = sum(abs(all_ + one) for all_, one in zip(so_far, said, strict=False))
-        order = draw("reject", bench.seed, bench.take, pool.id, other["id"], among=2**63)
-        offers.append((after, order, other, said))
-    if not offers:
-        return None
-    _, _, other, said = min(offers, key=lambda one: one[:2])
-    sums[pool.person.language] = [all_ + one for all_, one in zip(so_far, said, strict=False)]
-    return other, said
+    model = whole[draw("truth", bench.seed, bench.take, asked.id, among=len(whole))]
+    return ballot("truth", asked, list(by[model].values()), bench)
 
 
 def _truth(
-    pool: Pool, one: Ballot | None, given: Sequence[dict[str, Any]], votes: StudyVotes
+    asked: AnsweredQuestion, shown: Ballot, given: list[Judgment]
 ) -> tuple[dict[str, Any] | None, dict[str, Any]]:
     """The answer most raters chose, and the row that says so."""
-    row: dict[str, Any] = {"id": pool.id, "person": pool.person.id, "simulated": votes.simulated}
-    if one is None:
-        return None, {**row, "reason": "was not voted on"}
     ranked = labels(given).most_common()
-    said = {one.answers[int(label)]["strategy"]: count for label, count in ranked}
-    total = sum(said.values())
-    row |= {"votes": said, "share": ranked[0][1] / total if ranked else 0.0, "raters": total}
-    if total < LEAST_VOTES:
+    said = {shown.answers[int(label)]["strategy"]: count for label, count in ranked}
+    share = ranked[0][1] / len(given) if ranked else 0.0
+    row: dict[str, Any] = {"id": asked.id, "person": asked.person.id, "votes": said, "share": share}
+    if len(given) < LEAST_VOTES:
         return None, {**row, "reason": "has too few votes"}
     if len(ranked) > 1 and ranked[0][1] == ranked[1][1]:
         return None, {**row, "reason": "has no majority"}
-    truth = one.answers[int(ranked[0][0])]
+    truth = shown.answers[int(ranked[0][0])]
     return truth, {**row, "truth": truth["id"], "strategy": truth["strategy"]}
 
 
-def _misfits(pool: Pool, truth: dict[str, Any]) -> Sequence[dict[str, Any]]:
-    """Answers by the same model that know nothing of the person, or know another one."""
-    return [
+def _misfit(bench: Bench, asked: AnsweredQuestion, truth: dict[str, Any]) -> dict[str, Any] | None:
+    """An answer by the same model that knows nothing of the person, or knows another one, as a draw has it."""
+    found = [
         row
-        for row in pool.answers
-        if row["strategy"] in REJECTS
-        and row["model"] == truth["model"]
-        and row["id"] != truth["id"]
-        and row["text"] != truth["text"]
+        for row in asked.answers
+        if row["strategy"] in REJECTS and row["model"] == truth["model"] and row["text"] != truth["text"]
     ]
-
-
-def _easy(
-    bench: Bench,
-    pool: Pool,
-    truth: dict[str, Any],
-    other: dict[str, Any],
-    row: dict[str, Any],
-    votes: StudyVotes,
-) -> tuple[Item, Judgment]:
-    one = ballot("easy", pool, [truth, other], bench.seed, bench.take)
-    one.item.slices["reject"] = REJECTS[other["strategy"]]
-    extra = {"tier": "easy", "votes": row["votes"], "share": row["share"], "study": "truth"}
-    label = str(one.item.products.index(truth["id"]))
-    return one.item, Judgment(item=one.item.id, rater=votes.gold, label=label, extra=extra)
+    key = ("reject", bench.seed, bench.take, asked.id)
+    return min(found, key=lambda row: draw(*key, row["id"], among=2**63), default=None)

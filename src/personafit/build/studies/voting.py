@@ -8,21 +8,22 @@ show the line; they say nothing about what people think.
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Self
+
+from pydantic import Field, model_validator
 
 from personafit._errors import UserError, located
 from personafit._hashing import draw, hash_text
 from personafit.benchmarks.lines import read_lines, required_text
 from personafit.build.asking import Generation, Target, verdict
-from personafit.build.bench import Bench, RequestBatch, Waiting
+from personafit.build.bench import Bench, Stopped
+from personafit.build.config import BuildConfig, ConfigSection
 from personafit.build.prompts import PROMPTS, WORDINGS
-from personafit.build.rows import Scratch
-from personafit.build.sections import StudiesSection, expected_questions
+from personafit.build.questions.lists import expected_questions
 from personafit.build.step import BuildStep, ExpectedAsks
-from personafit.build.studies.ballots import Ballot, Ballots, write_study
+from personafit.build.studies.ballots import Ballot, write_study
 from personafit.models import Model
 from personafit.people import facet_values, render_person
 from personafit.raters.text import stems
@@ -30,14 +31,111 @@ from personafit.store import Judgment, Status
 
 VOTE = PROMPTS["studies.vote"]
 ANSWER: dict[str, str] = WORDINGS["votes"]
-
-
 SIMULATED = "simulated:"
 LETTERS = "ABCDEFGH"
 FIT = (
     12.0  # how much more a rule rater likes an answer all of whose words are known than one none of whose are
 )
 SHORTEST_WORD = 4
+STUDIES = ("truth", "pairs")
+"""The first part of the ids of what is voted on."""
+QUESTION = "fit"
+BALANCE, SAME, MAJORITY = "rule:balance-2", "rule:same-1", "rule:majority-1"
+
+
+class StudiesSection(ConfigSection):
+    """What the two studies are asked for."""
+
+    voters: Literal["people", "simulated"] = Field(
+        "people", description="Who votes: people, in the labelling app, or simulated raters."
+    )
+    raters: int = Field(9, ge=3, le=99, description="Raters of each item.")
+    votes: list[str] = Field(
+        default_factory=list, description="Files of people's votes, as `personafit label export` writes them."
+    )
+    pairs: int = Field(
+        2,
+        ge=1,
+        le=20,
+        description="Most pairs drawn from the answers to each question; each answer is in one.",
+    )
+    balanced: bool = Field(
+        True, description="Leave out pairs until length, 'you', markup and names tell nothing."
+    )
+    validation: float = Field(0.2, ge=0, lt=1, description="Share of the people set apart for validation.")
+
+    @model_validator(mode="after")
+    def _odd(self) -> Self:
+        if self.raters % 2 == 0:
+            raise ValueError(f"raters = {self.raters} can split evenly; an odd number has a majority")
+        if self.votes and self.voters == "simulated":
+            raise ValueError('votes are people\'s: set voters = "people", or leave votes out')
+        return self
+
+    def faults(self, config: BuildConfig) -> Iterator[str]:
+        """Too few raters, and files that are not there."""
+        named = config.models.raters
+        if self.voters == "simulated" and named and len(named) < self.raters:
+            yield (
+                f"raters = {self.raters}, but [models] raters names {len(named)}: name {self.raters - len(named)} more, set raters "
+                "lower, or leave [models] raters out for our own simulated raters"
+            )
+        yield from config.missing("votes", *self.votes)
+
+
+class StudyStep(BuildStep):
+    """A step that has answers voted on."""
+
+    uses = ("memories", "features")
+    section = StudiesSection
+    version = 3
+    prompts = (VOTE,)
+
+    def outside(self, bench: Bench) -> Any:
+        """Files of people's votes, and models that vote."""
+        section = bench.config.section(StudiesSection)
+        return [bench.config.hashes(section.votes), [model.settings for model in voting_models(bench)]]
+
+
+def voting_models(bench: Bench) -> list[Model]:
+    """The models that vote; none where people or our own simulated raters do."""
+    section = bench.config.section(StudiesSection)
+    specs = bench.config.models.raters[: section.raters] if section.voters == "simulated" else []
+    return [bench.models.spec(spec) for spec in specs]
+
+
+def expected_votes(bench: Bench, items: int, tokens: int) -> Iterator[ExpectedAsks]:
+    """A vote by each model that votes on so many items for each question."""
+    for model in voting_models(bench):
+        yield ExpectedAsks("votes", model, expected_questions(bench.config) * items, tokens, 1)
+
+
+class StudyVotes:
+    """All votes of a study, those on each ballot in turn."""
+
+    def __init__(self, votes: Sequence[list[Judgment]]) -> None:
+        self.by_ballot = votes
+        self.simulated = any(one.rater.startswith(SIMULATED) for given in votes for one in given)
+        self.gold = "majority(simulated raters)" if self.simulated else "majority(raters)"
+        """What the majority is called as a rater."""
+
+
+def labels(votes: Sequence[Judgment]) -> Counter[str]:
+    """How many voted for which answer."""
+    return Counter(one.label for one in votes if one.label is not None)
+
+
+async def voted(bench: Bench, study: str, title: str, ballots: Sequence[Ballot]) -> StudyVotes:
+    """Everybody's votes on some items; the folder that people vote from is written in any case."""
+    section, build = bench.config.section(StudiesSection), bench.config.build
+    folder = bench.out / "studies" / study
+    write_study(folder, f"{build.name}-{study}", title, list(build.languages), ballots)
+    if section.voters == "people":
+        paths = [bench.config.place(path) for path in section.votes]
+        return StudyVotes(_from_people(paths, study, ballots, folder, section.raters, build.languages))
+    if models := voting_models(bench):
+        return StudyVotes(await _model_votes(bench, ballots, models, f"{study} votes"))
+    return StudyVotes([rule_votes(one, section.raters, bench.seed) for one in ballots])
 
 
 def rule_votes(ballot: Ballot, raters: int, seed: int) -> list[Judgment]:
@@ -53,7 +151,7 @@ def rule_votes(ballot: Ballot, raters: int, seed: int) -> list[Judgment]:
             fit + _mood(str(seed), rater, ballot.item.id, row["id"])
             for fit, row in zip(fits, ballot.answers, strict=True)
         ]
-        found.append(vote(ballot, rater, max(range(len(likings)), key=likings.__getitem__)))
+        found.append(_vote(ballot, rater, max(range(len(likings)), key=likings.__getitem__)))
     return found
 
 
@@ -69,28 +167,47 @@ def _mood(*parts: str) -> float:
     return -math.log(-math.log((int(hash_text("taste", *parts)[:12], 16) + 0.5) / 16**12))
 
 
-async def model_votes(
-    bench: Bench, ballots: Ballots, count: int, models: Sequence[Model], label: str
-) -> Iterator[list[Judgment]]:
+async def _model_votes(
+    bench: Bench, ballots: Sequence[Ballot], models: Sequence[Model], label: str
+) -> list[list[Judgment]]:
     """The votes of models on each ballot; each sees the answers in an order of its own, and what cannot be read is skipped."""
-    batches = [
-        RequestBatch(model, partial(_wanted, bench.seed, ballots, model), count, label) for model in models
-    ]
-    said = await bench.ask_each(*batches)
-    return (
+    batches = [(model, [_to_vote(bench.seed, ballot, model) for ballot in ballots]) for model in models]
+    by_model = await bench.ask_each(batches, label)
+    return [
         [_said(bench.seed, model, ballot, answer) for model, answer in zip(models, answers, strict=True)]
-        for ballot, answers in zip(ballots(), zip(*said, strict=True), strict=True)
-    )
+        for ballot, answers in zip(ballots, zip(*by_model, strict=True), strict=True)
+    ]
+
+
+def _to_vote(seed: int, ballot: Ballot, model: Model) -> Target:
+    person, letters = ballot.person, tuple(LETTERS[: len(ballot.answers)])
+    shown = [
+        ANSWER[person.language].format(letter=letter, text=ballot.texts[place])
+        for letter, place in zip(letters, _order(seed, model.name, ballot), strict=True)
+    ]
+    values = {
+        "person": render_person(person),
+        "question": ballot.item.prompt,
+        "answers": "\n\n".join(shown),
+        "letters": ", ".join(letters),
+    }
+    key, parents = f"{ballot.item.id}/{model.name}", tuple(ballot.item.products)
+    return verdict(key, VOTE, person.language, values, letters, person.id, parents)
 
 
 def _said(seed: int, model: Model, ballot: Ballot, answer: Generation) -> Judgment:
     rater = f"{SIMULATED}{model.name}"
     if answer.text is None:
         return Judgment(item=ballot.item.id, rater=rater, status=answer.status, extra={"why": answer.reason})
-    return vote(ballot, rater, _order(seed, model.name, ballot)[LETTERS.index(answer.text)])
+    return _vote(ballot, rater, _order(seed, model.name, ballot)[LETTERS.index(answer.text)])
 
 
-def vote(ballot: Ballot, rater: str, choice: int) -> Judgment:
+def _order(seed: int, rater: str, ballot: Ballot) -> list[int]:
+    places = range(len(ballot.answers))
+    return sorted(places, key=lambda place: draw("side", seed, rater, ballot.item.id, place, among=2**63))
+
+
+def _vote(ballot: Ballot, rater: str, choice: int) -> Judgment:
     """One vote; for a pair also which way the scale tips."""
     value = None if len(ballot.answers) != 2 else (1.0 if choice == 0 else -1.0)
     extra = {"perspective": "third-party"}
@@ -99,102 +216,17 @@ def vote(ballot: Ballot, rater: str, choice: int) -> Judgment:
     )
 
 
-def _wanted(seed: int, ballots: Ballots, model: Model) -> Iterator[Target]:
-    for ballot in ballots():
-        person, letters = ballot.person, tuple(LETTERS[: len(ballot.answers)])
-        shown = [
-            ANSWER[person.language].format(letter=letter, text=ballot.texts[place])
-            for letter, place in zip(letters, _order(seed, model.name, ballot), strict=True)
-        ]
-        values: dict[str, object] = {
-            "person": render_person(person),
-            "question": ballot.item.prompt,
-            "answers": "\n\n".join(shown),
-            "letters": ", ".join(letters),
-        }
-        key, parents = f"{ballot.item.id}/{model.name}", tuple(ballot.item.products)
-        yield verdict(key, VOTE, person.language, values, letters, person.id, parents)
-
-
-def _order(seed: int, rater: str, ballot: Ballot) -> list[int]:
-    places = range(len(ballot.answers))
-    return sorted(places, key=lambda place: draw("side", seed, rater, ballot.item.id, place, among=2**63))
-
-
-FOLDER = "studies"
-STUDIES = ("truth", "pairs")
-"""The first part of the ids of what is voted on."""
-QUESTION = "fit"
-
-
-class StudyVotes:
-    """All votes of a study, kept on disk: those on each item in turn, in the order of the ballots."""
-
-    def __init__(self, rows: Scratch, simulated: bool) -> None:
-        self._rows, self.simulated = rows, simulated
-
-    @property
-    def gold(self) -> str:
-        """What the majority is called as a rater."""
-        return "majority(simulated raters)" if self.simulated else "majority(raters)"
-
-    def __iter__(self) -> Iterator[list[dict[str, Any]]]:
-        return (row["votes"] for row in self._rows)
-
-
-def labels(rows: Sequence[dict[str, Any]]) -> Counter[str]:
-    """How many voted for which answer."""
-    return Counter(row["label"] for row in rows if row.get("label") is not None)
-
-
-async def voted(bench: Bench, study: str, title: str, ballots: Ballots, count: int) -> StudyVotes:
-    """Everybody's votes on some items; the folder that people vote from is written in any case."""
-    section, config = bench.config.section(StudiesSection), bench.config
-    folder = bench.out / FOLDER / study
-    write_study(folder, f"{config.build.name}-{study}", title, list(config.build.languages), ballots, count)
-    simulated = section.voters == "simulated"
-    if simulated:
-        if models := _voting(bench):
-            given = await model_votes(bench, ballots, count, models, f"{study} votes")
-        else:
-            given = (rule_votes(one, section.raters, bench.seed) for one in ballots())
-    else:
-        by = _from_people([config.place(path) for path in section.votes], study, ballots, folder)
-        _check_enough(study, by, section.raters, count, folder, config.build.languages)
-        simulated = any(row.rater.startswith(SIMULATED) for rows in by.values() for row in rows)
-        given = (by.get(one.item.id, []) for one in ballots())
-    rows = bench.scratch("votes")
-    for votes in given:
-        rows.add({"votes": [one.model_dump(mode="json", exclude_defaults=True) for one in votes]})
-    return StudyVotes(rows, simulated)
-
-
-def _check_enough(
-    study: str,
-    by: dict[str, list[Judgment]],
-    raters: int,
-    count: int,
-    folder: Path,
-    languages: Sequence[str],
-) -> None:
-    """People's votes are waited for until half of the items have them all."""
-    if not by:
-        raise Waiting(_waiting(study, folder, raters, languages), 1)
-    ready = sum(len(rows) >= raters for rows in by.values())
-    if 2 * ready < count:
-        raise Waiting(
-            f"{study}: {ready:,} of {count:,} items have {raters} votes, as raters in [studies] asks; wait for the others, or set "
-            "raters lower.",
-            1,
-        )
-
-
 def _from_people(
-    paths: Sequence[Path], study: str, ballots: Ballots, folder: Path
-) -> dict[str, list[Judgment]]:
-    """The votes in some files, by item; every line is checked."""
-    known = {ballot.item.id: ballot for ballot in ballots()} if paths else {}
-    found: dict[tuple[str, str], Judgment] = {}
+    paths: Sequence[Path],
+    study: str,
+    ballots: Sequence[Ballot],
+    folder: Path,
+    raters: int,
+    languages: Sequence[str],
+) -> list[list[Judgment]]:
+    """People's votes on each ballot, every line checked; they are waited for until half of the items have them all."""
+    known = {ballot.item.id: ballot for ballot in ballots}
+    by: dict[str, dict[str, Judgment]] = {}
     for path in paths:
         for number, row in read_lines(path):
             if row.get("role", "item") != "item" or row.get("question", QUESTION) != QUESTION:
@@ -206,17 +238,23 @@ def _from_people(
                 raise UserError(
                     f"{located(path, number, 'item')}: '{item}' is not in {folder}; these are votes of another build."
                 )
-            one = _vote(row, known[item], path, number)
-            if (one.item, one.rater) in found:
+            one = _read_vote(row, known[item], path, number)
+            if one.rater in by.setdefault(item, {}):
                 raise UserError(f"{located(path, number)} is a second vote of {one.rater} on {item}.")
-            found[one.item, one.rater] = one
-    by: dict[str, list[Judgment]] = {}
-    for one in found.values():
-        by.setdefault(one.item, []).append(one)
-    return by
+            by[item][one.rater] = one
+    if not by:
+        raise Stopped(_waiting(study, folder, raters, languages), 1)
+    ready = sum(len(votes) >= raters for votes in by.values())
+    if 2 * ready < len(ballots):
+        raise Stopped(
+            f"{study}: {ready:,} of {len(ballots):,} items have {raters} votes, as raters in [studies] asks; wait for the others, or "
+            "set raters lower.",
+            1,
+        )
+    return [list(by.get(one.item.id, {}).values()) for one in ballots]
 
 
-def _vote(row: dict[str, Any], ballot: Ballot, path: Path, number: int) -> Judgment:
+def _read_vote(row: dict[str, Any], ballot: Ballot, path: Path, number: int) -> Judgment:
     rater = required_text(row, "rater", path, number)
     if ":" not in rater:
         rater = f"{row.get('kind') or 'human'}:{rater}"
@@ -228,7 +266,7 @@ def _vote(row: dict[str, Any], ballot: Ballot, path: Path, number: int) -> Judgm
             f"{located(path, number, 'label')}: '{label}' is none of the {len(ballot.answers)} answers, 0 to "
             f"{len(ballot.answers) - 1}."
         )
-    return vote(ballot, rater, int(label))
+    return _vote(ballot, rater, int(label))
 
 
 def _waiting(study: str, folder: Path, raters: int, languages: Sequence[str]) -> str:
@@ -244,44 +282,3 @@ def _waiting(study: str, folder: Path, raters: int, languages: Sequence[str]) ->
         f"The study '{study}' waits for people's votes, and everything up to it is kept. Now:  {'  and  '.join(new)}  ; when they "
         f"have voted:  {'  and  '.join(export)}  ; then add {files} to votes of [studies] and run the same build again."
     )
-
-
-BALANCE, SAME, MAJORITY = "rule:balance-2", "rule:same-1", "rule:majority-1"
-
-
-class StudyStep(BuildStep):
-    """A step that has answers voted on."""
-
-    uses = ("memories", "features")
-    section = StudiesSection
-    version = 2
-    prompts = (VOTE,)
-
-    def outside(self, bench: Bench) -> Any:
-        """Files of people's votes, and models that vote."""
-        section = bench.config.section(StudiesSection)
-        return [bench.config.hashes(section.votes), [model.settings for model in _voting(bench)]]
-
-
-def _voting(bench: Bench) -> list[Model]:
-    """The models that vote; none where people or our own simulated raters do."""
-    section = bench.config.section(StudiesSection)
-    specs = bench.config.models.raters[: section.raters] if section.voters == "simulated" else []
-    return [bench.model_of(spec) for spec in specs]
-
-
-def expected_votes(bench: Bench, items: int, tokens: int) -> Iterator[ExpectedAsks]:
-    """A vote by each model that votes on so many items for each question."""
-    for model in _voting(bench):
-        yield ExpectedAsks("votes", model, expected_questions(bench.config) * items, tokens, 1)
-
-
-def left_out(bench: Bench) -> list[str]:
-    """What the card says of what was left out."""
-    reasons = bench.reasons()
-    return ["", f"Left out: {listed(reasons)}."] if reasons else []
-
-
-def listed(counts: Counter[str]) -> str:
-    """Counts in words."""
-    return ", ".join(f"{name} {count:,}" for name, count in sorted(counts.items()))

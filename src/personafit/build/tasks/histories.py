@@ -4,25 +4,20 @@ The rules are those that count in dialogues, so what is held inferable here is w
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
 from personafit._hashing import draw
-from personafit.build.asking import Target, Unfit
-from personafit.build.bench import Bench, RequestBatch
+from personafit.build.asking import WIDE, Target, Unfit, check_prose
+from personafit.build.bench import Bench
 from personafit.build.prompts import PROMPTS, WORDINGS
-from personafit.build.quota import ask_after_trial
-from personafit.build.sections import open_ontology
 from personafit.build.step import ExpectedAsks
 from personafit.build.tasks.ontology import Ontology, Profile, TaskTemplate
-from personafit.build.tasks.profiles import StepOfTasks, draws_of, expected_domains
+from personafit.build.tasks.profiles import TaskProfileStep, draws_of, expected_domains, open_ontology
 from personafit.people import render_facets
 from personafit.raters.counting import Preference, Said, mark_turns, preferences_of
 from personafit.raters.counting.preferences import find_mentions
-from personafit.raters.text import stems
-from personafit.store import Product
 
 WORDS = (30, 260)  # of a history; Chinese characters count half
 WISH_WORDS = (3, 45)
@@ -31,9 +26,7 @@ _ABOUT_ITSELF = re.compile(
     r"\b(?:here is|here's|this summary|summary of|user profile|preference list|as an ai)\b|以下是|这份总结|本摘要|用户画像",
     re.IGNORECASE,
 )
-_CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _CUT = re.compile(r"[.!?。！？”\"’')）]\s*$")
-SHARED = {"en": 1, "zh": 2}  # telling words, or characters, a wish has in common with what it words anew
 
 
 def domain_preferences(profile: Profile, domain: str, ontology: Ontology) -> tuple[Preference, ...]:
@@ -70,16 +63,12 @@ def read_history(reply: str, profile: Profile, preferences: tuple[Preference, ..
 
 
 def read_wish(reply: str, profile: Profile, definition: TaskTemplate, ontology: Ontology) -> str:
-    """A model's wording of a wish, if it is about the same thing and gives no preference away."""
+    """A model's wording of a wish, if it gives no preference away."""
     text = reply.strip().strip('"“”「」').strip()
     _check_form(text, text, profile.language, WISH_WORDS)
     told = set(find_leaks(text, profile, definition, ontology))
     if told:
         raise Unfit(f"it gives a preference away: {min(told)}", f"说出了偏好：{min(told)}")
-    words = definition.wording(profile.language)
-    about = {stem for stem in stems(f"{words.wish} {words.about}") if len(stem) > 3 or _CHINESE.match(stem)}
-    if len(about & set(stems(text))) < SHARED[profile.language]:
-        raise Unfit(f"it is not about this any more: {words.wish}", f"说的已经不是这件事：{words.wish}")
     return text
 
 
@@ -94,10 +83,8 @@ def find_leaks(text: str, profile: Profile, definition: TaskTemplate, ontology: 
 
 
 def _check_form(text: str, raw: str, language: str, bounds: tuple[int, int]) -> None:
-    chinese = len(_CHINESE.findall(text))
-    words = chinese // 2 if language == "zh" else len(text.split())
-    if (chinese > len(text) // 3) != (language == "zh"):
-        raise Unfit("it is not in the language that was asked for", "语言不对，请用中文")
+    words = len(WIDE.findall(text)) // 2 if language == "zh" else len(text.split())
+    check_prose(text, language)
     if _MARKUP.search(raw):
         raise Unfit(
             "it holds a list, a heading or brackets; plain sentences are wanted",
@@ -115,7 +102,6 @@ def _check_form(text: str, raw: str, language: str, bounds: tuple[int, int]) -> 
 
 
 HISTORY = PROMPTS["task-history"]
-TEMPLATE = "template:history-1"
 MONTHS: dict[str, list[str]] = WORDINGS["history"]["months"]
 ONCE: dict[str, list[str]] = WORDINGS["history"]["once"]
 TWICE: dict[str, list[str]] = WORDINGS["history"]["twice"]
@@ -160,7 +146,7 @@ LENGTHS = {
 }  # words or characters that are asked for; WORDS is what is accepted
 
 
-class HistoriesStep(StepOfTasks):
+class HistoriesStep(TaskProfileStep):
     """A summary for each person and domain."""
 
     name = "histories"
@@ -172,66 +158,30 @@ class HistoriesStep(StepOfTasks):
         yield ExpectedAsks("histories", bench.model(), expected_domains(bench), 350, 170)
 
     async def make(self, bench: Bench) -> None:
-        """Write them, person after person."""
-        ontology = open_ontology(bench.config)
-        total = sum(1 for _ in _all(bench))
-
-        def wanted() -> Iterator[Target]:
-            return (_wanted(bench, ontology, *one) for one in _all(bench))
-
-        answers = await ask_after_trial(bench, RequestBatch(bench.model(), wanted, total, "histories"))
-        for (profile, domain, parent), answer in zip(_all(bench), answers, strict=True):
-            if answer.text is None:
-                bench.reject_reply(answer)
-                self._write_template(bench, profile, domain, parent, ontology)
-                continue
-            product = Product(
-                id=answer.product,
-                kind="summary",
-                text=answer.text,
-                maker=answer.maker,
-                about=profile.id,
-                parents=[parent],
-            )
-            _write(bench, profile, domain, product)
-
-    def _write_template(
-        self, bench: Bench, profile: Profile, domain: str, parent: str, ontology: Ontology
-    ) -> None:
-        text = from_template(profile, domain, ontology, draws_of(bench))
-        for fault, _ in history_faults(text, domain_preferences(profile, domain, ontology)):
-            # Only with a user's own ontology: its phrases say something the rules read otherwise.
-            bench.reject(f"{profile.id}/{domain}/template", fault, text, about=profile.id, by="rule:counting")
-        product = Product(kind="summary", text=text, maker=TEMPLATE, about=profile.id, parents=[parent])
-        bench.add(product)
-        _write(bench, profile, domain, product)
-
-    def card(self, bench: Bench) -> str:
-        """Who wrote how many."""
-        makers = Counter(row["maker"] == TEMPLATE for row in bench.read_rows("histories"))
-        total = makers.total()
-        return (
-            f"## Histories\n\n{total:,} summaries of past conversations, one for each person and domain: {makers[False]:,} "
-            f"written by a model from sampled interactions, {makers[True]:,} by a template. The counting rules find every "
-            "preference in each and none gone against."
-        )
+        """Have each summary written, from sampled interactions."""
+        ontology, seed = open_ontology(bench.config), draws_of(bench)
+        lineage = {row["id"]: row["profile"] for row in bench.read_rows("profiles", "lineage")}
+        asked = [
+            (profile, domain) for profile in bench.read("profiles", Profile) for domain in profile.domains
+        ]
+        targets = [history_target(*one, ontology, seed, lineage[one[0].id]) for one in asked]
+        answers = await bench.ask_after_trial(bench.model(), targets, "histories")
+        for (profile, domain), answer in zip(asked, answers, strict=True):
+            bench.reject_reply(answer)
+            product = answer.as_product()
+            bench.write(product, "products")
+            row = {"person": profile.id, "domain": domain, "text": product.text}
+            bench.write({**row, "product": product.id, "maker": product.maker})
 
 
-def _all(bench: Bench) -> Iterator[tuple[Profile, str, str]]:
-    """Every person with every domain they care about, and the id of the profile as a product."""
-    rows = bench.read_rows("profiles", "lineage")
-    for profile, row in zip(bench.read("profiles", Profile), rows, strict=True):
-        for domain in profile.domains:
-            yield profile, domain, row["profile"]
-
-
-def _wanted(bench: Bench, ontology: Ontology, profile: Profile, domain: str, parent: str) -> Target:
+def history_target(profile: Profile, domain: str, ontology: Ontology, seed: int, parent: str) -> Target:
+    """A summary to be written; our template's says one interaction after the other."""
     language = profile.language
-    notes = [
-        f"- {' / '.join(one.months)}: {one.shown}"
-        for one in interactions(profile, domain, ontology, draws_of(bench))
-    ]
     low, high = LENGTHS[language]
+    notes = [
+        f"- {' / '.join(one.months)}: {one.shown}" for one in interactions(profile, domain, ontology, seed)
+    ]
+    preferences = domain_preferences(profile, domain, ontology)
     return Target(
         f"{profile.id}/{domain}",
         HISTORY,
@@ -244,16 +194,9 @@ def _wanted(bench: Bench, ontology: Ontology, profile: Profile, domain: str, par
             "high": high,
         },
         kind="summary",
-        read=partial(
-            read_history, profile=profile, preferences=domain_preferences(profile, domain, ontology)
-        ),
+        read=partial(read_history, profile=profile, preferences=preferences),
         about=profile.id,
         parents=(parent,),
         max_tokens=3 * WORDS[1],
+        stand_in=from_template(profile, domain, ontology, seed),
     )
-
-
-def _write(bench: Bench, profile: Profile, domain: str, product: Product) -> None:
-    bench.write(product, "products")
-    row = {"person": profile.id, "domain": domain, "text": product.text}
-    bench.write({**row, "product": product.id, "maker": product.maker})

@@ -5,21 +5,23 @@ wanted, what must be settled, and which preferences bear on it (`tasks.toml`). A
 Reading them checks everything that later steps rely on, so a fault is found here and names file, domain and attribute.
 """
 
+from collections import Counter
+from collections.abc import Iterable
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from personafit._errors import UserError
-from personafit.build.prompts import DATA, WORDINGS, read_toml
+from personafit.build.prompts import DATA, WORDINGS, checked, read_toml
 from personafit.people import FacetValue, Person
 from personafit.raters.counting.preferences import AVOIDED
 from personafit.raters.text import stems
 
 OURS = DATA / "ontology.toml"
 Tag = Literal["minor", "adult", "senior", "working", "student", "retired", "parent", "alone", "city", "rural"]
-TAGS: tuple[str, ...] = get_args(Tag)
 MOST_SEVERAL = 3  # values one person has of an attribute that allows several
 
 
@@ -34,6 +36,18 @@ class DomainAttribute(BaseModel):
     says_zh: str = Field(pattern=r"\{\}", description="The same in Chinese.")
     values: dict[str, str] = Field(min_length=3, description="The values, English to Chinese.")
     avoid: bool = Field(False, description="Whether the values are what a person does not want.")
+
+    @model_validator(mode="after")
+    def _told_apart(self) -> Self:
+        """Values of one language must differ in their words, or no rule can tell which of them a text names."""
+        for language in ("en", "zh"):
+            seen: dict[tuple[str, ...], str] = {}
+            for said in (self.said(value, language) for value in self.values):
+                if (first := seen.setdefault(stems(said), said)) is not said:
+                    raise ValueError(f"'{said}' and '{first}' are the same words")
+            if () in seen:
+                raise ValueError(f"the value '{seen[()]}' has no words")
+        return self
 
     def said(self, value: str, language: str) -> str:
         """A value as people of a language have it."""
@@ -64,28 +78,40 @@ class Domain(BaseModel):
         default_factory=list, description="Who can care about it; anybody if there is none."
     )
     barred: dict[Tag, list[str]] = Field(default_factory=dict, description="Who cannot have which values.")
-    leans: dict[Tag, list[str]] = Field(default_factory=dict, description="Who gets which values sooner.")
+
+    @model_validator(mode="after")
+    def _known_values(self) -> Self:
+        for name, one in self.attributes.items():
+            if "." in name or ":" in name:
+                raise ValueError(f"attribute '{name}': a name has no full stop or colon")
+            if one.avoid != any(word in name.lower() for word in AVOIDED):
+                raise ValueError(
+                    f"attribute '{name}': what people do not want has `avoid = true` and a name that says so "
+                    f"({', '.join(AVOIDED)}), and nothing else has"
+                )
+        values = {name: {f"{name}: {value}" for value in one.values} for name, one in self.attributes.items()}
+        known = set().union(*values.values())
+        for named in [*chain(*self.excludes), *chain(*self.barred.values())]:
+            if named not in known:
+                raise ValueError(f"'{named}' is no 'Attribute: value' of this domain")
+        for tag in self.barred:
+            for name, mine in values.items():
+                if mine <= self.barred_for(frozenset({tag})):
+                    raise ValueError(f"attribute '{name}': nothing is left for {tag}")
+        return self
 
     def is_open_to(self, tags: frozenset[str]) -> bool:
         """Whether somebody can care about it."""
         return not self.only or bool(tags & set(self.only))
 
-    @cached_property
-    def rivals(self) -> dict[str, frozenset[str]]:
-        """Each value that excludes others, as 'Attribute: value', with those."""
-        found: dict[str, set[str]] = {}
-        for one, other in self.excludes:
-            found.setdefault(one, set()).add(other)
-            found.setdefault(other, set()).add(one)
-        return {name: frozenset(others) for name, others in found.items()}
+    def allows(self, name: str, taken: Iterable[str], tags: frozenset[str]) -> bool:
+        """Whether somebody who has some values can have another one, all written 'Attribute: value'."""
+        rivals = {other for pair in self.excludes if name in pair for other in pair if other != name}
+        return name not in self.barred_for(tags) and rivals.isdisjoint(taken)
 
     def barred_for(self, tags: frozenset[str]) -> frozenset[str]:
         """The values somebody cannot have."""
         return frozenset(name for tag, names in self.barred.items() if tag in tags for name in names)
-
-    def leant_to(self, tags: frozenset[str]) -> frozenset[str]:
-        """The values somebody gets sooner than others."""
-        return frozenset(name for tag, names in self.leans.items() if tag in tags for name in names)
 
 
 class Ontology(BaseModel):
@@ -137,68 +163,10 @@ class Ontology(BaseModel):
 
 def read_ontology(path: Path = OURS) -> Ontology:
     """The domains of a file; the first fault is a sentence that names file, domain and attribute."""
-    domains = {name: _domain(path, name, table) for name, table in read_toml(path).items()}
-    if not domains:
-        raise UserError(f"{path} has no domain; each is a table with zh and attributes.")
-    return Ontology(domains=domains)
-
-
-def _domain(path: Path, name: str, table: Any) -> Domain:
-    if "." in name or not isinstance(table, dict):
-        raise UserError(f"{path}: domain '{name}' must be a table, and its name without a full stop.")
-    try:
-        domain = Domain.model_validate(table)
-    except ValidationError as error:
-        raise UserError(f"{path}, {_place(name, error)}: {error.errors()[0]['msg']}.") from error
-    for attribute, one in domain.attributes.items():
-        _check_values(path, name, attribute, one)
-    named = [("excludes", value) for pair in domain.excludes for value in pair]
-    named += [("barred", value) for values in domain.barred.values() for value in values]
-    named += [("leans", value) for values in domain.leans.values() for value in values]
-    for field, value in named:
-        attribute, _, said = value.partition(": ")
-        if attribute not in domain.attributes or said not in domain.attributes[attribute].values:
-            raise UserError(
-                f"{path}, domain '{name}', {field}: '{value}' is no 'Attribute: value' of this domain."
-            )
-    for attribute, one in domain.attributes.items():
-        for tag in domain.barred:
-            gone = domain.barred_for(frozenset({tag}))
-            if all(f"{attribute}: {value}" in gone for value in one.values):
-                raise UserError(
-                    f"{path}, domain '{name}', attribute '{attribute}': nothing is left for {tag}."
-                )
-    return domain
-
-
-def _check_values(path: Path, domain: str, attribute: str, one: DomainAttribute) -> None:
-    """Values of one language must differ in their words, or no rule can tell which of them a text names."""
-    place = f"{path}, domain '{domain}', attribute '{attribute}'"
-    if "." in attribute or ":" in attribute:
-        raise UserError(f"{place}: a name has no full stop or colon.")
-    if one.avoid != any(word in attribute.lower() for word in AVOIDED):
-        raise UserError(
-            f"{place}: what people do not want has `avoid = true` and a name that says so ({', '.join(AVOIDED)}), "
-            "and nothing else has."
-        )
-    for language in ("en", "zh"):
-        seen: dict[tuple[str, ...], str] = {}
-        for value in one.values:
-            said = one.said(value, language)
-            form = stems(said)
-            if not form:
-                raise UserError(f"{place}: value '{value}' has no {language} words.")
-            if form in seen:
-                raise UserError(f"{place}: '{said}' and '{seen[form]}' are the same words.")
-            seen[form] = said
-
-
-def _place(domain: str, error: ValidationError) -> str:
-    where = [str(part) for part in error.errors()[0]["loc"]]
-    if where[:1] == ["attributes"] and len(where) > 1:
-        field = f", field '{'.'.join(where[2:])}'" if where[2:] else ""
-        return f"domain '{domain}', attribute '{where[1]}'{field}"
-    return f"domain '{domain}', field '{'.'.join(where)}'"
+    ontology = checked(Ontology, {"domains": read_toml(path)}, str(path))
+    if not ontology.domains or any("." in name for name in ontology.domains):
+        raise UserError(f"{path} needs domains, each a table whose name has no full stop.")
+    return ontology
 
 
 OUR_TASKS = DATA / "tasks.toml"
@@ -241,39 +209,34 @@ class TaskTemplate(BaseModel):
         return before + between.join(f"({number}) {point}" for number, point in enumerate(points, 1)) + after
 
 
+class TaskTemplates(BaseModel):
+    """A file of tasks."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    single: list[TaskTemplate] = []
+    multi: list[TaskTemplate] = []
+
+
 def read_definitions(ontology: Ontology, path: Path = OUR_TASKS) -> list[TaskTemplate]:
     """All tasks of a file, those over one domain first; every fault names file and task."""
-    tree = read_toml(path)
-    if unknown := set(tree) - {"single", "multi"}:
-        raise UserError(f"{path}: there is no '{min(unknown)}'; tasks are [[single]] or [[multi]].")
+    templates = checked(TaskTemplates, read_toml(path), str(path))
     found: list[TaskTemplate] = []
-    numbers: dict[str, int] = {}
-    for kind in ("single", "multi"):
-        for number, table in enumerate(tree.get(kind, []), 1):
-            one = _definition(table, f"{path}, {kind} task {number}", ontology, kind == "single")
+    numbers: Counter[str] = Counter()
+    for kind, given in (("single", templates.single), ("multi", templates.multi)):
+        for number, one in enumerate(given, 1):
+            place = f"{path}, {kind} task {number}, uses"
+            if unknown := [name for name in one.uses if name not in ontology.paths()]:
+                raise UserError(f"{place}: the ontology has no '{unknown[0]}'.")
+            if (kind == "single") != (len(one.domains) == 1):
+                wanted = "one domain" if kind == "single" else "several domains"
+                raise UserError(f"{place}: it must name attributes of {wanted}.")
             start = f"SD-{one.domains[0]}" if kind == "single" else "MD"
-            numbers[start] = numbers.get(start, 0) + 1
+            numbers[start] += 1
             found.append(one.model_copy(update={"id": f"{start}-{numbers[start]}"}))
     if missing := [name for name in ontology.domains if f"SD-{name}" not in numbers]:
         raise UserError(f"{path} has no [[single]] task for the domain '{missing[0]}'.")
     return found
-
-
-def _definition(table: Any, place: str, ontology: Ontology, single: bool) -> TaskTemplate:
-    try:
-        one = TaskTemplate.model_validate(table)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise UserError(f"{place}, field '{where}': {first['msg']}.") from error
-    known = set(ontology.paths())
-    for path in one.uses:
-        if path not in known:
-            raise UserError(f"{place}, field 'uses': the ontology has no '{path}'.")
-    if single != (len(one.domains) == 1):
-        wanted = "one domain" if single else "several domains"
-        raise UserError(f"{place}, field 'uses': it must name attributes of {wanted}.")
-    return one
 
 
 MASK = "Interests.Domains"

@@ -101,7 +101,7 @@ async function drain() {
       pause = FIRST_PAUSE;
       sentence = "";
       tell(answer, reply.body);
-    } else if ([404, 413, 422].includes(reply.status)) {
+    } else if ([404, 409, 413, 422].includes(reply.status)) {
       shelf.set(key.replace(ANSWER, REFUSED), JSON.stringify(answer)); // sending it again cannot help
       shelf.remove(key);
       [sentence, passing] = [reply.body.error, false];
@@ -109,7 +109,7 @@ async function drain() {
     } else {
       passing = true;
       sentence = reply.body.error ?? document.getElementById("saved").dataset.offline;
-      const refused = [401, 403, 409].includes(reply.status);
+      const refused = [401, 403].includes(reply.status);
       timer = setTimeout(send, refused ? REFUSED_PAUSE : pause);
       pause = Math.min(LONGEST_PAUSE, pause * 2);
       return false;

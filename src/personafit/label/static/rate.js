@@ -157,9 +157,7 @@ async function fetchPage(place, ahead) {
 
 async function show(place, push = true) {
   keepText();
-  let html = fetched.get(place);
-  if (html) queue.post("/api/shown", { page: place });
-  html ??= await fetchPage(place, false);
+  const html = fetched.get(place) ?? (await fetchPage(place, false));
   fetched.clear();
   if (!html) return false;
   htmx.swap("#page", html, { swapStyle: "innerHTML" });

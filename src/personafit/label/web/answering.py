@@ -1,21 +1,12 @@
-"""The route that every answer comes by: checked, stored, and only then acknowledged.
+"""The route that every answer comes by: checked, stored, and only then acknowledged."""
 
-It is asked more often than everything else together, so it finds its own arguments: declared like any other route, for the API's
-description, but without what FastAPI works out anew for every request.
-"""
-
-import re
 from typing import Annotated, Any
 
-import orjson
-from fastapi import Body, FastAPI, Request
+from fastapi import APIRouter, Body
 from fastapi.concurrency import run_in_threadpool
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import Response
-from fastapi.routing import APIRoute
-from pydantic import BaseModel, ConfigDict, ValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict
 from pydantic import Field as Described
-from starlette.types import Receive, Scope, Send
 
 from personafit.label.answers import CANNOT_TELL, GONE, UNDONE, NotStored
 from personafit.label.chats import Chat, has_ended
@@ -32,12 +23,11 @@ from personafit.label.web.sessions import (
     RaterVisit,
     ScriptDep,
     page_at,
-    rater_script,
 )
 from personafit.label.writing import Writer
 
 LONGEST_TEXT = 20_000
-_ID = re.compile(r"^[A-Za-z0-9-]{8,64}$")
+router = APIRouter()
 
 
 class SentAnswer(BaseModel):
@@ -46,7 +36,8 @@ class SentAnswer(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     id: str = Described(
-        pattern=_ID.pattern, description="Made by the browser; the same answer sent twice is stored once."
+        pattern=r"^[A-Za-z0-9-]{8,64}$",
+        description="Made by the browser; the same answer sent twice is stored once.",
     )
     page: int = Described(ge=0, lt=2**31, description="Place of the page among the rater's.")
     field: str = Described(max_length=100, description="Which question on the page.")
@@ -58,32 +49,8 @@ class SentAnswer(BaseModel):
     seconds: float = Described(0.0, ge=0, le=86_400, description="How long the page was before the rater.")
 
 
-class AnswerRoute(APIRoute):
-    """The route of answers."""
-
-    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Find the session and the body, and pass them on."""
-        if scope["method"] != "POST":
-            await super().handle(scope, receive, send)
-            return
-        request = Request(scope, receive)
-        visit = await rater_script(request)
-        response = await answer(await _sent(request), visit)
-        await response(scope, receive, send)
-
-
-def add_route(app: FastAPI) -> None:
-    """Have the app take answers; called first, the route is found first."""
-    app.router.add_api_route(
-        "/api/answers",
-        answer,
-        methods=["POST"],
-        responses={403: {}, 409: {}, 503: {}},
-        route_class_override=AnswerRoute,
-    )
-
-
-async def answer(sent: Annotated[SentAnswer, Body()], visit: ScriptDep) -> Response:
+@router.post("/api/answers", responses={403: {}, 409: {}, 503: {}})
+async def answer(sent: Annotated[SentAnswer, Body()], visit: ScriptDep) -> JSONResponse:
     """Store one answer. The reply comes when it is on disk."""
     state, session = visit.request.app.state, visit.session
     places: Places = state.places
@@ -105,13 +72,13 @@ async def answer(sent: Annotated[SentAnswer, Body()], visit: ScriptDep) -> Respo
         if error.code == 404:
             places.refresh()
         language = render.language(visit.request, shape.config.language)
-        return _json({"error": text(language, error.sentence)}, error.code)
+        return JSONResponse({"error": text(language, error.sentence)}, error.code)
     body: dict[str, Any] = {"id": saved.id, "generation": saved.generation, "done": saved.done}
     unread = field.kind == "written" and sent.value and answered is None
     if unread or (shape.page.role is Role.PRACTICE and answered is not None and field.required):
         language = render.language(visit.request, shape.config.language)
         body["feedback"] = _feedback(shape, field, answered, language)
-    return _json(body)
+    return JSONResponse(body)
 
 
 def _place(places: Places, visit: RaterVisit, sent: SentAnswer) -> PageSlot:
@@ -124,19 +91,6 @@ def _place(places: Places, visit: RaterVisit, sent: SentAnswer) -> PageSlot:
             return place
         places.refresh()
     raise NotAllowed(404, GONE)
-
-
-async def _sent(request: Request) -> SentAnswer:
-    """The body, checked as FastAPI checks bodies."""
-    body = await request.body()
-    if not request.headers.get("content-type", "").startswith("application/json"):
-        raise NotAllowed(422, "An answer is sent as application/json.")
-    try:
-        return SentAnswer.model_validate_json(body)
-    except ValidationError as error:
-        raise RequestValidationError(
-            [one | {"loc": ("body", *one["loc"])} for one in error.errors(include_url=False)]
-        ) from error
 
 
 def _read(sent: SentAnswer, shape: Shape, field: Field) -> tuple[LabelValue | None, dict[str, Any]]:
@@ -183,7 +137,3 @@ def _feedback(shape: Shape, field: Field, answered: LabelValue | None, language:
     shown = next((option.text for option in field.options if labels[option.value] == right), right)
     said = text(language, "not.right", answer=text(language, shown))
     return {"right": False, "said": said, "why": why}
-
-
-def _json(body: dict[str, Any], code: int = 200) -> Response:
-    return Response(orjson.dumps(body), status_code=code, media_type="application/json")

@@ -50,12 +50,16 @@ def create_app(store: str | Path, models: Sequence[str] = ()) -> FastAPI:
             await app.state.models.close()
 
     app = FastAPI(
-        title="personafit label", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None
+        title="personafit label",
+        version=__version__,
+        lifespan=lifespan,
+        openapi_url=None,  # `login` serves it, to researchers
+        docs_url=None,
+        redoc_url=None,
     )
     app.add_middleware(Guard)
-    answering.add_route(app)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
-    for module in (rater, chat, login, researcher):
+    for module in (answering, rater, chat, login, researcher):
         app.include_router(module.router)
     app.add_exception_handler(RequestValidationError, _not_understood)
     for kind in (NotAllowed, NotNow, UserError, SQLAlchemyError, HTTPException):

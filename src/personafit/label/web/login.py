@@ -14,7 +14,7 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Cookie, Form
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from personafit.label.access import RESEARCHER_SECONDS, SHORTEST_PASSWORD, Access, same
 from personafit.label.web.guard import client_address
@@ -170,6 +170,12 @@ async def change_password(
         return _change(visit, wrong)
     await _hashed(visit, visit.access.change_password, password)
     return await run_in_threadpool(_enter, visit)
+
+
+@router.get("/openapi.json", include_in_schema=False)
+def describe_api(visit: ResearcherDep) -> JSONResponse:
+    """The description of all routes, which is nobody's business but the researcher's."""
+    return JSONResponse(visit.request.app.openapi())
 
 
 @router.post("/logout")

@@ -5,10 +5,8 @@ import time
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Body, Form, Request
-from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
-from pydantic import BaseModel, ConfigDict
-from pydantic import Field as Described
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from personafit.label.access import SESSION_SECONDS, Invitation, same
 from personafit.label.answers import Given, job_key, page_key, standing_answers
@@ -25,7 +23,6 @@ from personafit.label.web.sessions import (
     NotAllowed,
     RaterDep,
     RaterVisit,
-    ScriptDep,
     Visit,
     VisitDep,
     checked,
@@ -172,8 +169,6 @@ def show(visit: RaterDep, position: int) -> Response:
         return _to(request, "/check")
     pages = studies.assigned(study.name, seat.seat)
     assigned = page_at(pages, position)
-    if assigned.shown is None and request.headers.get("x-prefetch") != "1":
-        studies.mark_shown(study.name, seat.seat, position)
     form, page = studies.form(study.name), studies.page(study.name, assigned.page)
     asked = form.fields(page, assigned.arrangement)
     fields = [*asked, *extra_fields(page)]
@@ -209,22 +204,6 @@ def show(visit: RaterDep, position: int) -> Response:
         seat=seat.code,
         own_link=f"/join/{visit.access.invite(study.name, seat.seat)}",
     )
-
-
-class SentShown(BaseModel):
-    """A page that came before the rater's eyes, having been fetched ahead."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    page: int = Described(ge=0, lt=2**31, description="Place of the page among the rater's.")
-
-
-@router.post("/api/shown", responses={403: {}}, response_class=JSONResponse)
-def shown_now(sent: Annotated[SentShown, Body()], visit: ScriptDep) -> dict[str, bool]:
-    """Note when a page was first shown."""
-    study, seat = visit.taking_part()
-    visit.studies.mark_shown(study.name, seat.seat, sent.page)
-    return {"noted": True}
 
 
 @router.get("/done")

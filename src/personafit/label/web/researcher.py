@@ -15,11 +15,10 @@ from personafit._errors import UserError
 from personafit.label import steering
 from personafit.label.access import RESEARCHER_SECONDS
 from personafit.label.adjudicating import decide, disputes, labels_of
-from personafit.label.making import extend_study
 from personafit.label.overview import Overview, figure, overview
 from personafit.label.records import RaterState
 from personafit.label.studies import Seat
-from personafit.label.votes import answer_events, events, stored_page, study_votes
+from personafit.label.votes import events, stored_page, study_votes
 from personafit.label.web.sessions import (
     RESEARCHER_COOKIE,
     NotAllowed,
@@ -38,7 +37,7 @@ SeatNumber = Annotated[int, Path(ge=0, lt=2**31)]
 From = Annotated[int, Query(alias="from", ge=0, lt=2**31)]
 Text = Annotated[str, Form(max_length=steering.LONGEST_MESSAGE)]
 Token = Annotated[str, Form(max_length=200)]
-Count = Annotated[int, Form(ge=0, le=MOST_ADDED)]
+Count = Annotated[int, Form(ge=1, le=MOST_ADDED)]
 
 
 class Desk(ResearcherVisit):
@@ -121,14 +120,6 @@ def one_rater(desk: DeskDep, study: str, seat: SeatNumber) -> Response:
     return desk.show("researcher/rater.html", numbers=numbers, here="overview", **shown)
 
 
-@router.get("/studies/{study}/pages")
-def all_pages(desk: DeskDep, study: str, skip: From = 0) -> Response:
-    """How far each page is, and what was voted."""
-    numbers = desk.numbers(study)
-    lines = numbers.pages[skip : skip + SHOWN]
-    return desk.show_study("pages", numbers, lines=lines, skip=skip, total=len(numbers.pages))
-
-
 @router.get("/studies/{study}/remarks")
 def all_remarks(desk: DeskDep, study: str) -> Response:
     """What raters flagged and noted."""
@@ -145,12 +136,9 @@ def all_remarks(desk: DeskDep, study: str) -> Response:
 
 @router.get("/studies/{study}/trail")
 def trail(desk: DeskDep, study: str, skip: From = 0) -> Response:
-    """What was done by whom, and every answer with both clocks."""
-    numbers = desk.numbers(study)
+    """What was done by whom."""
     done, count = events(desk.studies, study, SHOWN, skip)
-    answers, answered = answer_events(desk.studies, study, SHOWN, skip)
-    total = max(count, answered)
-    return desk.show_study("trail", numbers, events=done, answers=answers, skip=skip, total=total)
+    return desk.show_study("trail", desk.numbers(study), events=done, skip=skip, total=count)
 
 
 @router.get("/studies/{study}/invitations")
@@ -177,10 +165,10 @@ def change_state(desk: FormDep, study: str, state: Text) -> Response:
 
 
 @router.post("/studies/{study}/more")
-def add_more(desk: FormDep, study: str, raters: Count = 0, items: Count = 0) -> Response:
-    """Add seats and items."""
+def add_seats(desk: FormDep, study: str, raters: Count) -> Response:
+    """Add seats."""
     desk.check(study)
-    extend_study(desk.studies.store, study, raters, items, lambda store, name: store.run(name))
+    desk.studies.extend(study, raters)
     return _back(study, "/invitations")
 
 

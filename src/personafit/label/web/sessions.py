@@ -15,6 +15,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from personafit.label.access import Access, RaterSession, ResearcherSession, same
+from personafit.label.chats import LINK_AGAIN
 from personafit.label.records import RaterState
 from personafit.label.studies import PageAssignment, Seat, Studies, Study
 from personafit.label.texts import TEXTS, text
@@ -27,7 +28,6 @@ LANGUAGE_SECONDS = 365 * 24 * 3600
 CHECK_FIRST = "Please answer the questions about the guidelines first."
 OUT_OF_DATE = "This page is out of date; please reload it."
 NO_PAGE = "There is no such page in this study."
-LINK_AGAIN = "Please open the link of your invitation again."
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 TAGS = {

@@ -5,17 +5,15 @@ the attribute, at length, and at whether the attribute is named; a ridge regress
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from personafit._hashing import content_hash
 from personafit.items.preference import HIGHEST, LOWEST
 from personafit.items.reading import Unit
-from personafit.models.embeddings import DEFAULT, Embedder
+from personafit.models.embeddings import Embedder
 from personafit.raters.fitted.model import FittedModel, Floats
 from personafit.raters.rules import names_attribute
 
@@ -24,15 +22,8 @@ CLOSER_TO_ATTRIBUTE, CLOSER_TO_PROMPT, LONGER, NAMED = range(4)
 """Places of what `pair_features` says in one number each; the change as seen by the attribute follows."""
 
 
-@dataclass(frozen=True)
 class PreferenceHead(FittedModel):
     """Weights on standardised features."""
-
-    weights: Floats
-    intercept: float
-    middle: Floats
-    spread: Floats
-    embedder: str  # fingerprint of the embedder its features come from
 
     answers = "preference"
     unit = "pair"
@@ -42,8 +33,13 @@ class PreferenceHead(FittedModel):
     @cached_property
     def fingerprint(self) -> str:
         """Hash of everything that can change a mark."""
-        numbers = [part.tolist() for part in (self.weights, self.middle, self.spread)]
-        return content_hash([FEATURES, self.embedder, self.intercept, *numbers])
+        arrays = [self.arrays[name].tolist() for name in ("intercept", "weights", "middle", "spread")]
+        return content_hash([FEATURES, self.numbers["embedder_fingerprint"], *arrays])
+
+    def check(self) -> None:
+        """Refuse the features of another version."""
+        if self.numbers["features"] != FEATURES:
+            raise ValueError(f"its features are not those of this program, {FEATURES}")
 
     def unit_scores(self, units: Sequence[Unit]) -> list[float]:
         """The mark that people would give a personalized answer against a generic one, for somebody with an attribute."""
@@ -52,35 +48,9 @@ class PreferenceHead(FittedModel):
 
     def marks(self, features: Floats) -> Floats:
         """Marks from 1 to 5, not rounded."""
-        raw = (features - self.middle) / self.spread @ self.weights + self.intercept
-        return np.clip(raw, LOWEST, HIGHEST)
-
-    @property
-    def numbers(self) -> dict[str, Any]:
-        """What its features are made by."""
-        return {"features": FEATURES, "embedder_fingerprint": self.embedder}
-
-    @property
-    def arrays(self) -> dict[str, Any]:
-        """Its weights, by name."""
-        return {name: np.asarray(getattr(self, name)) for name in self.array_names}
-
-    @classmethod
-    def of(cls, numbers: Mapping[str, Any], arrays: Mapping[str, Any], **kept: Any) -> "PreferenceHead":
-        """The head of what its files hold."""
-        if numbers["features"] != FEATURES:
-            raise ValueError(f"its features are not those of this program, {FEATURES}")
-        weights, intercept, middle, spread = (arrays[name] for name in cls.array_names)
-        if not weights.shape == middle.shape == spread.shape or not all(
-            np.isfinite(array).all() for array in arrays.values()
-        ):
-            raise ValueError("its arrays differ in length, or a number in them is not finite")
-        return cls(weights, float(intercept), middle, spread, str(numbers["embedder_fingerprint"]), **kept)
-
-    @property
-    def fitted_with(self) -> tuple[str, str]:
-        """Its embedder."""
-        return DEFAULT, self.embedder
+        weights, intercept, middle, spread = (self.arrays[name] for name in self.array_names)
+        marks: Floats = np.clip((features - middle) / spread @ weights + intercept, LOWEST, HIGHEST)
+        return marks
 
 
 def pair_features(pairs: Sequence[Unit], embedder: Embedder) -> Floats:

@@ -6,11 +6,9 @@ up: the attributes are alike (some matter for nearly every prompt, such as how s
 are both alike; and the attribute is as close to its prompt in topic as the other attribute is to its own, whatever the topic.
 """
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -162,24 +160,17 @@ DIGITS = 6  # of a probability: the last bits of a sum depend on how many attrib
 _PRINTED = ("personafit.matcher", 1)  # part of the fingerprint, whatever the file's format is
 
 
-@dataclass(frozen=True, eq=False)
 class Matcher(FittedModel):
-    """Everything needed to score attributes; at `threshold` and above an attribute counts as relevant."""
-
-    settings: KernelSettings
-    pairs: PairVectors
-    closeness: Closeness
-    pair_closeness: Floats
-    weights: Floats
-    base: float
-    calibration: tuple[float, float]
-    threshold: float
-    embedder: str
-    embedder_fingerprint: str
+    """Scores attributes; at `threshold` and above an attribute counts as relevant."""
 
     answers = "relevance"
     unit = "attribute"
     array_names = ("prompts", "attributes", "topics", "prompt_of", "attribute_of", "closeness", "weights")
+
+    @property
+    def threshold(self) -> float:
+        """The probability from which on an attribute is relevant."""
+        return float(self.numbers["threshold"])
 
     def unit_scores(self, units: Sequence[Unit]) -> list[float]:
         """The probabilities of attributes shown with one prompt; why they are believed changed nothing when it was tried."""
@@ -191,90 +182,36 @@ class Matcher(FittedModel):
             return []
         known = bool(prompt.strip())
         pairs = embed_pairs(self.encoder, [(prompt if known else "", text) for text in attributes])
-        side = Likeness(pairs, self.closeness.of(pairs), prompt_known=known)
-        fitted = Likeness(self.pairs, self.pair_closeness)
-        raw = self.base + side.to(fitted, self.settings) @ self.weights
-        return [round(float(value), DIGITS) for value in probabilities(raw, self.calibration)]
+        side = Likeness(pairs, self._closeness.of(pairs), prompt_known=known)
+        likeness = side.to(self._fitted, KernelSettings(**self.numbers["settings"]))
+        raw = self.numbers["base"] + likeness @ self.arrays["weights"]
+        return [round(float(value), DIGITS) for value in probabilities(raw, self.numbers["calibration"])]
 
     @cached_property
     def fingerprint(self) -> str:
         """Hash of everything that can change a score or an answer."""
-        arrays = [hash_text(name, np.ascontiguousarray(one).tobytes()) for name, one in self.arrays.items()]
+        arrays = [
+            hash_text(name, np.ascontiguousarray(self.arrays[name]).tobytes()) for name in self.array_names
+        ]
         return content_hash([*_PRINTED, self.numbers, arrays])
 
-    @property
-    def arrays(self) -> dict[str, Any]:
-        """Vectors and weights, by name."""
-        return {
-            "prompts": self.pairs.prompts,
-            "attributes": self.closeness.attributes,
-            "topics": self.closeness.topics,
-            "prompt_of": self.pairs.prompt_of.astype(np.int32),
-            "attribute_of": self.pairs.attribute_of.astype(np.int32),
-            "closeness": self.pair_closeness,
-            "weights": self.weights,
-        }
+    @cached_property
+    def _closeness(self) -> Closeness:
+        means, scales = (np.array(self.numbers[f"closeness_{one}"]) for one in ("means", "scales"))
+        return Closeness(self.arrays["attributes"], self.arrays["topics"], means, scales)
 
-    @property
-    def numbers(self) -> dict[str, Any]:
-        """All that is not an array."""
-        return {
-            "settings": asdict(self.settings),
-            "base": self.base,
-            "calibration": list(self.calibration),
-            "threshold": self.threshold,
-            "closeness_means": self.closeness.means.tolist(),
-            "closeness_scales": self.closeness.scales.tolist(),
-            "embedder": self.embedder,
-            "embedder_fingerprint": self.embedder_fingerprint,
-        }
-
-    @classmethod
-    def of(cls, numbers: Mapping[str, Any], arrays: Mapping[str, Any], **kept: Any) -> "Matcher":
-        """The matcher of what its files hold."""
-        _check_arrays(arrays)
-        prompts, attributes, topics = (arrays[name] for name in ("prompts", "attributes", "topics"))
-        prompt_of, attribute_of = (arrays[name].astype(np.intp) for name in ("prompt_of", "attribute_of"))
-        none = np.zeros(0)
-        pairs = PairVectors(
-            prompts, prompts[:0], none.astype(np.intp), attributes, topics, none, prompt_of, attribute_of
+    @cached_property
+    def _fitted(self) -> Likeness:
+        """The pairs it was fitted on; their sentences and lengths are in their closeness."""
+        prompts, attributes, topics, prompt_of, attribute_of, closeness, _ = (
+            self.arrays[name] for name in self.array_names
         )
-        means, scales = (
-            np.array(numbers[f"closeness_{one}"], dtype=np.float64) for one in ("means", "scales")
-        )
-        slope, intercept = (float(number) for number in numbers["calibration"])
-        base, threshold = float(numbers["base"]), float(numbers["threshold"])
-        if not math.isfinite(base + threshold + slope + intercept):
-            raise ValueError("a number in it is not finite")
-        return cls(
-            settings=KernelSettings(**numbers["settings"]),
-            pairs=pairs,
-            closeness=Closeness(attributes, topics, means, scales),
-            pair_closeness=arrays["closeness"],
-            weights=arrays["weights"],
-            base=base,
-            calibration=(slope, intercept),
-            threshold=threshold,
-            embedder=str(numbers["embedder"]),
-            embedder_fingerprint=str(numbers["embedder_fingerprint"]),
-            **kept,
-        )
+        rows, lengths = np.zeros(0, dtype=np.intp), np.zeros(0)
+        pairs = PairVectors(prompts, prompts[:0], rows, attributes, topics, lengths, prompt_of, attribute_of)
+        return Likeness(pairs, closeness)
 
 
-def _check_arrays(arrays: Mapping[str, Any]) -> None:
-    """Refuse arrays that cannot belong to one matcher, or that would make every score no number."""
-    prompts, attributes, prompt_of, attribute_of = (
-        arrays[name] for name in ("prompts", "attributes", "prompt_of", "attribute_of")
-    )
-    shapes = {arrays[name].shape[:1] for name in ("prompt_of", "attribute_of", "closeness", "weights")}
-    fits = len(shapes) == 1 and prompts.ndim == 2 and attributes.shape == arrays["topics"].shape
-    for rows, places in ((prompts, prompt_of), (attributes, attribute_of)):
-        fits = fits and bool(((places >= 0) & (places < len(rows))).all())
-    if not fits or not all(np.isfinite(array).all() for array in arrays.values()):
-        raise ValueError("its arrays do not fit each other, or a number in them is not finite")
-
-
-def probabilities(raw: Floats, calibration: tuple[float, float]) -> Floats:
+def probabilities(raw: Floats, calibration: Sequence[float]) -> Floats:
     """Calibrated probabilities of raw scores."""
     logits = np.clip(calibration[0] * raw + calibration[1], -30, 30)
     chances: Floats = 1 / (1 + np.exp(-logits))

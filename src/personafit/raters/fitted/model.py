@@ -12,15 +12,14 @@ import asyncio
 import io
 import json
 import os
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,56 +29,47 @@ from personafit._hashing import hash_text
 from personafit._names import is_name
 from personafit.items.reading import QuestionSet, Unit, Verdict
 from personafit.models import Spec
-from personafit.raters.rater import ScoredRater, Scorer, rater_record
+from personafit.raters.rater import ScoredRater
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class FittedModel(ABC):
-    """A model that was fitted on people's judgments."""
+    """A model that was fitted on people's judgments: what its files hold, and how it scores by that."""
+
+    numbers: Mapping[str, Any]
+    """What the file has as `model`."""
+    arrays: Mapping[str, Any] = field(default_factory=dict)
+    """What the .npz file has, by the names of `array_names`."""
+    card: Mapping[str, Any] = field(default_factory=dict)
+    """How it was fitted, for people."""
+    fitted_on: frozenset[str] = frozenset()
+    """Hashes of the people or prompts it was fitted on."""
+    file_hash: str = ""
+    """Fingerprint of a file of version 1 that was known by its bytes."""
 
     answers: ClassVar[str]  # which question it was fitted to answer: one of `KINDS`
-    array_names: ClassVar[tuple[str, ...]] = ()  # what is kept in the .npz file
-    unit: ClassVar[str] = ""  # what it scores as a rater, as `Scorer.unit`
+    array_names: ClassVar[tuple[str, ...]] = ()
+    unit: ClassVar[str] = ""  # what it scores as a rater, as `ScoredRater.unit`
     on_scale: ClassVar[bool] = False  # whether its scores are marks on the question's own scale
-
-    card: Mapping[str, Any] = field(default_factory=dict)  # how it was fitted, for people
-    fitted_on: frozenset[str] = frozenset()  # hashes of the people or prompts it was fitted on
 
     @property
     @abstractmethod
     def fingerprint(self) -> str:
         """Hash of everything that can change an answer."""
 
-    @property
-    @abstractmethod
-    def numbers(self) -> dict[str, Any]:
-        """What goes into the file as `model`."""
-
-    @property
-    def arrays(self) -> dict[str, Any]:
-        """What goes into the .npz file, by its names."""
-        return {}
-
-    @classmethod
-    @abstractmethod
-    def of(cls, numbers: Mapping[str, Any], arrays: Mapping[str, Any], **kept: Any) -> Self:
-        """The model of what a file holds; whatever it raises is what is wrong with the file. `kept` are further fields."""
-
-    @property
-    def fitted_with(self) -> tuple[str, str] | None:
-        """Name and fingerprint of the embedder that its features come from, where it has one."""
-        named: tuple[str, str] = getattr(self, "embedder", ""), getattr(self, "embedder_fingerprint", "")
-        return named if all(named) else None
+    def check(self) -> None:  # noqa: B027  # most have nothing to check: the fingerprint tells what was changed
+        """Raise what keeps this program from using the numbers, such as features that it does not know."""
 
     @cached_property
     def encoder(self) -> Any:
-        """That embedder; another version of it is refused in a UserError."""
-        from personafit.models.embeddings import make_known_embedder
+        """The embedder that its features come from, where it has one; another version of it is refused in a UserError."""
+        from personafit.models.embeddings import DEFAULT, make_known_embedder
 
-        return make_known_embedder(*self.fitted_with) if self.fitted_with else None
+        made_by = self.numbers.get("embedder_fingerprint")
+        return make_known_embedder(self.numbers.get("embedder", DEFAULT), made_by) if made_by else None
 
     def unit_scores(self, units: Sequence[Unit]) -> list[float]:
         """One score for each unit, as a rater needs them."""
@@ -116,7 +106,7 @@ SHIPPED = Path(__file__).parent / "shipped"
 def open_fitted(source: Spec | str | Path, asked: str | None = None) -> Any:
     """The model of a spec such as `fitted:DIR`, of a folder or a file, or of a name that comes with the package.
 
-    Files of earlier formats are read too, with a note. A UserError says what is wrong with a file, and whether it was fitted
+    Files of earlier formats are read too. A UserError says what is wrong with a file, and whether it was fitted
     to answer another question than the one `asked`.
     """
     text = source.text if isinstance(source, Spec) else str(source)
@@ -136,16 +126,16 @@ def open_fitted(source: Spec | str | Path, asked: str | None = None) -> Any:
             raise UserError(
                 f"{text} was fitted to {KINDS[answers].task} ({answers}); it cannot {KINDS[asked].task}."
             )
-        kept = {"card": dict(document["card"]), "fitted_on": frozenset(map(str, document["fitted_on"]))}
+        kept: dict[str, Any] = {"card": dict(document["card"])}
+        kept["fitted_on"] = frozenset(map(str, document["fitted_on"]))
         if earlier and answers == "choice":
             kept["file_hash"] = document["fingerprint"]
         module, _, called = KINDS[answers].place.partition(":")
         kind: type[FittedModel] = getattr(import_module(f"{__package__}.{module}"), called)
-        model = kind.of(document["model"], _arrays_of(kind, path.with_suffix(".npz")), **kept)
+        model = kind(document["model"], _arrays_of(kind, path.with_suffix(".npz")), **kept)
+        model.check()
         if model.fingerprint != document["fingerprint"]:
             raise ValueError("it was changed after it was written, or its two files do not belong together")
-    if earlier:
-        _note_earlier(str(path), KINDS[answers].command)
     try:
         _ = model.encoder
     except UserError as error:
@@ -169,7 +159,7 @@ def save_fitted(model: FittedModel, place: Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     if model.array_names:
         buffer = io.BytesIO()
-        np.savez_compressed(buffer, **model.arrays)
+        np.savez_compressed(buffer, **dict(model.arrays))
         _write(path.with_suffix(".npz"), buffer.getvalue())
     _write(path, text.encode("utf-8"))
     return path
@@ -228,46 +218,32 @@ def _reading(path: Path, command: str, asked: str | None) -> Iterator[None]:
         raise UserError(f"{path} is no fitted model that can be used: {what}.") from error
 
 
-@cache
-def _note_earlier(path: str, command: str) -> None:
-    print(
-        f"personafit: {path} is in an earlier file format, which is still read; `personafit {command} --out DIR` writes "
-        "the present one.",
-        file=sys.stderr,
-    )
-
-
 # -- as a rater ---------------------------------------------------------------------------------------------------------
 
 KNOWN_AS = {"choice": "model", "relevance": "matcher", "preference": "head"}
 """Kinds of item that fitted models judge, and what a rater's settings call the model."""
 
 
-class FittedScorer(Scorer):
-    """The scores of a fitted model."""
+class FittedRater(ScoredRater):
+    """`fitted:`: the scores of a fitted model."""
 
-    def __init__(self, spec: Spec, kind: str) -> None:
-        self._model = open_fitted(spec, kind)
+    def __init__(self, spec: Spec, asks: QuestionSet) -> None:
+        spec.allow(())
+        if asks.kind not in KNOWN_AS:
+            raise UserError(
+                f"{spec.text}: fitted raters judge {', '.join(KNOWN_AS)} items, and cannot say {asks.by_score.sought}."
+            )
+        self._model = open_fitted(spec, asks.kind)
         self.unit, self.on_scale = self._model.unit, self._model.on_scale
         self.threshold = getattr(self._model, "threshold", None)
         self.endpoint = spec.text
         self.fitted_on = self._model.fitted_on
-        self.settings = {KNOWN_AS[kind]: self._model.fingerprint}
+        settings = {KNOWN_AS[asks.kind]: self._model.fingerprint}
+        self.judge_by(asks.by_score, spec.text, "fitted", settings)
 
     async def scores(self, units: Sequence[Unit], verdict: Verdict) -> list[float]:
         """What the model says of each unit."""
         return await asyncio.to_thread(self._model.unit_scores, units)
-
-
-def fitted_rater(spec: Spec, asks: QuestionSet) -> ScoredRater:
-    """The rater behind `fitted:`."""
-    spec.allow(())
-    if asks.kind not in KNOWN_AS:
-        raise UserError(
-            f"{spec.text}: fitted raters judge {', '.join(KNOWN_AS)} items, and cannot say {asks.by_score.sought}."
-        )
-    scorer = FittedScorer(spec, asks.kind)
-    return ScoredRater(scorer, asks.by_score, rater_record(spec.text, "fitted", scorer.settings))
 
 
 # -- earlier formats ----------------------------------------------------------------------------------------------------

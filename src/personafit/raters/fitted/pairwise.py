@@ -10,10 +10,9 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from operator import add, mul
-from typing import Any
 
 import numpy as np
 
@@ -217,21 +216,17 @@ GRAM_DIGITS = 6  # decimals of a gram's weight
 _SHARP = 4.0  # slope of the second bounded form of a feature; it tells mostly which answer has more
 
 
-@dataclass(frozen=True)
 class PairwiseModel(FittedModel):
-    """Weights of both members; `blend` weighs them so that the margin is a calibrated logit."""
-
-    feature_names: tuple[str, ...]
-    scales: tuple[float, ...]
-    soft_weights: tuple[float, ...]
-    sharp_weights: tuple[float, ...]
-    gram_weights: Mapping[str, float]
-    blend: tuple[float, float]
-    file_hash: str = field(default="", compare=False)
-    """Fingerprint of a file of version 1, which was known by its bytes."""
+    """Weights of two members, surface features and character grams; `blend` weighs them so that the margin is a calibrated logit."""
 
     answers = "choice"
     unit = "choice"
+
+    def check(self) -> None:
+        """Refuse features that this program does not know, and weights that are none."""
+        if unknown := set(self.numbers["surface"]) - set(answer_features(profile_of({}), "", "")):
+            raise ValueError(f"it uses features this program does not know: {', '.join(sorted(unknown))}")
+        _ = self._surface, self._gram_steps, self.numbers["blend"]["surface"], self.numbers["blend"]["grams"]
 
     def unit_scores(self, units: Sequence[Unit]) -> list[float]:
         """The log-odds that people of the training data would have chosen the first of two answers."""
@@ -243,30 +238,36 @@ class PairwiseModel(FittedModel):
 
     def margins(self, pairs: Iterable[PairToRate]) -> Floats:
         """The margin of every (facets, question, answer A, answer B)."""
+        names, scales, weights = self._surface
         differences, gram_differences = [], []
         for facets, question, answer_a, answer_b in pairs:
-            differences.append(pair_difference(self.feature_names, facets, question, answer_a, answer_b))
+            differences.append(pair_difference(names, facets, question, answer_a, answer_b))
             gram_differences.append(self._gram_score(answer_a) - self._gram_score(answer_b))
         if not differences:
             return np.zeros(0)
-        bounded = bounded_forms(np.array(differences), np.array(self.scales))
         # A row's sum, unlike a matrix product, does not depend on which other pairs are rated with it.
-        surface = (bounded * self._bounded_weights).sum(axis=1)
-        margins: Floats = self.blend[0] * surface + self.blend[1] * np.array(gram_differences)
+        surface = (bounded_forms(np.array(differences), scales) * weights).sum(axis=1)
+        blend = self.numbers["blend"]
+        margins: Floats = blend["surface"] * surface + blend["grams"] * np.array(gram_differences)
         return margins
 
     @cached_property
-    def _bounded_weights(self) -> Floats:
-        return np.array([*self.soft_weights, *self.sharp_weights])
+    def _surface(self) -> tuple[list[str], Floats, Floats]:
+        """Names and scales of the features, and the weights of their bounded forms, all soft ones first."""
+        rows = self.numbers["surface"]
+        scales, soft, sharp = (
+            np.array([row[key] for row in rows.values()]) for key in ("scale", "soft", "sharp")
+        )
+        return list(rows), scales, np.concatenate([soft, sharp])
 
     @cached_property
     def _gram_steps(self) -> dict[str, int]:
         # Whole numbers, because sets have no fixed order and a sum of floats would depend on it.
-        return {gram: round(weight * 10**GRAM_DIGITS) for gram, weight in self.gram_weights.items()}
+        return {gram: round(weight * 10**GRAM_DIGITS) for gram, weight in self.numbers["grams"].items()}
 
     @cached_property
     def _vocabulary(self) -> frozenset[str]:
-        return frozenset(self.gram_weights)
+        return frozenset(self._gram_steps)
 
     def _gram_score(self, answer: str) -> float:
         grams = answer_grams(answer)
@@ -281,34 +282,6 @@ class PairwiseModel(FittedModel):
         card = {**self.card, "fitted_on": sorted(self.fitted_on)} if self.fitted_on else dict(self.card)
         document = {"format": "personafit.pairwise", "version": 1, "card": card, **self.numbers}
         return hash_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n")
-
-    @property
-    def numbers(self) -> dict[str, Any]:
-        """Both members, readable by name."""
-        columns = (self.feature_names, self.scales, self.soft_weights, self.sharp_weights)
-        return {
-            "blend": {"surface": self.blend[0], "grams": self.blend[1]},
-            "surface": {
-                name: {"scale": scale, "soft": soft, "sharp": sharp}
-                for name, scale, soft, sharp in zip(*columns, strict=True)
-            },
-            "grams": dict(self.gram_weights),
-        }
-
-    @classmethod
-    def of(cls, numbers: Mapping[str, Any], arrays: Mapping[str, Any], **kept: Any) -> "PairwiseModel":
-        """The model of what a file holds."""
-        surface, blend = numbers["surface"], numbers["blend"]
-        scales, soft, sharp = (
-            tuple(_number(row[key]) for row in surface.values()) for key in ("scale", "soft", "sharp")
-        )
-        grams = {gram: _number(weight) for gram, weight in numbers["grams"].items()}
-        if unknown := set(surface) - set(answer_features(profile_of({}), "", "")):
-            raise ValueError(f"it uses features this program does not know: {', '.join(sorted(unknown))}")
-        if min(scales, default=1.0) <= 0:
-            raise ValueError("a feature's scale must be positive")
-        weights = (_number(blend["surface"]), _number(blend["grams"]))
-        return cls(tuple(surface), scales, soft, sharp, grams, weights, **kept)
 
 
 def answer_grams(answer: str) -> frozenset[str]:
@@ -335,9 +308,3 @@ def bounded_forms(differences: Floats, scales: Floats) -> Floats:
     """Each scaled difference in a soft and a sharp form, both odd functions between -1 and 1."""
     scaled = differences / scales
     return np.concatenate([np.tanh(scaled), np.tanh(_SHARP * scaled)], axis=1)
-
-
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"{value!r} is not a finite number")
-    return float(value)

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from personafit._hashing import content_hash
-from personafit.models.embeddings import DEFAULT, Embedder, Vectors
+from personafit.models.embeddings import Embedder, Vectors
 from personafit.raters.fitted.model import FittedModel, Floats
 from personafit.raters.text import CLAUSE, HAN, SENTENCE, content_words, pattern, pieces, places
 
@@ -237,18 +237,34 @@ class Judged:
     mode: str  # what is likely wrong with it, whatever the label; one of `MODES`
 
 
-@dataclass(frozen=True, eq=False)
 class Verifier(FittedModel):
     """Statements are unsure from `suspect` on and rejected from `reject` on."""
 
-    problem: VerifierWeights
-    modes: Mapping[str, VerifierWeights]
-    suspect: float
-    reject: float
-    embedder: str = DEFAULT
-    embedder_fingerprint: str = ""
-
     answers = "attribute"
+
+    @property
+    def suspect(self) -> float:
+        """The score from which on a statement is unsure."""
+        return float(self.numbers["suspect"])
+
+    @property
+    def reject(self) -> float:
+        """The score from which on a statement is rejected."""
+        return float(self.numbers["reject"])
+
+    @cached_property
+    def problem(self) -> VerifierWeights:
+        """What says whether there is a problem."""
+        return _weights(self.numbers["problem"])
+
+    @cached_property
+    def modes(self) -> dict[str, VerifierWeights]:
+        """What says which one it is."""
+        return {mode: _weights(table) for mode, table in self.numbers["modes"].items()}
+
+    def check(self) -> None:
+        """Refuse the features of another version."""
+        _ = self.problem, self.modes
 
     def judge(self, turns: Sequence[Turn], statements: Sequence[str]) -> list[Judged]:
         """Judge statements about the user of one conversation, which must be whole: what the assistant said counts too."""
@@ -277,33 +293,9 @@ class Verifier(FittedModel):
         """Hash of everything that can change a verdict."""
         return content_hash([*_PRINTED, self.numbers])
 
-    @property
-    def numbers(self) -> dict[str, Any]:
-        """VerifierWeights of named features and two thresholds."""
-        return {
-            "problem": _table(self.problem),
-            "modes": {mode: _table(weights) for mode, weights in self.modes.items()},
-            "suspect": self.suspect,
-            "reject": self.reject,
-            "embedder": self.embedder,
-            "embedder_fingerprint": self.embedder_fingerprint,
-        }
 
-    @classmethod
-    def of(cls, numbers: Mapping[str, Any], arrays: Mapping[str, Any], **kept: Any) -> "Verifier":
-        """The verifier of what a file holds."""
-        return cls(
-            problem=_weights(numbers["problem"]),
-            modes={str(mode): _weights(table) for mode, table in numbers["modes"].items()},
-            suspect=float(numbers["suspect"]),
-            reject=float(numbers["reject"]),
-            embedder=str(numbers["embedder"]),
-            embedder_fingerprint=str(numbers["embedder_fingerprint"]),
-            **kept,
-        )
-
-
-def _table(weights: VerifierWeights) -> dict[str, Any]:
+def weights_table(weights: VerifierWeights) -> dict[str, Any]:
+    """The weights by the names of their features, as files have them."""
     rows = zip(FEATURES, weights.means, weights.scales, weights.weights, strict=True)
     features = {name: {"mean": mean, "scale": scale, "weight": weight} for name, mean, scale, weight in rows}
     return {"bias": weights.bias, "features": features}
@@ -314,8 +306,4 @@ def _weights(table: Mapping[str, Any]) -> VerifierWeights:
     if tuple(features) != FEATURES:
         raise ValueError("its features are not those of this program")
     columns = [tuple(float(row[key]) for row in features.values()) for key in ("mean", "scale", "weight")]
-    weights = VerifierWeights(columns[0], columns[1], columns[2], float(table["bias"]))
-    numbers = (*weights.means, *weights.weights, weights.bias)
-    if not all(map(math.isfinite, (*numbers, *weights.scales))) or min(weights.scales) <= 0:
-        raise ValueError("a number in it is not finite or a scale is not positive")
-    return weights
+    return VerifierWeights(columns[0], columns[1], columns[2], float(table["bias"]))

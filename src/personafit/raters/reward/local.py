@@ -14,20 +14,21 @@ from typing import Any
 import numpy as np
 
 from personafit._errors import UserError
-from personafit.items.reading import Unit, Verdict
+from personafit.items.choice import CHOICES
+from personafit.items.reading import QuestionSet, Unit, Verdict
 from personafit.models import ModelError, Spec, Unanswerable, Unusable, one_line
 from personafit.models.placing import Batches, WorkerModel, current_place
 from personafit.models.weights import Batcher
-from personafit.raters.rater import Scorer
+from personafit.raters.rater import ScoredRater
 from personafit.raters.reward.reading import (
     OPTIONS,
-    AnswerGroup,
     Readers,
     Weights,
     answer_groups,
     find_weights,
     keep_scores,
     precision,
+    settings_for,
 )
 
 # Half of them are scored while the other half is stored and replaced. On a CPU a batch must not take minutes.
@@ -41,12 +42,12 @@ EXACT, ROUGH = 1e-3, 0.05  # how far scores may be apart in full and in half pre
 Tokens = Sequence[int]
 
 
-class LocalRewardScorer(Scorer):
+class LocalRewardRater(ScoredRater):
     """The scores of a reward model."""
 
     unit = "answer"
 
-    def __init__(self, spec: Spec) -> None:
+    def __init__(self, spec: Spec, asks: QuestionSet) -> None:
         spec.allow(OPTIONS)
         weights = find_weights(spec)
         self._weights = weights
@@ -56,6 +57,7 @@ class LocalRewardScorer(Scorer):
         dtype = precision()
         self.max_concurrency = AT_ONCE_CPU if dtype == "float32" else AT_ONCE_GPU
         self.settings = {**self._reading.settings, "precision": dtype}
+        self.judge_by(asks.by_score, spec.text, "reward", settings_for(asks, self.settings))
         self._engine: Any = None
         most, place = self.max_concurrency // 2, current_place()
         if place is None:
@@ -70,8 +72,8 @@ class LocalRewardScorer(Scorer):
         found = [score for scores, _ in scored for score in scores]
         return keep_scores(verdict, found, [dropped for _, dropped in scored])
 
-    async def _of_group(self, group: AnswerGroup, verdict: Verdict) -> tuple[list[float], str | None]:
-        texts, dropped = await self._reading.do(lambda reader: reader.tokens(group))
+    async def _of_group(self, group: Sequence[Unit], verdict: Verdict) -> tuple[list[float], str | None]:
+        texts, dropped = await self._reading.tokens(group)
         verdict.tokens_in += sum(map(len, texts))
         return await self._batches.submit(texts), dropped
 
@@ -91,8 +93,8 @@ class LocalRewardScorer(Scorer):
 
 def open_scorer(spec: Spec) -> WorkerModel:
     """A reward model for a worker: token lists in, scores out."""
-    scorer = LocalRewardScorer(spec)
-    return WorkerModel(scorer.settings, scorer.score)
+    rater = LocalRewardRater(spec, CHOICES)
+    return WorkerModel(rater.settings, rater.score)
 
 
 class Engine:

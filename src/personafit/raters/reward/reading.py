@@ -8,18 +8,18 @@ import asyncio
 import copy
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import orjson
 
 from personafit._errors import UserError
 from personafit.contexts import Context
-from personafit.items.reading import Unit, Verdict
+from personafit.items.reading import QuestionSet, Unit, Verdict
 from personafit.models import Spec, Unanswerable, one_line
 from personafit.models.reward.rendering import PromptRenderer, TooLongError
 from personafit.models.weights import NEEDS, loading, source_of, switch, weights_hash
@@ -150,22 +150,9 @@ def _trained(spec: Spec, folder: Path) -> dict[str, Any] | None:
     return said
 
 
-@dataclass(frozen=True)
-class AnswerGroup:
-    """Answers to one prompt, for one person as the context tells of them."""
-
-    context: Context
-    prompt: str
-    texts: tuple[str, ...]
-
-
-def answer_groups(units: Sequence[Unit]) -> list[AnswerGroup]:
-    """The units that stand together for one person and prompt, in their order."""
-    runs = groupby(units, key=lambda unit: (id(unit.context), unit.prompt))
-    groups = [list(run) for _, run in runs]
-    return [
-        AnswerGroup(group[0].context, group[0].prompt, tuple(unit.text for unit in group)) for group in groups
-    ]
+def answer_groups(units: Sequence[Unit]) -> list[list[Unit]]:
+    """The answers that stand together for one person and prompt, in their order."""
+    return [list(run) for _, run in groupby(units, key=lambda unit: (id(unit.context), unit.prompt))]
 
 
 def known(context: Context) -> Mapping[str, FacetValue]:
@@ -176,6 +163,12 @@ def known(context: Context) -> Mapping[str, FacetValue]:
     return {f"Known.{number}": line for number, line in enumerate(lines, 1)}
 
 
+def settings_for(asks: QuestionSet, settings: dict[str, Any]) -> dict[str, Any]:
+    """What a reward model's fingerprint covers; that of preferences scores each answer once for every attribute."""
+    by_attribute = asks.by_score.scored_by[:1] == ("pair",)
+    return {**settings, "of": "attribute by attribute"} if by_attribute else settings
+
+
 def keep_scores(verdict: Verdict, scores: Sequence[float], details: Sequence[str | None]) -> list[float]:
     """The scores, which are kept as the reply, with what was left out of the person."""
     verdict.reply = orjson.dumps(list(scores)).decode()
@@ -183,36 +176,12 @@ def keep_scores(verdict: Verdict, scores: Sequence[float], details: Sequence[str
     return list(scores)
 
 
-OPTIONS = ("trust", "max_tokens", "rendering")
+OPTIONS = ("trust", "max_tokens")
 THREADS = 4
-
-R = TypeVar("R")
-
-
-@dataclass(frozen=True)
-class Reader:
-    """One thread's tokenizer, and how it renders."""
-
-    name: str
-    tokenizer: Any
-    renderer: PromptRenderer
-
-    def tokens(self, group: AnswerGroup) -> tuple[list[list[int]], str | None]:
-        """The tokens of every answer, and what was left out of the person, if anything."""
-        facets = known(group.context)
-        try:
-            texts = self.renderer.render_together(facets, group.prompt, group.texts)
-        except TooLongError as error:
-            raise Unanswerable(
-                f"{self.name} cannot read the answers to '{group.prompt:.60}': {error}."
-            ) from error
-        dropped = max(text.dropped for text in texts)
-        said = f"{dropped} of {len(facets)} facets left out to keep to {self.renderer.max_tokens:,} tokens"
-        return [text.tokens for text in texts], said if dropped else None
 
 
 class Readers:
-    """Readers for many asks at once."""
+    """Makes tokens of answers for many asks at once; a tokenizer serves one thread, so each thread has its own."""
 
     def __init__(self, weights: Weights) -> None:
         self._weights = weights
@@ -223,26 +192,31 @@ class Readers:
         self._threads = ThreadPoolExecutor(min(THREADS, os.cpu_count() or 1), "tokens")
         self._own = threading.local()
 
-    async def do(self, work: Callable[[Reader], R]) -> R:
-        """What is made with a reader, off the loop."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, lambda: work(self._reader()))
+    async def tokens(self, group: Sequence[Unit]) -> tuple[list[list[int]], str | None]:
+        """The tokens of every answer, and what was left out of the person, if anything; made off the loop."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._tokens, group)
 
     def close(self) -> None:
         """End the threads."""
         self._threads.shutdown(wait=True, cancel_futures=True)
 
-    def _reader(self) -> Reader:
-        if not hasattr(self._own, "reader"):
+    def _tokens(self, group: Sequence[Unit]) -> tuple[list[list[int]], str | None]:
+        if not hasattr(self._own, "renderer"):
             tokenizer = copy.deepcopy(self._weights.tokenizer)
-            renderer = PromptRenderer(tokenizer, self._max_tokens)
-            self._own.reader = Reader(self._weights.spec.text, tokenizer, renderer)
-        reader: Reader = self._own.reader
-        return reader
+            self._own.renderer = PromptRenderer(tokenizer, self._max_tokens)
+        prompt, facets = group[0].prompt, known(group[0].context)
+        try:
+            texts = self._own.renderer.render_together(facets, prompt, [unit.text for unit in group])
+        except TooLongError as error:
+            name = self._weights.spec.text
+            raise Unanswerable(f"{name} cannot read the answers to '{prompt:.60}': {error}.") from error
+        dropped = max(text.dropped for text in texts)
+        said = f"{dropped} of {len(facets)} facets left out to keep to {self._max_tokens:,} tokens"
+        return [text.tokens for text in texts], said if dropped else None
 
 
 def _renderer(weights: Weights) -> PromptRenderer:
-    """How answers are put before the model; a model trained on another rendering is refused unless told."""
+    """How answers are put before the model; a model trained on another rendering is refused."""
     spec = weights.spec
     renderer = PromptRenderer(weights.tokenizer, weights.max_tokens)
     try:
@@ -251,13 +225,10 @@ def _renderer(weights: Weights) -> PromptRenderer:
         raise UserError(f"{spec.text}: {weights.max_tokens} tokens are too few for any answer.") from None
     except Exception as error:  # chat templates are programs
         raise UserError(f"{spec.text}: its chat template cannot be used ({one_line(error)}).") from error
-    wanted = spec.options.get("rendering", "trained")
-    if wanted not in ("trained", "any"):
-        raise UserError(f"{spec.text}: rendering is trained or any, not '{wanted}'.")
     trained = (weights.trained or {}).get("rendering", renderer.fingerprint)
-    if trained != renderer.fingerprint and wanted == "trained":
+    if trained != renderer.fingerprint:
         raise UserError(
             f"{spec.text}: it was trained on people rendered otherwise ({str(trained)[:8]}, here {renderer.fingerprint[:8]}), so its "
-            "scores may mean little; use the version and max_tokens it was trained with, or add ,rendering=any."
+            "scores would mean little; use the version and max_tokens it was trained with."
         )
     return renderer

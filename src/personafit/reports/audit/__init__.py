@@ -1,6 +1,6 @@
 """The shortcut audit of a benchmark: what its labels reward besides fitting the person, as verdicts, one object and a part of a report."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,6 @@ from personafit.reports.audit.checks import (
     Estimates,
     Leak,
     Repeats,
-    field_groups,
-    hard_subsets,
     load_pairs,
     occurrence_counts,
     overlap_gain,
@@ -31,7 +29,6 @@ from personafit.reports.audit.checks import (
     surface_scores,
 )
 from personafit.reports.claims import gain_finding, shortcut_finding
-from personafit.reports.drawing import save
 from personafit.reports.pieces import (
     Cell,
     Grid,
@@ -39,8 +36,6 @@ from personafit.reports.pieces import (
     Picture,
     Row,
     Section,
-    Sentences,
-    count_row,
     percent_cell,
 )
 from personafit.reports.plots import Panel, PlotRow, dot_of, panels_figure
@@ -64,7 +59,6 @@ CANNOT_TELL = "cannot tell"
 GRADES = ("passes", CANNOT_TELL, "warns", "fails")
 COUNTS = "answer counts"
 FILE = "audit.json"
-BUT = "all but "
 BLIND = "surface features, no person"
 RULE = "rule:"
 SYMBOLS = {"passes": "✓", "warns": "!", "fails": "✗", CANNOT_TELL: "?"}
@@ -91,9 +85,6 @@ class Audit:
     pairs: AuditPairs
     rules: dict[str, Estimates]
     surface: Estimates
-    subsets: dict[str, Estimates]
-    fields: dict[str, tuple[Estimate, Estimate]]
-    """Group of fields to what the overlap rule scores with it alone, and without it."""
     repeats: Repeats
     occurrences: Estimates
     leaks: list[Leak]
@@ -122,8 +113,6 @@ def audit_benchmark(benchmark: Benchmark, seed: int = 0) -> Audit:
         pairs=pairs,
         rules=rule_table(pairs, scored),
         surface=surface_scores(pairs, seed),
-        subsets=hard_subsets(scored),
-        fields=field_groups(pairs),
         repeats=repeats(pairs),
         occurrences=occurrence_counts(pairs),
         leaks=split_leaks(pairs),
@@ -270,32 +259,23 @@ def audit_object(audit: Audit) -> dict[str, Any]:
 
 def audit_results(audit: Audit) -> Iterator[Result]:
     """Every number of the audit as a flat record."""
-    by_part = {f"{RULE}{rule}": estimates for rule, estimates in audit.rules.items()}
-    for rater, estimates in (by_part | {BLIND: audit.surface}).items():
-        yield from _by_tier(rater, estimates)
-    for subset, by_rule in audit.subsets.items():
-        for rule, estimate in by_rule.items():
-            yield _result(f"{RULE}{rule}", {"subset": subset}, estimate)
-    for group, (only, without) in audit.fields.items():
-        yield _result(f"{RULE}overlap", {"fields": group}, only)
-        yield _result(f"{RULE}overlap", {"fields": BUT + group}, without)
-    yield from _by_tier(COUNTS, audit.occurrences)
-
-
-def _by_tier(rater: str, estimates: Mapping[str, Estimate]) -> Iterator[Result]:
-    for part, estimate in estimates.items():
-        yield _result(rater, {} if part == ALL else {"tier": part}, estimate)
-
-
-def _result(rater: str, where: dict[str, str], estimate: Estimate) -> Result:
-    return Result.of(estimate, rater=rater, metric="accuracy", slice=where, coverage=1.0, control="shortcut")
+    shortcuts = {f"{RULE}{rule}": estimates for rule, estimates in audit.rules.items()}
+    shortcuts |= {BLIND: audit.surface, COUNTS: audit.occurrences}
+    for rater, estimates in shortcuts.items():
+        for part, estimate in estimates.items():
+            where = {} if part == ALL else {"tier": part}
+            yield Result.of(
+                estimate, rater=rater, metric="accuracy", slice=where, coverage=1.0, control="shortcut"
+            )
 
 
 def audit_part(body: Mapping[str, Any], picture: bool = True) -> ReportPart:
     """The audit that `audit_object` wrote, as a part of a report."""
     name, verdicts, repeats = str(body["benchmark"]), body["verdicts"], body["repeats"]
     results = [Result.from_dict(row) for row in body["results"]]
-    shortcuts, fields, subsets = _tables(results)
+    shortcuts: Lines = {}
+    for one in results:
+        shortcuts.setdefault(str(one.rater).removeprefix(RULE), {})[one.slice.get("tier", ALL)] = one
     counts = {grade: sum(one["grade"] == grade for one in verdicts) for grade in SYMBOLS}
     said = [
         f"{counts['fails']} of {len(verdicts)} checks of {name} fail, {counts['warns']} warn, "
@@ -308,24 +288,8 @@ def audit_part(body: Mapping[str, Any], picture: bool = True) -> ReportPart:
         for one in verdicts
     ]
     drawn = [shortcuts_picture(shortcuts)] if picture else []
-    tables = (
-        (
-            "Shortcuts in numbers",
-            _grid("Shortcuts by tier", "shortcut", shortcuts),
-            "What rules that understand nothing score, and features fitted on the labels of other people.",
-        ),
-        (
-            "Fields that the labels reward",
-            _grid("The overlap rule by fields", "fields", fields),
-            "Overlap with one group of fields alone, and with everything but that group: one whose absence costs nothing is not needed.",
-        ),
-        (
-            "Pairs on which shortcuts must fail",
-            _grid("Rules on these pairs", "pairs", subsets),
-            "Report a model on these pairs beside its headline.",
-        ),
-    )
-    sections = [Section(title, [grid], lead) for title, grid, lead in tables if grid.rows]
+    why = "What rules that understand nothing score, and features fitted on the labels of other people."
+    sections = [Section("Shortcuts in numbers", [_shortcuts_grid(shortcuts)], why)]
     people = max((result.people for result in results), default=0)
     command = body.get("command")
     return ReportPart(
@@ -333,56 +297,18 @@ def audit_part(body: Mapping[str, Any], picture: bool = True) -> ReportPart:
         f"Audit of {name}: what its labels reward",
         said,
         [*drawn, Grid("Verdicts", "One row a check.", ["check"], ["verdict", "finding"], rows)],
-        [*sections, _repeats(repeats), *_leaks(body["leaks"])],
+        sections,
         instrument=Instrument(command, {"benchmark": name}) if command else None,
         facts=[f"{repeats['rows']:,} pairs", f"{people:,} people", "nothing was judged: the data alone"],
     )
 
 
-def _tables(results: Sequence[Result]) -> tuple[Lines, Lines, Lines]:
-    """Shortcuts by tier, the overlap rule by groups of fields, and rules by subsets of pairs that disarm them."""
-    shortcuts: Lines = {}
-    fields: Lines = {}
-    subsets: Lines = {}
-    for one in results:
-        rater, group = str(one.rater).removeprefix(RULE), one.slice.get("fields")
-        if "subset" in one.slice:
-            subsets.setdefault(one.slice["subset"], {})[rater] = one
-        elif group is not None:
-            which = "all but this group" if group.startswith(BUT) else "only this group"
-            fields.setdefault(group.removeprefix(BUT), {})[which] = one
-        else:
-            shortcuts.setdefault(rater, {})[one.slice.get("tier", ALL)] = one
-    return shortcuts, fields, subsets
-
-
-def _grid(title: str, head: str, lines: Lines) -> Grid:
+def _shortcuts_grid(lines: Lines) -> Grid:
     columns = list(dict.fromkeys(column for line in lines.values() for column in line))
     rows = [
         Row([name], [percent_cell(line.get(column)) for column in columns]) for name, line in lines.items()
     ]
-    return Grid(title, CAPTION, [head], columns, rows)
-
-
-def _repeats(counts: Mapping[str, Any]) -> Section:
-    said = (
-        f"{counts['rows']:,} rows hold {counts['distinct']:,} distinct pairs (person, question, two answers); "
-        f"{counts['contradictory_pairs']:,} of them occur with either answer as gold."
-    )
-    names = ["rows", "repeat_another_tier", "with_opposite_gold"]
-    rows = [count_row([tier], [found[name] for name in names]) for tier, found in counts["by_tier"].items()]
-    headings = ["rows", "repeat a pair of another tier", "of these with opposite gold"]
-    by_tier = [Grid("Repeats by tier", "Counts.", ["tier"], headings, rows)] if rows else []
-    return Section("Repeats and contradictions", [Sentences([said]), *by_tier])
-
-
-def _leaks(leaks: Sequence[Mapping[str, Any]]) -> list[Section]:
-    names = ["people", "prompts", "answers", "pairs"]
-    rows = [count_row([leak["first"], leak["second"]], [leak[name] for name in names]) for leak in leaks]
-    columns = ["people", "questions", "answers", "pairs"]
-    grid = Grid("Shared between two", "Counts.", ["between", "and"], columns, rows)
-    why = "What two of them share must not be split by row."
-    return [Section("What splits or tiers share", [grid], why)] if rows else []
+    return Grid("Shortcuts by tier", CAPTION, ["shortcut"], columns, rows)
 
 
 def shortcuts_picture(shortcuts: Lines) -> Picture:
@@ -402,13 +328,9 @@ def shortcuts_picture(shortcuts: Lines) -> Picture:
 
 
 def write_audit(audit: Audit, folder: Path, command: str | None = None) -> Path:
-    """Write audit.html, audit.json and shortcuts.png into a folder; returns the page's path."""
+    """Write audit.html and audit.json into a folder; returns the page's path."""
     body = audit_object(audit) | ({} if command is None else {"command": command})
     folder.mkdir(parents=True, exist_ok=True)
-    part = audit_part(body)
-    for piece in part.lead:
-        if isinstance(piece, Picture):
-            save(piece.figure, folder / "shortcuts.png")
     (folder / FILE).write_bytes(orjson.dumps(body, option=orjson.OPT_INDENT_2))
-    write_page([part], folder / "audit.html")
+    write_page([audit_part(body)], folder / "audit.html")
     return folder / "audit.html"

@@ -1,11 +1,10 @@
-"""What an audit measures: rules by tier and by field, fitted surface features, and what the shape of the data gives away.
+"""What an audit measures: rules by tier, fitted surface features, and what the shape of the data gives away.
 
 Everything is read from one frame with a row per choice between two answers with gold. An audit looks at the data itself, not at a
 run, so that nothing has to be judged first.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,8 +19,8 @@ from personafit._hashing import draw
 from personafit.benchmarks import Benchmark
 from personafit.contexts import Context, People, make_context
 from personafit.items.reading import Unit
-from personafit.kinds.choice_scores import TIERS
-from personafit.people import FacetValue, facet_values, names_of
+from personafit.kinds.choice import TIERS
+from personafit.people import facet_values, names_of
 from personafit.raters.rules import RULES as EVERY_RULE
 from personafit.raters.rules import Rule
 from personafit.statistics import Estimate, mean_by_item
@@ -40,7 +39,7 @@ class AuditPairs:
     name: str
     people: People
     frame: pl.DataFrame
-    """item, person, prompt, chosen, rejected (texts), chosen_id, rejected_id, tier and the slices."""
+    """item, person, prompt, chosen, rejected (texts), chosen_id, rejected_id and tier."""
     splits: dict[str, list[str]]
 
     @property
@@ -77,7 +76,6 @@ def load_pairs(benchmark: Benchmark) -> AuditPairs:
                 "chosen_id": chosen,
                 "rejected_id": rejected,
                 "tier": (gold[item.id].extra or {}).get("tier"),
-                **{f"slice_{name}": value for name, value in item.slices.items()},
             }
         )
     if not rows:
@@ -96,11 +94,9 @@ def credit(lead: pl.Expr) -> pl.Expr:
     return (lead.sign() + 1) / 2
 
 
-# what simple rules score: with the person, without, with the wrong one, by field group, and where they must fail
+# what simple rules score: with the person, and with the wrong one
 
-LENGTH_TOLERANCE = 0.10  # of the longer answer
 STRANGER = "overlap, wrong person"
-RARE_FIELD = 0.02  # a field that fewer people have says nothing about the benchmark
 RULES = EVERY_RULE["answer"]
 
 
@@ -131,63 +127,6 @@ def overlap_gain(scored: pl.DataFrame) -> Estimate:
     return mean_by_item(gain, "gain", (-1.0, 1.0))
 
 
-def hard_subsets(scored: pl.DataFrame) -> dict[str, Estimates]:
-    """What every rule scores on length-matched pairs (within 10 % of the longer answer), on pairs whose shorter answer was chosen, and on
-    those where every shortcut is wrong: no rule prefers the chosen answer, length and overlap prefer the other."""
-    chosen, rejected = (pl.col(side).str.len_chars().cast(pl.Int64) for side in ("chosen", "rejected"))
-    longer = pl.max_horizontal(chosen, rejected)
-    # Naming and markup tie on most pairs: no rule may be right, and the two that nearly always speak must be wrong.
-    misled = pl.all_horizontal(
-        *(pl.col(name) <= 0.5 for name in RULES), *(pl.col(n) < 0.5 for n in ("length", "overlap"))
-    )
-    subsets = {
-        "length-matched": (chosen - rejected).abs() <= LENGTH_TOLERANCE * longer,
-        "shorter wins": chosen < rejected,
-        "every shortcut wrong": misled,
-    }
-    return {
-        name: {rule: mean_by_item(scored.filter(keep), rule) for rule in RULES}
-        for name, keep in subsets.items()
-    }
-
-
-def field_groups(pairs: AuditPairs) -> dict[str, tuple[Estimate, Estimate]]:
-    """What the overlap rule scores when it knows one group of fields only, and all but that group; the most telling first."""
-    counts = Counter(
-        group for person in pairs.people.values() for group in {_group(path) for path in person.facets}
-    )
-    found = {
-        group: (_overlap_with(pairs, group, True), _overlap_with(pairs, group, False))
-        for group, have in counts.items()
-        if have >= RARE_FIELD * len(pairs.people)
-    }
-    return dict(sorted(found.items(), key=lambda one: -(one[1][0].value or 0.0)))
-
-
-def _overlap_with(pairs: AuditPairs, group: str, inside: bool) -> Estimate:
-    @lru_cache(None)
-    def told(person_id: str) -> Context:
-        facets: dict[str, FacetValue] = {
-            path: value
-            for path, value in pairs.people[person_id].facets.items()
-            if (_group(path) == group) is inside
-        }
-        return Context("fields", "", tuple(facet_values(facets)), person_id)
-
-    leads = [_lead(RULES["overlap"], row, told(row["person"])) for row in pairs.frame.iter_rows(named=True)]
-    return mean_by_item(pairs.frame.with_columns(credit=credit(pl.lit(pl.Series(leads)))), "credit")
-
-
-def _group(path: str) -> str:
-    """Demographics, personality and values as wholes; preferences by their second level."""
-    parts = path.split(".")
-    if re.match(r"(?i)prefer", parts[0]) and len(parts) > 1:
-        return f"{parts[0]}.{parts[1]}"
-    if len(parts) > 1 and re.search(r"(?i)value", parts[-1]):
-        return f"{parts[0]}.{parts[-1]}"
-    return parts[0]
-
-
 def _lead(rule: Rule, row: dict[str, str], told: Context) -> float:
     chosen, rejected = rule.score([Unit(row[name], row["prompt"], told) for name in ("chosen", "rejected")])
     return chosen - rejected
@@ -209,7 +148,7 @@ _COUNTED = {
     "polite you": r"您",
     "we": r"\b(?:we|our|us)\b|我们|咱们",
     "bold": r"\*\*",
-    "list items": r"(?m)^\s*(?:[-*•]|\d+[.)、])\s",
+    "list items": r"(?m)^[^\S\n]*(?:[-*•]|\d+[.)、])\s",
     "headings": r"(?m)^#+\s",
     "line breaks": r"\n",
     "digits": r"\d",
@@ -277,8 +216,6 @@ class Repeats:
     """Rows whose unordered pair occurs in an earlier row."""
     contradictory_pairs: int
     """Unordered pairs that occur with either answer as gold."""
-    by_tier: dict[str, dict[str, int]]
-    """Tier to its rows, those that repeat a pair of another tier, and of these the ones with opposite gold there."""
 
 
 @dataclass(frozen=True)
@@ -297,26 +234,11 @@ def repeats(pairs: AuditPairs) -> Repeats:
     """Count repeated and contradictory pairs."""
     frame = _keyed(pairs.frame)
     groups = frame.group_by("pair").agg(pl.len().alias("rows"), pl.col("winner").n_unique().alias("winners"))
-    by_tier: dict[str, dict[str, int]] = {}
-    if "tier" in frame.columns:
-        elsewhere = frame.select(
-            "pair", pl.col("tier").alias("other_tier"), pl.col("winner").alias("other_winner")
-        )
-        crossed = frame.join(elsewhere, on="pair").filter(pl.col("tier") != pl.col("other_tier"))
-        for tier in frame["tier"].drop_nulls().unique(maintain_order=True):
-            here = crossed.filter(pl.col("tier") == tier)
-            opposite = here.filter(pl.col("winner") != pl.col("other_winner"))
-            by_tier[tier] = {
-                "rows": frame.filter(tier=tier).height,
-                "repeat_another_tier": here["item"].n_unique(),
-                "with_opposite_gold": opposite["item"].n_unique(),
-            }
     return Repeats(
         rows=frame.height,
         distinct=groups.height,
         repeated_rows=frame.height - groups.height,
         contradictory_pairs=groups.filter(pl.col("winners") > 1).height,
-        by_tier=by_tier,
     )
 
 

@@ -184,21 +184,6 @@ function replies(one) {
   return blocks.length ? [element("h4", { text: "Raw replies" }), ...blocks] : [];
 }
 
-for (const button of document.querySelectorAll("[data-dialogue]")) {
-  button.addEventListener("click", () => {
-    const one = data.dialogues.find((other) => other.id === button.dataset.dialogue);
-    if (!one) return;
-    byId("search").value = "";
-    for (const select of document.querySelectorAll(".filters select")) select.selectedIndex = 0;
-    current = one;
-    filter();
-    show(one);
-    byId("detail").scrollIntoView();
-    byId("detail").focus();
-    byId(`turn-${button.dataset.turn}`)?.scrollIntoView({ block: "center" });
-  });
-}
-
 byId("search").addEventListener("input", filter);
 for (const select of document.querySelectorAll(".filters select")) select.addEventListener("change", filter);
 document.querySelector(".filters").addEventListener("submit", (event) => event.preventDefault());

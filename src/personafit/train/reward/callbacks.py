@@ -1,7 +1,7 @@
-"""What watches a training run: curves as a table, lines for people, an interrupt that lets a step end, and how often it is kept.
+"""What watches a training run: its log as a table, a line for people at every entry, an interrupt that lets a step end, checkpoints.
 
-A run is kept at tenths of it, but never so that most of its time goes into writing. A checkpoint holds the weights and twice as much for
-the optimiser: 18 GB for a model of 1.5 billion weights, which a fast device trains for less time than a disk needs to take them in.
+A checkpoint holds the weights and twice as much for the optimiser: 18 GB for a model of 1.5 billion weights, which a fast device
+trains for less time than a disk needs to take them in.
 """
 
 import csv
@@ -17,15 +17,9 @@ from transformers import TrainerCallback
 
 EVALUATED = "eval_"
 ACCURACY = f"{EVALUATED}accuracy"
-QUIET = 20.0  # seconds without a word, at most one step's more
 SHARE = 0.1  # of the time, at most, for writing
 QUICK = 1.0  # seconds; what is written faster is always written
 BYTES, BYTES_A_SECOND = 12, 1e9  # a weight and two moments of it; how fast a disk is until it has shown it
-
-
-def tier_of(name: str) -> str:
-    """Which pairs a logged accuracy is of."""
-    return name.removeprefix(ACCURACY).strip("_").replace("_", " ") or "held out"
 
 
 class Curves(TrainerCallback):
@@ -54,38 +48,21 @@ class Curves(TrainerCallback):
 
 
 class Progress(TrainerCallback):
-    """Says how far training is: at every evaluation, at the end, and between when it has been quiet for a while."""
+    """Says how far training is: the loss, the reward of GRPO (0 is a constant answer, 1 the majority itself), and accuracy."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
-        self._began, self._before = time.monotonic(), 0
-        self._last = self._began
-
-    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """The time left is told from the steps of this process."""
-        self._began, self._before = time.monotonic(), state.global_step
-        self._last = self._began
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
-        """Say the loss, and accuracy where it was just measured."""
-        evaluated = {name: value for name, value in (logs or {}).items() if name.startswith(ACCURACY)}
-        said_by_evaluation = args.eval_strategy != "no" and (
-            control.should_evaluate or time.monotonic() < self._last + QUIET
-        )
-        if not evaluated and (said_by_evaluation or "loss" not in (logs or {})):
-            return
-        self._last = time.monotonic()
-        loss = next((entry["loss"] for entry in reversed(state.log_history) if "loss" in entry), None)
-        parts = [] if loss is None else [f"loss {loss:.3f}"]
-        parts += [f"{tier_of(name)} {100 * value:.1f} %" for name, value in evaluated.items()]
-        self._say(
-            f"Step {state.global_step:,} of {state.max_steps:,}: {', '.join(parts)}{self._time_left(state)}."
-        )
-
-    def _time_left(self, state: Any) -> str:
-        done, left = state.global_step - self._before, state.max_steps - state.global_step
-        minutes = (time.monotonic() - self._began) / max(1, done) * left / 60
-        return f"; about {minutes:,.0f} minutes left" if minutes >= 1.5 else ""
+        """One line for the entry."""
+        logs = logs or {}
+        parts = [f"{name} {logs[name]:.3f}" for name in ("reward", "loss") if name in logs]
+        for name, value in logs.items():
+            if name.startswith(ACCURACY):
+                tier = name.removeprefix(ACCURACY).strip("_").replace("_", " ") or "held out"
+                parts.append(f"{tier} {100 * value:.1f} %")
+        if parts and state.is_world_process_zero:
+            self._say(f"Step {state.global_step:,} of {state.max_steps:,}: {', '.join(parts)}.")
 
 
 class StopOnSignal(TrainerCallback):

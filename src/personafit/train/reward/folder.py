@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from personafit._errors import UserError
-from personafit.train.cards import CARD, Say, unwritable
+from personafit._errors import UserError, writing
+from personafit.train.cards import CARD, Say
 from personafit.train.reward.settings import is_first
 
 FACTS, STARTED = "personafit.json", "started.json"
@@ -34,14 +34,13 @@ class TrainedModel:
 def claim(out: Path, asked: dict[str, Any]) -> TrainedModel | None:
     """Make sure the folder is for this run; what it holds when the run is done already."""
     try:
-        if is_first():  # of several processes the first one looks after the folder
-            out.mkdir(parents=True, exist_ok=True)
-            _claim(out, out / STARTED, asked)
-        if (out / FACTS).is_file():
-            facts = json.loads((out / FACTS).read_text(encoding="utf-8"))
-            return TrainedModel(out, facts, (out / CARD).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise unwritable(out, error) from error
+        with writing(out):
+            if is_first():  # of several processes the first one looks after the folder
+                out.mkdir(parents=True, exist_ok=True)
+                _claim(out, out / STARTED, asked)
+            if (out / FACTS).is_file():
+                facts = json.loads((out / FACTS).read_text(encoding="utf-8"))
+                return TrainedModel(out, facts, (out / CARD).read_text(encoding="utf-8"))
     except json.JSONDecodeError as error:
         raise UserError(f"{out} holds a damaged file ({error}); choose another --out.") from error
     return None

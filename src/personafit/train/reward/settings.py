@@ -10,10 +10,8 @@ from typing import Any, Literal
 from personafit._errors import UserError
 from personafit.models.reward import Layout
 
-ADAPTER = "adapter_config.json"  # what peft calls it; a folder with it is an adapter
 Preset = Literal["base", "helpsteer", "personal"]
-EVALUATIONS = 5
-CHECKPOINTS = 10
+EVALUATIONS = 5  # and checkpoints
 LOGS = 100
 WARM_UP = 0.03  # of the steps
 
@@ -56,7 +54,6 @@ class RewardSettings:
     swap: float = 0.0
     """So many pairs of one answer before two people for each personal pair."""
     lora: bool = False
-    adapter: bool = False
     pack: Layout = "tree"
     epochs: float = 1.0
     batch: int = 64
@@ -107,44 +104,22 @@ def is_first() -> bool:
 
 def check(settings: RewardSettings) -> None:
     """Refuse options that do not go together, before anything is loaded."""
-    recipe, preset, base = RECIPES[settings.preset], settings.preset, settings.base
-    general_only = recipe.general and not recipe.personal
-    onto_adapter = settings.adapter and (Path(base).expanduser() / ADAPTER).is_file()
-    for wrong, sentence in (
-        (
-            general_only and settings.mix is None,
-            f"--preset {preset} trains on general pairs alone; name their file with --mix.",
-        ),
-        (
-            settings.swap and not recipe.personal,
-            f"--preset {preset} trains on no personal pairs, so there is nobody to swap; leave --swap out.",
-        ),
-        (
-            settings.adapter and not settings.lora,
-            "--adapter keeps what --lora trains apart from the base; give --lora as well.",
-        ),
-        (
-            settings.adapter and base.endswith(".gguf"),
-            "--adapter needs a base that transformers finds again by name; a .gguf is none: merge instead.",
-        ),
-        (
-            onto_adapter,
-            f"--adapter cannot be put on {base}, which is an adapter itself: leave --adapter out, and both are merged.",
-        ),
-    ):
-        if wrong:
-            raise UserError(sentence)
-
-
-def refuse_unusable_logger(name: str) -> None:
-    """Refuse a logger that transformers does not know or whose library is not installed, before anything is loaded."""
+    recipe = RECIPES[settings.preset]
+    if recipe.general and not recipe.personal and settings.mix is None:
+        raise UserError(
+            f"--preset {settings.preset} trains on general pairs alone; name their file with --mix."
+        )
+    if settings.swap and not recipe.personal:
+        raise UserError(
+            f"--preset {settings.preset} trains on no personal pairs, so there is nobody to swap; leave --swap out."
+        )
     from transformers.integrations import get_reporting_integration_callbacks
 
     try:
-        for callback in get_reporting_integration_callbacks(name):
+        for callback in get_reporting_integration_callbacks(settings.report_to):
             callback()
     except (ValueError, RuntimeError, ImportError) as error:
-        raise UserError(f"--report-to {name} cannot be used: {error}") from error
+        raise UserError(f"--report-to {settings.report_to} cannot be used: {error}") from error
 
 
 def training_arguments(settings: RewardSettings, folder: Path, pairs: int, evaluate: bool) -> Any:
@@ -167,7 +142,7 @@ def training_arguments(settings: RewardSettings, folder: Path, pairs: int, evalu
         logging_nan_inf_filter=False,
         logging_steps=max(1, steps // LOGS),
         save_strategy="steps",
-        save_steps=max(1, steps // CHECKPOINTS),
+        save_steps=max(1, steps // EVALUATIONS),
         save_total_limit=1,
         eval_strategy="steps" if evaluate else "no",
         eval_steps=max(1, steps // EVALUATIONS),

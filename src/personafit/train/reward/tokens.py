@@ -14,8 +14,8 @@ from personafit._errors import UserError
 from personafit.models.reward.rendering import PromptRenderer, TooLongError
 from personafit.train.pairs import PreferencePair
 
-SIDES: tuple[Literal["chosen_ids"], Literal["rejected_ids"]] = ("chosen_ids", "rejected_ids")
 TRIES = 20  # draws for each pair wanted; two people may be alike, or a text too long
+SIDES: tuple[Literal["chosen_ids"], Literal["rejected_ids"]] = ("chosen_ids", "rejected_ids")
 
 
 class TokenPair(TypedDict):
@@ -98,13 +98,6 @@ def tokenise(
     return found
 
 
-def _size(pair: TokenPair, share: bool) -> int:
-    chosen, rejected = pair["chosen_ids"], pair["rejected_ids"]
-    shorter = min(len(chosen), len(rejected))
-    differ = (place for place in range(shorter) if chosen[place] != rejected[place])
-    return len(chosen) + len(rejected) - (next(differ, shorter) if share else 0)
-
-
 def swapped(
     pairs: Sequence[PreferencePair], ratio: float, renderer: PromptRenderer, seed: int, notes: list[str]
 ) -> PairTokens:
@@ -142,3 +135,10 @@ def _pair(own: PreferencePair, other: PreferencePair, renderer: PromptRenderer) 
     if chosen == rejected:
         return None
     return {"chosen_ids": chosen, "rejected_ids": rejected, "margin": 0.0}
+
+
+def _size(pair: TokenPair, share: bool) -> int:
+    chosen, rejected = pair["chosen_ids"], pair["rejected_ids"]
+    shorter = min(len(chosen), len(rejected))
+    differ = (place for place in range(shorter) if chosen[place] != rejected[place])
+    return len(chosen) + len(rejected) - (next(differ, shorter) if share else 0)

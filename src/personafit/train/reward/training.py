@@ -45,7 +45,6 @@ from personafit.train.reward.settings import (
     check,
     is_first,
     processes,
-    refuse_unusable_logger,
     training_arguments,
 )
 from personafit.train.reward.tokens import PairTokens, TokenPair, swapped, tokenise
@@ -58,7 +57,6 @@ CHECKPOINTS, ROWS = "checkpoints", "rows.json"
 def train_reward(settings: RewardSettings, say: Say) -> TrainedModel:
     """Train, or go on with, the model the settings ask for."""
     check(settings)
-    refuse_unusable_logger(settings.report_to)
     say = say if is_first() else lambda _: None
     notes: list[str] = []
     train, test = _divided(settings, notes)
@@ -139,9 +137,9 @@ class _Run:
         settings, renderer, notes = self._settings, self._renderer, self._notes
         self._train = tokenise(train, renderer, notes, "pairs to train on")
         self._test = tokenise(test, renderer, notes, "pairs held out")
-        self._swapped = swapped(self._train.pairs, settings.swap, renderer, settings.seed, notes)
         if not self._train.pairs and settings.preset != "base":
             raise UserError(f"{settings.data}: no pair is left to train on. {' '.join(notes)}".rstrip())
+        self._swapped = swapped(self._train.pairs, settings.swap, renderer, settings.seed, notes)
         personal = [pair for pair in self._train.pairs if pair.person]
         self._sizes = {
             "fingerprint": known,
@@ -199,8 +197,8 @@ class _Run:
         held = f"only measured on {sizes['held_out']:,}"
         if not pairs:
             return f"Nothing is trained. Pairs: {held}."
-        swaps = f"{sizes['swapped']:,} swapped, " if sizes["swapped"] else ""
         what = "an adapter" if settings.lora else "all weights"
+        swaps = f"{sizes['swapped']:,} swapped, " if sizes["swapped"] else ""
         return (
             f"Training {what} on {device}. Pairs: {sizes['personal']:,} personal (people: {sizes['people']:,}), "
             f"{sizes['general']:,} general, {swaps}{held}. Steps: {-(-pairs // settings.batch):,}, each of {settings.batch} pairs."
@@ -211,8 +209,8 @@ class _Run:
         if not self._train.tokens:
             return []
         settings, batch = self._settings, max(1, self._settings.batch // processes())
-        # A swapped pair begins with two people, so it shares a beginning with no other.
         owners = [pair.owner for pair in self._train.pairs]
+        # A swapped pair begins with two people, so it shares a beginning with no other.
         owners += [f"!{number}" for number in range(len(self._swapped.tokens))]
         tokens = [*self._train.tokens, *self._swapped.tokens]
         order = grouped_order(owners, batch, settings.epochs, settings.seed, settings.together)

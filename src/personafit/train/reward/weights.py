@@ -10,8 +10,9 @@ from typing import Any
 from personafit._errors import UserError
 from personafit.models import Spec
 from personafit.models.weights import source_of
-from personafit.train.reward.settings import ADAPTER, RewardSettings
+from personafit.train.reward.settings import RewardSettings
 
+ADAPTER = "adapter_config.json"  # what peft calls it; a folder with it is an adapter
 RANK = 16  # of an adapter; its scale is twice that
 
 
@@ -103,18 +104,24 @@ def pad_token(tokenizer: Any, base: str) -> int:
     )
 
 
-def with_adapter(model: Any) -> Any:
-    """The model with an adapter of low rank on every linear layer, and its score head trained in full."""
-    from peft import LoraConfig, TaskType, get_peft_model
+def lora_config(task: str) -> Any:
+    """An adapter of low rank on every linear layer."""
+    from peft import LoraConfig
 
-    settings = LoraConfig(
-        task_type=TaskType.SEQ_CLS, r=RANK, lora_alpha=2 * RANK, target_modules="all-linear", lora_dropout=0.0
+    return LoraConfig(
+        task_type=task, r=RANK, lora_alpha=2 * RANK, target_modules="all-linear", lora_dropout=0.0
     )
-    return get_peft_model(model, settings)
+
+
+def with_adapter(model: Any) -> Any:
+    """The model with an adapter, and its score head trained in full."""
+    from peft import get_peft_model
+
+    return get_peft_model(model, lora_config("SEQ_CLS"))
 
 
 def save_weights(trainer: Any, tokenizer: Any, settings: RewardSettings) -> None:
-    """Write model and tokenizer; an adapter is merged into its base unless it is to stay apart."""
+    """Write model and tokenizer; an adapter is merged into its base."""
     accelerator = trainer.accelerator
     state = accelerator.get_state_dict(trainer.model) if trainer.is_fsdp_enabled else None
     if trainer.args.process_index != 0:
@@ -125,7 +132,7 @@ def save_weights(trainer: Any, tokenizer: Any, settings: RewardSettings) -> None
         model, _ = load_base(settings.base, settings.seed)
         model = with_adapter(model) if settings.lora else model
         model.load_state_dict(state)
-    if settings.lora and not settings.adapter:
+    if settings.lora:
         model = model.merge_and_unload()
     model.save_pretrained(settings.out)
     tokenizer.save_pretrained(settings.out)

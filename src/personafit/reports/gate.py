@@ -1,6 +1,6 @@
-"""The gate: bars that a run's numbers must reach, for `--fail-under`, for JUnit files and for a team's own tests.
+"""The gate: bars that a run's figures must reach, for `--fail-under`, for JUnit files and for a team's own tests.
 
-A bar holds for every rater asked for, never for controls: each must pass. A number passes if the run shows it, that is if its whole
+A bar holds for every rater asked for, never for controls: each must pass. A figure passes if the run shows it, that is if its whole
 95 % interval reaches the bar; it fails if none of it does; otherwise, and with fewer than six people, the gate cannot tell, which is
 no pass either. `coverage` and `made` are shares of what was asked for and compare the value.
 """
@@ -12,20 +12,23 @@ from enum import StrEnum
 
 from personafit._errors import UserError
 from personafit.models.spec import parse_spec
-from personafit.reports.claims import gate, gate_sentence, people_words
+from personafit.reports.claims import people_words
 from personafit.reports.result import Result
-from personafit.statistics.decisions import GateOutcome
+from personafit.statistics.clusters import CONSTANT, FEWEST_PEOPLE
+from personafit.statistics.decisions import GateDecision, GateOutcome, decide, is_constant
 
 Bar = tuple[str, float]
 """A metric, with its slice in brackets where it has one (`win_rate[tier=hard]`), and the least it must be."""
 COVERAGE, MADE = "coverage", "made"
+"""Metrics that are shares of what was planned: nothing was sampled, so the value is compared."""
 FEWEST_MADE = 0.95
 """The bar on `made` that stands beside every other one unless it is named: what is missing may not be like the rest."""
+BY_DEFINITION = "scores each answer by itself"  # how results mark a consistency of 1 that needs no sample
 _WHAT = re.compile(r"(?P<metric>\w+)(?:\[(?P<slice>[^\]]+)\])?")
 
 
 class Undecided(StrEnum):
-    """What a gate does with a number of which it cannot tell whether it reaches its bar."""
+    """What a gate does with a figure of which it cannot tell whether it reaches its bar."""
 
     FAIL = "fail"
     PASS = "pass"  # nosec B105 # no password
@@ -41,9 +44,15 @@ class GateVerdict:
     """Whose figure it is; empty where the run has no such figure."""
     outcome: str
     """`passes`, `fails` or `cannot tell`."""
-    sentence: str
     reason: str
-    """The same as a sentence that stands alone, as tests and JUnit files show it."""
+    """The figure and its bar in a sentence, as tests and JUnit files show it."""
+
+    @property
+    def sentence(self) -> str:
+        """The outcome and its reason, such as `Gate lift=0.05: passes. Lift of ...`."""
+        told = "" if self.outcome == GateOutcome.CANNOT_TELL else f"{self.outcome}. "
+        reason = f"{self.reason[:1].upper()}{self.reason[1:]}" if told else self.reason
+        return f"Gate {self.metric}={self.bar:g}: {told}{reason}"
 
     def stops(self, undecided: Undecided = Undecided.FAIL) -> bool:
         """Whether the run does not pass because of it."""
@@ -64,10 +73,8 @@ def bar_metric(what: str) -> tuple[str, dict[str, str]]:
     found = _WHAT.fullmatch(what)
     if found is None:
         return what, {}
-    parts = (found["slice"] or "").split(",") if found["slice"] else []
-    return found["metric"], {
-        name.strip(): value for name, _, value in (part.partition("=") for part in parts)
-    }
+    pairs = (part.partition("=") for part in (found["slice"] or "").split(",") if part)
+    return found["metric"], {name.strip(): value for name, _, value in pairs}
 
 
 def gate_verdicts(
@@ -81,33 +88,37 @@ def gate_verdicts(
     results = short_names(results)
     for what, bar in bars:
         held = totals(results, what, rater)
-        found += [_verdict(what, bar, one, len(held) > 1) for one in held]
+        found += [_verdict(what, bar, one) for one in held]
         if not held:
             why = _absent(results, what, rater)
-            found.append(
-                GateVerdict(what, bar, "", GateOutcome.FAILS.value, f"Gate {what}={bar:g}: fails. {why}", why)
-            )
+            found.append(GateVerdict(what, bar, "", GateOutcome.FAILS.value, why))
     if bars and all(bar_metric(what)[0] != MADE for what, _ in bars):
-        made = [_verdict(MADE, FEWEST_MADE, one, True) for one in totals(results, MADE)]
+        made = [_verdict(MADE, FEWEST_MADE, one) for one in totals(results, MADE)]
         found += [one for one in made if one.stops()]
     return found
 
 
+def gate(result: Result, bar: float) -> GateDecision:
+    """Whether a figure of a run is shown to reach a bar."""
+    if result.met_people:
+        return GateDecision(GateOutcome.CANNOT_TELL)
+    by_definition = result.low is None and (result.note or "").startswith(BY_DEFINITION)
+    # A system that answers everybody alike has a lift of 0 on every item: no sample would show more.
+    nothing = bar > 0 and result.people >= FEWEST_PEOPLE and is_constant(result, 0.0)
+    return decide(result, bar, result.metric in (COVERAGE, MADE) or by_definition or nothing)
+
+
 def totals(results: Iterable[Result], what: str, rater: str | None = None) -> list[Result]:
-    """The numbers that a bar on a metric, or on one slice of it, is held against.
+    """The figures that a bar on a metric, or on one slice of it, is held against.
 
     Restraint has its total on the items marked for it. Controls are left out, unless one is named or there is nobody else; so are
     control contexts. A rater may be named without its options.
     """
     metric, within = bar_metric(what)
-    results = list(results)
-    if metric == COVERAGE:  # dialogues have a figure of that name, which is something else
-        results = _coverages(results)
     named = [
         result
-        for result in results
-        if result.metric == metric
-        and (result.slice == within or (metric == "restraint" and not within))
+        for result in _of_metric(results, metric)
+        if (result.slice == within or (metric == "restraint" and not within))
         and (rater is None or (result.rater is not None and _is_rater(rater, result.rater)))
     ]
     # In runs about relevance `none` is what everybody sees, and where only controls ran there is no other context.
@@ -120,7 +131,7 @@ def totals(results: Iterable[Result], what: str, rater: str | None = None) -> li
 
 
 def described(result: Result) -> str:
-    """Whose number it is."""
+    """Whose figure it is."""
     system = f"{result.system}{f' given {result.given}' if result.given else ''}" if result.system else ""
     rater = f"{result.rater} ({result.view})" if result.rater else ""
     return ", judged by ".join(filter(None, [system, rater])) or "the system"
@@ -137,29 +148,54 @@ def short_names(results: Sequence[Result]) -> list[Result]:
     ]
 
 
-def _verdict(what: str, bar: float, result: Result, several: bool) -> GateVerdict:
+def _verdict(what: str, bar: float, result: Result) -> GateVerdict:
     decision, whose = gate(result, bar), described(result)
-    said = f"Gate {what}={bar:g}{f' for {whose}' if several else ''}: {decision.outcome.value}"
-    reason = gate_sentence(result, bar, whose)
-    if result.value is None or result.low is None or result.high is None:
-        cannot = decision.outcome is GateOutcome.CANNOT_TELL
-        said = (
-            said.replace(": cannot tell", f": {reason}")
-            if cannot
-            else f"{said}. {reason[:1].upper()}{reason[1:]}"
-        )
+    name = f"{what} of {whose}"
+    if decision.outcome is GateOutcome.CANNOT_TELL:
+        reason = f"cannot tell whether {name} reaches {bar:g}: {_doubt(result, decision)}."
     else:
-        name = what.replace("_", " ")
-        said = f"{said} ({name} {result.value:.3f}, {result.low:.3f} to {result.high:.3f})"
-        if decision.outcome is GateOutcome.CANNOT_TELL and decision.people is not None:
-            items = "" if decision.items is None else f" ({decision.items:,} items)"
-            said += f"; about {people_words(decision.people)}{items} would tell, if that is its true value"
-        said += "."
-    return GateVerdict(what, bar, whose, decision.outcome.value, said, reason)
+        passes = decision.outcome is GateOutcome.PASSES
+        value = f"{result.value:.3f}" if passes else _below(result.value or 0.0, bar)
+        throughout = " on every item" if not passes and is_constant(result, 0.0) else ""
+        reason = f"{name} is {value}{_ends(result)}{throughout}, {'at least' if passes else 'below'} {bar:g}."
+    return GateVerdict(what, bar, whose, decision.outcome.value, reason)
 
 
-def _coverages(results: Sequence[Result]) -> list[Result]:
-    """The share answered of what was asked, of everybody's headline figure."""
+def _doubt(result: Result, decision: GateDecision) -> str:
+    """Why the gate cannot tell, and what would tell."""
+    if result.value is None:
+        return f"it is undefined{f' ({result.note})' if result.note else ''}"
+    if result.met_people:
+        return "the rater was fitted on people of this run"
+    value = f"it is {result.value:.3f}"
+    if result.people < FEWEST_PEOPLE:
+        return f"{value} over {people_words(result.people)}, and at least {FEWEST_PEOPLE} are needed"
+    if CONSTANT in (result.note or ""):
+        return f"{value} on every item, so there is no interval"
+    if result.low is None:
+        return f"{value}, without an interval{f' ({result.note})' if result.note else ''}"
+    value += _ends(result)
+    if decision.people is None:
+        return f"{value}, as close to the bar as to need more people than can be planned for"
+    items = "" if decision.items is None else f" ({decision.items:,} items)"
+    enough = f"about {decision.people:,} people with as many items each{items}"
+    return f"{value}; if that is its true value, {enough} would tell"
+
+
+def _below(value: float, bar: float) -> str:
+    """The value with as many digits as it takes to show that it is below."""
+    texts = (f"{value:.{digits}f}" for digits in (3, 6))
+    return next((text for text in texts if float(text) < bar), repr(value))
+
+
+def _ends(result: Result) -> str:
+    return "" if result.low is None or result.high is None else f" ({result.low:.3f} to {result.high:.3f})"
+
+
+def _of_metric(results: Iterable[Result], metric: str) -> list[Result]:
+    """The results of a metric; `coverage` is the share answered of everybody's headline figure (dialogues have a figure of that name)."""
+    if metric != COVERAGE:
+        return [one for one in results if one.metric == metric]
     counted = [one for one in results if one.coverage is not None and one.metric != MADE]
     head = next((one.metric for one in counted if one.control is None), None)
     return [
@@ -184,9 +220,7 @@ def _is_rater(named: str, rater: str) -> bool:
 def _absent(results: Sequence[Result], what: str, rater: str | None) -> str:
     """The sentence that says which figure, slice or rater a run lacks, and what there is in its place."""
     metric, within = bar_metric(what)
-    of_metric = (
-        _coverages(results) if metric == COVERAGE else [one for one in results if one.metric == metric]
-    )
+    of_metric = _of_metric(results, metric)
     if not of_metric:
         return f"There is no {metric} in this run; there are {_listed(one.metric for one in results)}."
     if rater is not None and not totals(results, metric, rater):

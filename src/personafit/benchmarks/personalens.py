@@ -1,0 +1,389 @@
+"""PersonaLens in its published layout (arXiv 2506.09902; CC-BY-NC-4.0): people and tasks, checked and put right.
+
+Everything is keyed by (domain, attribute) and by task id, never by order; the interest mask is applied. Every repair is counted by
+kind, with the people concerned; what cannot be put right is counted too and left out.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import Field
+
+from personafit._errors import UserError, located, refuse_faults
+from personafit.benchmarks.benchmark import BenchmarkInfo, Controls
+from personafit.benchmarks.hub import data_folder
+from personafit.benchmarks.lines import (
+    FilledText,
+    PublishedLine,
+    noted,
+    read_entries,
+    read_lines,
+    read_object,
+    validated,
+)
+from personafit.benchmarks.tasks import LAYOUT, FolderTasks, TaskBenchmark
+from personafit.people import FacetValue, Person, Task
+
+STARTER = Path(__file__).parent / "starter" / "dialogues"
+MULTI = "Multi-Domain"
+FILES = ("tasks.json", "tasks_md.json")
+UNTOLD = ("N/A", "Prefer not to say", "")
+USUAL = {
+    "Time of Day": ("Morning", "Afternoon", "Evening", "Night"),
+    "Day of the Week": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
+    "Environment": ("Quiet", "Noisy"),
+}
+REPAIRS = {
+    "interest name": "names in the interest mask carried stray marks, which were removed",
+    "domain order": "profiles list their domains in another order than the ontology, whose order is used",
+    "reference changed": "tasks name other attributes than their definition, which is followed",
+    "reference spelling": "attribute names were spelt otherwise than in the ontology and were found there",
+    "reference suffix": "attribute names carried their domain in brackets and were found in that domain",
+    "reference shared": "attribute names exist in several of the task's domains and stand for each of them",
+    "reference unknown": "attribute names exist in none of the task's domains; they are left out, not guessed",
+    "domain unused": "domains of a task have no attribute among those it names",
+    "value missing": "demographics are not known or not told; they are left out",
+    "value empty": "preferences are empty lists; they are left out",
+    "value case": "values differ from the ontology in capitals only and are written as there",
+    "value foreign": "values of closed lists are not in the ontology; they are kept",
+    "preference empty": "references of tasks point to an empty preference; they are left out",
+    "situation brackets": "situations stood in brackets, which were removed",
+    "situation placeholder": "situations hold a placeholder instead of a value; they are left out",
+    "situation wording": "times of day, days or devices were worded otherwise and are written in the usual way",
+    "situation unclear": "times of day or days cannot be put in the usual way; they are kept",
+    "preamble": "summaries open with their generator's own words, which were removed",
+    "summary placeholder": "summaries hold a placeholder in brackets; they are kept",
+}
+NAMED = 12  # people named in a sentence; `repairs` names all
+_BRACKETED = re.compile(r"\[([^\[\]]*)\]")
+_HEDGED = re.compile(r"\bor\b|\be\.g\.|/", re.IGNORECASE)
+_SUFFIX = re.compile(r"^(?P<name>.*\S)\s*\((?P<domain>[^()]+)\)$")
+_MARKS = re.compile(r"(?<![^\w\s])[^\w\s]+$")
+# A generator's first paragraph about what it is going to write, up to its colon.
+_PREAMBLE = re.compile(
+    r"^(?:here(?:'s| is)|sure|certainly|based on|below is|the following)\b[^\n]{0,400}?:\s*\n+", re.IGNORECASE
+)
+_PLACEHOLDER = re.compile(r"\[[A-Za-z][^\[\]\n]{2,40}\]")
+
+
+class _Attribute(PublishedLine):
+    name: str
+    is_categorical: bool
+    possible_values: list[str]
+
+
+class _Domain(PublishedLine):
+    domain: str
+    affinities: list[_Attribute]
+
+
+class _DefinitionLine(PublishedLine):
+    number: int = Field(alias="Task Number")
+    description: FilledText = Field(alias="Task Description")
+    intent: FilledText = Field(alias="User Intent")
+    goal: FilledText = Field(alias="Task Goal")
+    named: list[str] = Field(alias="Relevant Affinity Types", min_length=1)
+    domains: list[str] = Field([], alias="Relevant Domains")
+
+
+class _TaskEntry(PublishedLine):
+    task_id: str
+    situations: dict[str, str]
+    named: list[str] = Field(alias="Relevant Affinity Types")
+
+
+class _Profile(PublishedLine):
+    affinities: dict[str, dict[str, str | list[str]]]
+    demographics: dict[str, str]
+    interests: dict[str, int]
+    interactions: dict[str, str]
+
+
+Domains = dict[str, dict[str, _Attribute]]
+"""The ontology: domain to attribute name to attribute."""
+
+
+class TaskDefinition(NamedTuple):
+    """A task as PersonaLens defines it for everybody."""
+
+    line: _DefinitionLine
+    domains: list[str]
+    preferences: list[str]
+    """Facet paths that its attribute names resolve to."""
+    findings: list[str]
+    """A kind of repair for each name that did not resolve plainly, and for each domain left without a name."""
+
+
+class PersonaLens(TaskBenchmark):
+    """The published people and their tasks."""
+
+    def __init__(self, folder: Path) -> None:
+        schema, self._tasks, self._profiles = (
+            folder / place for place in ("res/schema.json", "data/task", "data/profile")
+        )
+        if not schema.is_file() or not self._tasks.is_dir() or not self._profiles.is_dir():
+            raise UserError(
+                f"{folder} is not PersonaLens: --data must be the folder with res/schema.json, data/task/ and data/profile/."
+            )
+        self._folder = folder
+        rows = [validated(_Domain, row, place, None) for place, row in read_entries(schema)]
+        self._ontology: Domains = {row.domain: {one.name: one for one in row.affinities} for row in rows}
+        closed = {
+            f"{domain}.{name}": tuple(attribute.possible_values)
+            for domain, attributes in self._ontology.items()
+            for name, attribute in attributes.items()
+            if attribute.is_categorical
+        }
+        self.info = BenchmarkInfo(
+            name="personalens",
+            version="2506.09902",
+            title="PersonaLens: task-oriented dialogues with people's preferences",
+            description="Simulated people on real demographics; Zhao et al., Findings of ACL 2025.",
+            licence="CC-BY-NC-4.0",
+            language=["en"],
+            layout=LAYOUT,
+            controls=Controls(views=[], raters=[]),
+            metrics={"closed_values": closed},
+        )
+        self._repairs: dict[str, Counter[str]] = {}
+        self._faults: list[str] = []
+
+    def read(self) -> Iterator[tuple[Person, list[Task]]]:
+        """Each person with their tasks, in the order of their numbers; all faults of the data are one error."""
+        self._repairs, self._faults = {}, []
+        found = []
+        for folder in sorted((path for path in self._profiles.iterdir() if path.is_dir()), key=_number):
+            with noted(self._faults):
+                person = self._person(folder / "profile.json")
+                found.append((person, list(self._tasks_of(person, folder))))
+        refuse_faults(self._faults, self._folder)
+        if not found:
+            raise UserError(f"{self._profiles} holds no userN folders.")
+        yield from found
+
+    def repairs(self) -> list[dict[str, object]]:
+        """Each kind of repair that occurred: what it is, how often, and with whom."""
+        _ = self.users
+        met = self._repairs
+        return [
+            {"kind": kind, "what": what, "count": met[kind].total(), "users": list(met[kind])}
+            for kind, what in REPAIRS.items()
+            if kind in met
+        ]
+
+    def notes(self) -> list[str]:
+        """Every kind of repair, a sentence each."""
+        said = []
+        for row in self.repairs():
+            users = list(self._repairs[str(row["kind"])])
+            named = ", ".join(users[:NAMED]) + (f" and {len(users) - NAMED:,} more" if users[NAMED:] else "")
+            said.append(f"{row['kind']}: {row['count']:,} {row['what']} ({named}).")
+        return said
+
+    def _note(self, kind: str, user: str, count: int = 1) -> None:
+        """Count repairs of one kind in one user's files."""
+        self._repairs.setdefault(kind, Counter())[user] += count
+
+    # -- definitions of tasks -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _definitions(self) -> dict[str, TaskDefinition]:
+        """All tasks of data/task by task id."""
+        found: dict[str, TaskDefinition] = {}
+        for path in sorted(self._tasks.glob("*/task.jsonl")):
+            area = path.parent.name
+            for number, row in read_lines(path, self._faults.append):
+                with noted(self._faults):
+                    line = validated(_DefinitionLine, row, path, number)
+                    domains = line.domains if area == MULTI else [area]
+                    if unknown := [domain for domain in domains if domain not in self._ontology]:
+                        raise UserError(
+                            f"{located(path, number)}: the ontology knows no domain '{unknown[0]}'."
+                        )
+                    name = f"MD-task-{line.number}" if area == MULTI else f"SD-{area}-task-{line.number}"
+                    found[name] = TaskDefinition(
+                        line, domains, *_resolved(line.named, domains, self._ontology)
+                    )
+        return found
+
+    # -- people ---------------------------------------------------------------------------------------------------------
+
+    def _person(self, path: Path) -> Person:
+        profile, user = validated(_Profile, read_object(path), path, None), path.parent.name
+        order = list(self._ontology)
+        if list(profile.affinities) != order or list(profile.interests) != order:
+            self._note("domain order", user)
+        interests = self._interests(profile, path)
+        facets: dict[str, FacetValue] = {}
+        for name, value in profile.demographics.items():
+            if value in UNTOLD:
+                self._note("value missing", user)
+            elif name != "user_id":
+                facets[f"Demographics.{name}"] = value
+        summaries = {}
+        for domain in order:  # all are counted; what the person does not care about is left out
+            for name, raw in profile.affinities.get(domain, {}).items():
+                kept = self._value(raw, self._ontology[domain].get(name), user)
+                if not kept:
+                    self._note("value empty", user)
+                elif domain in interests:
+                    facets[f"{domain}.{name}"] = kept
+            summary = self._summary(profile.interactions.get(domain, ""), user)
+            if domain in interests:
+                summaries[domain] = summary
+        return Person.model_construct(
+            id=user, language="en", facets=facets, memories=[], attributes=[], summaries=summaries
+        )
+
+    def _interests(self, profile: _Profile, path: Path) -> set[str]:
+        """The domains that the person cares about."""
+        found: set[str] = set()
+        for name, wanted in profile.interests.items():
+            domain = name if name in self._ontology else _MARKS.sub("", name).strip()
+            if domain not in self._ontology:
+                raise UserError(f"{located(path, None, 'interests')}: the ontology knows no domain '{name}'.")
+            if domain != name:
+                self._note("interest name", path.parent.name)
+            if wanted:
+                found.add(domain)
+        return found
+
+    def _value(self, raw: str | list[str], attribute: _Attribute | None, user: str) -> FacetValue:
+        """A preference with its values written as in the ontology; empty ones are left out."""
+        kept = []
+        for each in raw if isinstance(raw, list) else [raw]:
+            if attribute is not None and attribute.is_categorical and each not in attribute.possible_values:
+                usual = [one for one in attribute.possible_values if one.casefold() == each.casefold()]
+                self._note("value case" if usual else "value foreign", user)
+                each = usual[0] if usual else each
+            if each.strip():
+                kept.append(each)
+        return kept if isinstance(raw, list) else "".join(kept)
+
+    def _summary(self, text: str, user: str) -> str:
+        if match := _PREAMBLE.match(text):
+            self._note("preamble", user)
+            text = text[match.end() :]
+        if _PLACEHOLDER.search(text):
+            self._note("summary placeholder", user)
+        return text.strip()
+
+    # -- tasks of a person ----------------------------------------------------------------------------------------------
+
+    def _tasks_of(self, person: Person, folder: Path) -> Iterator[Task]:
+        seen: set[str] = set()
+        for path in (folder / name for name in FILES):
+            rows = {}
+            with noted(self._faults):
+                rows = read_object(path)
+            for outer, row in rows.items():
+                with noted(self._faults):
+                    entry, place = validated(_TaskEntry, row, f"{path}, {outer}", None), f"{outer}.task_id"
+                    if entry.task_id not in self._definitions:
+                        raise UserError(
+                            f"{located(path, None, place)}: no task '{entry.task_id}' is defined in data/task."
+                        )
+                    if entry.task_id in seen:
+                        raise UserError(f"{located(path, None, place)}: '{entry.task_id}' occurs twice.")
+                    seen.add(entry.task_id)
+                    yield self._task(entry, person)
+
+    def _task(self, entry: _TaskEntry, person: Person) -> Task:
+        line, domains, preferences, findings = self._definitions[entry.task_id]
+        if entry.named != line.named:
+            self._note("reference changed", person.id)
+        for finding in findings:
+            self._note(finding, person.id)
+        present = [path for path in preferences if path in person.facets]
+        if len(present) < len(preferences):
+            self._note("preference empty", person.id, len(preferences) - len(present))
+        return Task.model_construct(
+            id=entry.task_id,
+            person=person.id,
+            domains=domains,
+            description=line.description,
+            intent=line.intent,
+            goal=line.goal,
+            preferences=present,
+            situation=self._situation(entry.situations, person.id),
+        )
+
+    def _situation(self, raw: dict[str, str], user: str) -> dict[str, str]:
+        """The situation with everything put right that can be."""
+        situation = {}
+        for name, value in raw.items():
+            value = value.strip()
+            if _BRACKETED.search(value):
+                inner = _BRACKETED.fullmatch(value)
+                if inner is None or inner[1] not in USUAL.get(name, ()):
+                    self._note("situation placeholder", user)
+                    continue
+                self._note("situation brackets", user)
+                value = inner[1]
+            usual = _usual(name, value)
+            if usual != value:
+                self._note("situation wording" if usual else "situation unclear", user)
+            situation[name] = usual or value
+        return situation
+
+
+def _usual(name: str, value: str) -> str | None:
+    """The value in the usual words; None when it has none."""
+    if name == "Device":
+        return " ".join(
+            word.capitalize() if word.islower() and word.isalpha() else word for word in value.split()
+        )
+    if name not in USUAL or value in USUAL[name]:
+        return value
+    named = [word for word in USUAL[name] if re.search(rf"\b{word}\b", value, re.IGNORECASE)]
+    return named[0] if len(named) == 1 and not _HEDGED.search(value) else None
+
+
+def _resolved(names: list[str], touched: list[str], ontology: Domains) -> tuple[list[str], list[str]]:
+    """Facet paths for attribute names in these domains, and what had to be put right on the way."""
+    paths: dict[str, None] = {}
+    findings: list[str] = []
+    for name in names:
+        at, finding = _find(name, touched, ontology)
+        paths.update(dict.fromkeys(at))
+        findings += [finding] if finding else []
+    used = {path.partition(".")[0] for path in paths}
+    return list(paths), findings + ["domain unused"] * sum(domain not in used for domain in touched)
+
+
+def _find(name: str, touched: list[str], ontology: Domains) -> tuple[list[str], str | None]:
+    at = [f"{domain}.{name}" for domain in touched if name in ontology[domain]]
+    if at:
+        return at, "reference shared" if len(at) > 1 else None
+    if (match := _SUFFIX.match(name)) and match["name"] in ontology.get(match["domain"], {}):
+        return [f"{match['domain']}.{match['name']}"], "reference suffix"
+    for spelt in (name.replace("Favorite", "Favourite"), name.replace("Favourite", "Favorite")):
+        at = [f"{domain}.{spelt}" for domain in touched if spelt in ontology[domain]]
+        if at:
+            return at, "reference spelling"
+    return [], "reference unknown"
+
+
+def _number(path: Path) -> tuple[int, str]:
+    digits = re.search(r"\d+$", path.name)
+    return (int(digits[0]) if digits else -1, path.name)
+
+
+def open_tasks(data: Path | None) -> TaskBenchmark:
+    """The people and tasks that --data names: the published layout, a benchmark folder, or `starter`."""
+    data = data_folder("personalens", data)
+    if data is None:
+        raise UserError(
+            "personalens needs --data FOLDER, a copy of the published data (with res/ and data/) or a folder with "
+            "people.jsonl and tasks.jsonl; `personafit data get personalens` fetches the one, --data starter takes the "
+            "small set that is shipped."
+        )
+    if str(data) == "starter" and not data.is_dir():
+        return FolderTasks(STARTER, "starter-dialogues")
+    if not data.is_dir():
+        raise UserError(f"--data {data}: there is no such folder.")
+    return FolderTasks(data) if (data / "tasks.jsonl").is_file() else PersonaLens(data)
