@@ -222,6 +222,14 @@ def test_a_sample_is_spread_over_the_strata_in_proportion() -> None:
     assert counts == {"easy": 60, "medium": 30, "hard": 10}
 
 
+def test_a_small_sample_of_many_strata_keeps_the_first_of_them_in_proportion() -> None:
+    tasks = [("SD", f"domain {n % 20}") for n in range(1960)] + [("MD", f"pair {n % 37}") for n in range(481)]
+    rows = pl.DataFrame([{"item": str(n), "tasks": kind, "domain": of} for n, (kind, of) in enumerate(tasks)])
+    for limit, several in ((16, 3), (24, 5), (100, 20)):
+        picked = rows.filter(pl.col("item").is_in(list(select_items(rows, limit, 0, nested=True))))
+        assert abs(len(picked.filter(tasks="MD")) - several) <= 1
+
+
 def test_a_sample_is_seeded_and_does_not_depend_on_the_order_of_rows() -> None:
     rows = frame({"easy": 50, "hard": 50})
     picked = select_items(rows, 20, 0)

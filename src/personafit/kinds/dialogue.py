@@ -27,7 +27,7 @@ from personafit.items.dialogue import (
 )
 from personafit.items.reading import Part, Question, QuestionSet, Shown
 from personafit.kinds.dialogue_scores import DIALOGUE_METRICS, dialogue_lines, load_dialogues
-from personafit.kinds.kind import Kind, RunPlan, ShownAgain, rows_of_users, rows_where
+from personafit.kinds.kind import Kind, RunPlan, ShownAgain, rows_of_users, rows_where, select_items
 from personafit.kinds.lines import Metric, RunLines
 from personafit.models import Model
 from personafit.models.embedded import DEFAULT as DEFAULT_WEIGHTS
@@ -111,7 +111,9 @@ class DialogueKind(Kind):
         if rows.is_empty():
             raise UserError(f"-K tasks={sort}: the benchmark has no such task.")
         rows = rows_where(rows_of_users(rows, config), config)
-        return frozenset(rows["item"]) if config.limit is None else self.sample(plan, rows, config.limit)
+        if config.limit is None:
+            return frozenset(rows["item"])
+        return select_items(rows.select("item", *self.strata), config.limit, config.seed, nested=True)
 
     def shown(self, plan: RunPlan, rater: Rater) -> Iterator[Shown]:
         """Every dialogue of the run that will not change any more, with every question."""

@@ -454,10 +454,11 @@ def left_of(budget: float | None, spent: Summary | None) -> float | None:
     return budget if budget is None or spent is None else max(0.0, budget - spent.cost)
 
 
-def select_items(rows: pl.DataFrame, limit: int, seed: int) -> frozenset[str]:
+def select_items(rows: pl.DataFrame, limit: int, seed: int, nested: bool = False) -> frozenset[str]:
     """A fixed stratified sample of items: drawn by hash, spread over half, tier and language-like slices in proportion.
 
-    `rows` has `item` and any columns to stratify by; the same seed gives the same sample on every machine.
+    `rows` has `item` and any columns to stratify by; the same seed gives the same sample on every machine. Where there are more strata
+    than items to draw, the largest come first; `nested` keeps the values of the first column in proportion even then.
     """
     strata = [name for name in rows.columns if name != "item"]
     ranked = rows.with_columns(
@@ -466,10 +467,10 @@ def select_items(rows: pl.DataFrame, limit: int, seed: int) -> frozenset[str]:
     if not strata:
         return frozenset(ranked["item"].head(limit))
     # The k-th of n items in a stratum stands at (k + ½) / n: taking the lowest spreads the sample evenly.
-    spread = ranked.with_columns(
-        ((pl.int_range(pl.len()).over(strata) + 0.5) / pl.len().over(strata)).alias("place")
-    ).sort("place", "rank")
-    return frozenset(spread["item"].head(limit))
+    for names in (strata, strata[:1]) if nested else (strata,):
+        place = ((pl.int_range(pl.len()).over(names) + 0.5) / pl.len().over(names)).alias("place")
+        ranked = ranked.with_columns(place).sort("place", "rank")
+    return frozenset(ranked["item"].head(limit))
 
 
 def rows_of_users(rows: pl.DataFrame, config: RunConfig) -> pl.DataFrame:
