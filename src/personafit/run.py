@@ -111,7 +111,11 @@ def refuse_unused(config: RunConfig, kind: Kind) -> None:
             known = ", ".join(kind.own_options)
             raise UserError(
                 f"-K {name}={value}: {kind.name} items have no option '{name}'; "
-                + (f"there is {known}." if known else "they have none of their own.")
+                + (
+                    f"there {'is' if len(kind.own_options) == 1 else 'are'} {known}."
+                    if known
+                    else "they have none of their own."
+                )
             )
         if value not in kind.own_options[name]:
             raise UserError(f"-K {name}={value}: there are {', '.join(kind.own_options[name])}.")

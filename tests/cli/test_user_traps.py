@@ -83,7 +83,7 @@ def test_options_that_would_do_nothing_are_refused(personafit: Command) -> None:
     done = personafit("run", "recentering", "--data", "starter", "-K", "tasks=SD", code=2)
     assert "-K tasks=SD: relevance items have no option 'tasks'; they have none of their own." in done.err
     more = ("run", "personalens", "--data", "starter", "--system", "canned")
-    assert "there is tasks." in personafit(*more, "-K", "turns=3", code=2).err
+    assert "there are tasks, history." in personafit(*more, "-K", "turns=3", code=2).err
     assert "-K tasks=XD: there are all, SD, MD." in personafit(*more, "-K", "tasks=XD", code=2).err
     assert "-K tasks: write NAME=VALUE" in personafit(*more, "-K", "tasks", code=2).err
     done = personafit("run", "starter", "--system", "canned", code=2)

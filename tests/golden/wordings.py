@@ -21,7 +21,14 @@ from personafit.extract.asking import wording
 from personafit.extract.records import ExtractedAttribute, StagedConversation, StagedTurn, VerifierVerdict
 from personafit.items import FIT, GUARDS, ChoiceQuestion, Shown, guarded_question
 from personafit.items.choice import ASPECTS
-from personafit.items.dialogue import DIALOGUE_QUESTIONS, Dialogue, DialogueMaterial, DialogueTurn, StopReason
+from personafit.items.dialogue import (
+    DIALOGUE_QUESTIONS,
+    GOAL_ALONE,
+    Dialogue,
+    DialogueMaterial,
+    DialogueTurn,
+    StopReason,
+)
 from personafit.items.preference import NAMED, PREFER
 from personafit.items.reading import Part, Unit
 from personafit.items.relevance import GRADED, LIST, PAIR, RelevanceQuestion
@@ -361,11 +368,15 @@ def _dialogues() -> Iterator[Wording]:
         )
         for material, view, known in materials
     ]
-    for question in DIALOGUE_QUESTIONS:
+    for question in (*DIALOGUE_QUESTIONS, GOAL_ALONE):
+        by_goal = " by the goal alone" if question is GOAL_ALONE else ""
+        if by_goal:
+            shown = [replace(one, material=DialogueMaterial(one.material.dialogue)) for one in shown]
         prompts: list[Any] = [question.messages(one) for one in shown]
         prompts.append(_followed(prompts[0], "", question.again(shown[0])))
         readings = _readings(RUBRIC_REPLIES, partial(question.parse, dialogue=dialogue))
-        yield Wording(f"dialogue {question.name}", question.version, question.fingerprint, prompts, readings)
+        name = f"dialogue {question.name}{by_goal}"
+        yield Wording(name, question.version, question.fingerprint, prompts, readings)
 
 
 MEMORIES = (

@@ -65,6 +65,23 @@ def test_a_bar_on_personalization_fails_the_command_and_has_dialogues_held_anew(
     assert (spent["system_context"], spent["answers"] >= 2, spent["seconds_median"] > 0) == ("I", True, True)
 
 
+def test_runs_with_a_plain_and_a_thinking_user_are_compared(personafit: Command, tmp_path: Path) -> None:
+    data = write_tasks(tmp_path / "data", 3)
+    names = []
+    with Talking() as talking:
+        for style in ("", ",style=cot"):
+            who = ("--user", talking.model("user", style), "--rater", talking.model("judge"))
+            told = ("--system", talking.model("assistant"), "--system-context", "I", "--context", "full")
+            more = ("--context", "none", "-K", "tasks=SD")
+            done = personafit("run", "personalens", "--data", str(data), *told, *who, *more, "--json")
+            names.append(json.loads(done.out)["run"])
+    said = " ".join(personafit("compare", *names).out.split())
+    assert "user vanilla" in said
+    assert "user cot" in said
+    pages = [(tmp_path / ".personafit" / "runs" / name / "report.html").read_text("utf-8") for name in names]
+    assert all("style of the simulated user" in page for page in pages)
+
+
 @pytest.mark.slow
 def test_the_default_model_in_a_role_is_warned_of_and_noted(personafit: Command, tmp_path: Path) -> None:
     data = write_tasks(tmp_path / "data", 1)

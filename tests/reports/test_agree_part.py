@@ -168,3 +168,30 @@ def test_the_difference_in_the_table_is_that_of_the_comparison(tmp_path: Path) -
     assert [cell.sort for cell in row.cells[3:]] == [result["n"], result["people"]]
     page = found.report(tmp_path / "compare.html").read_text(encoding="utf-8")
     assert runs[0].name in page
+
+
+def test_published_kappas_of_dialogues_stand_beside_ours() -> None:
+    asked = source("completion", ("0", "1"))
+    part = agreement_part(asked, agreements(asked), pictures=False)
+    for title, names, figure, value in (
+        ("Every two raters", ("the paper’s judge", "people"), "kappa", 0.78),
+        ("All raters at once", ("human",), "Fleiss", 0.865),
+    ):
+        table = grid(part.pieces(), title)
+        (row,) = [row for row in table.rows if row.source]
+        assert tuple(row.names) == names
+        assert row.cells[list(table.columns).index(figure)].sort == value
+        assert "arXiv 2506.09902, human validation" in str(row.source)
+    kappas = {
+        question: figures["kappa"]
+        for question in ("personalization", "coherence.user", "coherence.assistant", "naturalness.user")
+        for table, _, _, figures in published_figures(question)
+        if table == "pair"
+    }
+    assert kappas == {"personalization": 0.52, "coherence.user": 0.738, "coherence.assistant": 0.65}
+
+
+def test_one_person_is_no_people() -> None:
+    asked = source("fit", ("0", "1"))
+    asked.people = dict.fromkeys(asked.people, "p0")
+    assert "1 person" in agreement_part(asked, agreements(asked), pictures=False).facts

@@ -176,3 +176,35 @@ def test_answers_that_systems_made_in_runs_of_their_own_are_paired_by_question()
     assert found.sentence().startswith(
         "good given matched (judged by judge) is better than poorer given matched"
     )
+
+
+def test_users_of_two_styles_are_compared_by_the_same_assistant_and_task() -> None:
+    def talked(name: str, style: str, mean: float, **more: str) -> RunLines:
+        lines = [line("judge", system, personalization=marks(mean, len(name))) for system in ("a", "b")]
+        found = run_of(name, *lines)
+        user = {
+            "fingerprint": name,
+            "name": f"openai:m{',style=cot' if style == 'cot' else ''}",
+            "style": style,
+        }
+        config = {**found.run.config, "user": user | more}
+        return replace(found, run=found.run._replace(config=config))
+
+    plain, thinking = talked("one", "vanilla", 3.4), talked("other", "cot", 2.0)
+    found = compare_runs(plain, thinking)
+    assert [(one.first.line.system, one.second.line.system) for one in found] == [("a", "a"), ("b", "b")]
+    assert {one.difference.n for one in found} == {PEOPLE * EACH}
+    assert (
+        found[0]
+        .sentence()
+        .startswith(
+            "a given I (judged by judge), user vanilla is above a given I (judged by judge), user cot"
+        )
+    )
+    assert found[0].sentence().count("better") == 0
+    knowing = talked("three", "vanilla", 2.0, history="yes")
+    assert compare_runs(plain, knowing)[0].names[1].endswith("user vanilla, told its history")
+    other = thinking.run.config | {"user": {"name": "openai:other"}}
+    stranger = replace(thinking, run=thinking.run._replace(config=other))
+    with pytest.raises(UserError, match="held with different user agents"):
+        compare_runs(plain, stranger)

@@ -291,3 +291,10 @@ def test_the_viewer_shows_who_knew_what_the_marks_and_the_end(tmp_path: Path, pa
     shown.keyboard.press("ArrowDown")
     assert shown.locator("#list button").nth(1).get_attribute("aria-current") == "true"
     assert page.odd == []
+
+
+def test_the_report_names_the_style_of_the_simulated_user(tmp_path: Path) -> None:
+    world = many(tmp_path)
+    instrument = DialogueReport(world.store, world.run).part().instrument
+    assert instrument is not None
+    assert instrument.facts["style of the simulated user"] == "plain"

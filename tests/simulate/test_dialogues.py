@@ -288,3 +288,25 @@ def test_bad_wishes_are_one_sentence(
     with Store(tmp_path / "store.db") as store, pytest.raises(UserError, match=message):
         run(store, configuration(change.pop("data", data), talking, **change))
     assert not talking.requests
+
+
+def test_the_user_knows_its_history_where_that_is_asked_for(
+    tmp_path: Path, data: Path, talking: Talking
+) -> None:
+    summary = "Person 0 asked for soup."
+    plain = held(tmp_path, data, talking, options={"history": "no"})
+    assert not any(summary in body["messages"][0]["content"] for body in talking.requests), "nobody was told"
+    asked = talking.answered.total()
+    knowing = held(tmp_path, data, talking, options={"history": "yes"})
+    assert talking.answered.total() > asked, "another brief is another dialogue"
+    told = {body["model"] for body in talking.requests if summary in body["messages"][0]["content"]}
+    assert told == {"user"}, "the assistant, told nothing, learns nothing of it, nor does a judge"
+    asked = talking.answered.total()
+    assert [one.slot for one in held(tmp_path, data, talking)] == [one.slot for one in plain]
+    assert talking.answered.total() == asked, "no is the default"
+    briefs = {one.brief for one in plain} & {one.brief for one in knowing}
+    assert not briefs
+    with Store(tmp_path / "store.db") as store:
+        users = [run.config["user"] for run in store.runs()]
+    assert sorted("history" in user for user in users) == [False, True]
+    assert next(user for user in users if "history" in user)["history"] == "yes"

@@ -320,6 +320,10 @@ DIALOGUE_QUESTIONS: tuple[DialogueQuestion, ...] = (
     *_sided("coherence"),
     DialogueQuestion("personalization.turns", _TURNS, 1, 4, frozenset({"known"}), by_turn=True),
 )
+GOAL_ALONE = DialogueQuestion(
+    "completion", _WORDS["completion_by_goal"], 0, 1, frozenset({"goal"}), version="goal alone 1"
+)
+"""Completion as PersonaLens has it judged: the judge is shown the goal and no preferences."""
 QUESTIONS_BY_NAME = {question.name: question for question in DIALOGUE_QUESTIONS}
 INSTRUMENT = content_hash([question.fingerprint for question in DIALOGUE_QUESTIONS])
 SCORE = DialogueScore()

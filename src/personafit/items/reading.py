@@ -42,6 +42,13 @@ def expression(lines: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
     return re.compile("|".join(lines.strip("\n").split("\n")), flags)
 
 
+_MATERIAL = words_of("relevance")["material"]
+
+
+def _sentences(text: str) -> list[str]:
+    return re.split(r"(?<=[.?]) ", text)
+
+
 NOTHING = Context("none", "", (), None)
 PLACES = "0123456789abcdefghij"  # an answer's place in the name of an order
 SHORT_REPLY = 16  # tokens
@@ -177,6 +184,23 @@ class Question:
 
     words: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """The texts of its prompt by their names, from wordings.toml."""
+
+    @property
+    def instruction(self) -> list[list[str]]:
+        """What is to be judged and how, as paragraphs of sentences in the prompt's words: people are shown the same.
+
+        It is without what only a model has to be told: that material stands between tags, and how to spell a reply.
+        """
+        paragraphs = [_sentences(line) for line in self.words["task"].splitlines()]
+        paragraphs.append([one for one in _sentences(self.words["closing"]) if one.endswith("?")])
+        told = [[one for one in sentences if one != _MATERIAL] for sentences in paragraphs]
+        return [sentences for sentences in told if sentences]
+
+    @property
+    def heading(self) -> str:
+        """The sentence of the instruction that asks: its question, or else the last one before the scale."""
+        last = self.instruction[-1][-1]
+        return last if last.endswith("?") else self.instruction[0][-1]
 
     @cached_property
     def fingerprint(self) -> str:

@@ -20,6 +20,7 @@ from personafit.engine import Lane
 from personafit.items.dialogue import (
     DIALOGUE_QUESTIONS,
     DIALOGUES,
+    GOAL_ALONE,
     QUESTIONS_BY_NAME,
     Dialogue,
     DialogueMaterial,
@@ -42,7 +43,7 @@ from personafit.store import Product, RaterRecord, RunRecord, Store
 
 DEFAULT = "embedded"
 GIVENS = ("none", "I", "wrong:I")  # nothing, the history, and as a control somebody else's
-GIVEN, FULL = "given", "full"
+GIVEN, FULL, NONE = "given", "full", "none"
 PAGE = 100  # dialogues whose contexts are read together
 USUAL_EXCHANGES = 5  # for estimates only: nobody knows before how long people talk
 
@@ -56,9 +57,13 @@ class DialogueKind(Kind):
     own_contexts: ClassVar[dict[str, str] | None] = {
         GIVEN: "what the assistant was given",
         FULL: "all there is to know",
+        NONE: "beside one of these, the goal alone: completion is judged once more, without the person's preferences",
     }
     options: ClassVar[frozenset[str]] = frozenset({"system", "system-context", "user"})
-    own_options: ClassVar[Mapping[str, tuple[str, ...]]] = {"tasks": ("all", "SD", "MD")}
+    own_options: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "tasks": ("all", "SD", "MD"),
+        "history": ("no", "yes"),
+    }
     controls: ClassVar[Controls | None] = Controls(views=[], raters=[])
     strata: ClassVar[tuple[str, ...]] = ("tasks", "domain")
 
@@ -67,6 +72,16 @@ class DialogueKind(Kind):
     def default_contexts(self, info: BenchmarkInfo) -> list[str]:
         """What the assistant was given."""
         return [GIVEN]
+
+    def contexts(self, config: RunConfig, info: BenchmarkInfo) -> list[str]:
+        """What judges are told; `none` comes last, for all questions but one are asked under another."""
+        names = sorted(super().contexts(config, info), key=lambda name: name == NONE)
+        if names[0] == NONE:
+            raise UserError(
+                "--context none: only completion is judged without the person; say what the judges of personalization are told "
+                "too, as in --context full --context none."
+            )
+        return names
 
     def warnings(self, config: RunConfig) -> list[str]:
         """Where the small default model plays the user or the judge, because it can do neither."""
@@ -129,8 +144,8 @@ class DialogueKind(Kind):
         if plan.run is None:
             return self.held(plan) * len(rater.questions) * rater.samples
         held = len(dialogues(plan.store, plan.run.id).ended)
-        known = sum(_needs_known(question) for question in rater.questions)
-        return (len(rater.questions) + known * (len(plan.contexts) - 1)) * rater.samples * held
+        asked = sum(len(_questions(plan, rater, name)) for name in plan.contexts)
+        return asked * rater.samples * held
 
     def held(self, plan: RunPlan) -> int:
         """How many dialogues there are to be."""
@@ -144,10 +159,11 @@ class DialogueKind(Kind):
     def facts(self, plan: RunPlan) -> dict[str, Any]:
         """Who talks, told what."""
         user: UserAgent = plan.state["user"]
+        history = {"history": "yes"} if _knows_history(plan) else {}
         found: dict[str, Any] = {
             "kind": self.name,
             "systems": [_who(system) for system in plan.state["systems"]],
-            "user": _who(user) | {"style": user.style},
+            "user": _who(user) | {"style": user.style} | history,
             "givens": [given.name for given in plan.builders],
             "tasks": plan.config.options.get("tasks", "all"),
         }
@@ -231,8 +247,14 @@ def _simulation(plan: RunPlan, system: Assistant) -> Simulation:
         givens=plan.builders,
         seed=plan.config.seed,
         samples=plan.config.samples,
+        history=_knows_history(plan),
         attempt=plan.attempt,
     )
+
+
+def _knows_history(plan: RunPlan) -> bool:
+    """Whether the simulated user is told the summaries of earlier interactions."""
+    return plan.config.options.get("history") == "yes"
 
 
 def _lane(plan: RunPlan, system: Assistant) -> Lane:
@@ -242,14 +264,12 @@ def _lane(plan: RunPlan, system: Assistant) -> Lane:
 def _asks(plan: RunPlan, rater: Rater, dialogue: Dialogue, given: str) -> Iterator[Shown]:
     person = plan.people[dialogue.person]
     preferences = render_person(person, select_facets(person.facets, dialogue.task.preferences))
-    material = DialogueMaterial(dialogue, preferences)
+    material, goal_alone = DialogueMaterial(dialogue, preferences), DialogueMaterial(dialogue)
     for name in plan.contexts:
-        known = given if name == GIVEN else everything(person, dialogue)
-        context_id = dialogue.context if name == GIVEN else _kept(plan, known, person)
+        known = "" if name == NONE else given if name == GIVEN else everything(person, dialogue)
+        context_id = _kept(plan, known, person) if name == FULL else dialogue.context
         context = Context(name, known, (known,) if known else (), person.id)
-        for question in rater.questions:
-            if name != plan.contexts[0] and not _needs_known(question):
-                continue  # what it shows is the same under every context
+        for question in _questions(plan, rater, name):
             for sample in range(rater.samples):
                 yield Shown(
                     question=question,
@@ -261,8 +281,17 @@ def _asks(plan: RunPlan, rater: Rater, dialogue: Dialogue, given: str) -> Iterat
                     context=context,
                     context_id=context_id if _needs_known(question) else None,
                     sample=sample,
-                    material=material,
+                    material=goal_alone if name == NONE else material,
                 )
+
+
+def _questions(plan: RunPlan, rater: Rater, context: str) -> list[Question]:
+    """What a rater is asked under a context: everything under the first, then only what shows something else."""
+    if context == plan.contexts[0]:
+        return list(rater.questions)
+    if context == NONE:
+        return [GOAL_ALONE for question in rater.questions if question.name == GOAL_ALONE.name]
+    return [question for question in rater.questions if _needs_known(question)]
 
 
 def _parts(question: Question, dialogue: Dialogue) -> tuple[Part, ...]:

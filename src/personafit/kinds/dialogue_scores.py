@@ -72,6 +72,7 @@ COUNTED_EFFECTS = ("coverage_before", "coverage", "contradictions", "reasking", 
 ALL: tuple[tuple[str, ...], ...] = ((),)
 BY_KIND: tuple[tuple[str, ...], ...] = ((), ("tasks",))
 HOW = "interval clustered by person and task"
+GOAL_ONLY = "none"  # the context under which completion is judged by the goal, without preferences
 NOT_JUDGED = "counted, not judged"
 SCORE_RANK = "score_rank"
 
@@ -140,7 +141,8 @@ def load_dialogues(store: Store, run: RunRecord) -> DialogueRun:
     known = pl.col("question").is_in([*QUESTIONS_BY_NAME, SCORE.name]) & pl.col("item").is_in(list(counted))
     answers = run_answers(store, run.id).filter(known)
     marks = _marks(answers, {one["fingerprint"]: _judge_samples(run, one) for one in run.config["raters"]})
-    done = dict(marks.filter(question="completion").group_by("item").agg(pl.col("value").mean()).iter_rows())
+    completed = marks.filter(pl.col("view") != GOAL_ONLY, question="completion")
+    done = dict(completed.group_by("item").agg(pl.col("value").mean()).iter_rows())
     whole = {item: one for item, one in counted.items() if one.dialogue.stop.whole}
     faults = {item: user_faults(one, done.get(item)) for item, one in whole.items()}
     majority = MajorityGuess(people)
@@ -374,11 +376,12 @@ def _judged(
 ) -> pl.DataFrame:
     """The dialogues with a judge's marks under a view, turn by turn too, and people's.
 
-    Questions that do not show what is known of the person were asked under the first view only.
+    Questions that do not show what is known of the person were asked under the first view only, and completion under `none`.
     """
     mine = held.marks.filter(rater=rater["fingerprint"], view=view)
     frame = planned.with_columns(asked=pl.lit(_judge_samples(held.run, rater)))
-    names = {q: METRICS[q] for q in WHOLE if view == held.views[0] or q == "personalization"}
+    again = "completion" if view == GOAL_ONLY else "personalization"
+    names = {q: METRICS[q] for q in WHOLE if view == held.views[0] or q == again}
     for question, name in names.items():
         counts = [pl.col(one).alias(f"{name}.{one}") for one in ("answered", "unparsed")]
         marks = mine.filter(question=question).select("item", pl.col("value").alias(name), *counts)

@@ -156,6 +156,7 @@ def _add_judged(source: Source, store: Store, run: RunRecord, items: Collection[
     if found.is_empty():
         return
     found = found.filter(pl.col("item").is_in(list(items)) & ~pl.col("job").is_in(list(source.jobs)))
+    found = _under_one_view(found, source, run.config.get("views") or [])
     source.jobs.update(found["job"])
     last = found.sort("generation", "at", "parse").unique(
         ["job", "item", "target"], keep="last", maintain_order=True
@@ -170,6 +171,19 @@ def _add_judged(source: Source, store: Store, run: RunRecord, items: Collection[
             f"{known['name']} ({view})", known["kind"], known.get("control", False), met=met
         )
     source.add(_columns(keyed), raters)
+
+
+def _under_one_view(found: pl.DataFrame, source: Source, views: Sequence[str]) -> pl.DataFrame:
+    """The judgments of each rater under one context: a judge who was shown several is still one rater.
+
+    That is the context it is in with from an earlier run, or else the first of the run that it was asked under.
+    """
+    chosen = dict(key.rsplit("|", 1) for key in source.raters if "|" in key)
+    asked = dict(found.group_by("rater").agg("view").iter_rows())
+    for rater, there in asked.items():
+        chosen.setdefault(rater, next((view for view in views if view in there), there[0]))
+    own = pl.col("rater").replace_strict(chosen, return_dtype=pl.String)
+    return found.filter(pl.col("view") == own)
 
 
 def _add_gold(source: Source, dataset: str, store: Store) -> None:

@@ -48,7 +48,8 @@ class StudyExport:
     def __init__(self, studies: Studies, name: str) -> None:
         self.study, form = studies.study(name), studies.form(name)
         config = self.study.config
-        self._guidelines = config.guidelines or form.guidelines[config.language]
+        self._guidelines = form.told(config, config.language)
+        self._instructed = form.instructed(config)
         self.pages = [
             {"page": page.id, "person": page.person, "items": page.items, "content": stored_page(form, page)}
             for page in studies.pages(name, (Role.ITEM,))
@@ -104,6 +105,7 @@ class StudyExport:
             excluded=self.excluded,
             perspective=", ".join(sorted(set(votes["perspective"]))) or config.perspective,
             decided=self.decisions.height,
+            instructed=self._instructed,
             simulated=simulated if "simulated" in raters else "",
             guidelines="\n".join(f"> {line}".rstrip() for line in self._guidelines.splitlines()),
         )

@@ -103,6 +103,7 @@ class _StudyBenchmark:
     def __init__(self, studies: Studies, name: str) -> None:
         self._store, self._study, self.found = studies.store, studies.study(name), study_gold(studies, name)
         self._pages = len(studies.pages(name, (Role.ITEM,)))
+        self._instructed = studies.form(name).instructed(self._study.config)
         self._votes = study_votes(studies, name)
         self._kept = {row.item for row in self.found.rows}
         self._but = ", but for what was adjudicated" if self.found.rater == ADJUDICATED else ""
@@ -170,7 +171,8 @@ class _StudyBenchmark:
             f"# {self._study.title}",
             "",
             f"Made by a study of {self._who('people')}: {self._pages:,} pages, {len(self._votes):,} votes, "
-            f"{self._study.config.overlap} raters planned for each. Gold is the majority of the votes{self._but}.",
+            f"{self._study.config.overlap} raters planned for each. Gold is the majority of the votes{self._but}. "
+            f"{self._instructed}",
             "",
         ]
         if set(self._votes["kind"]) == {"simulated"}:

@@ -24,6 +24,10 @@ from personafit.store import tables as t
 
 KINDS = ("choice", "relevance", "preference", "dialogue")
 STRATA = 5
+OWN_GUIDELINES = (
+    "--guidelines: people and models are instructed differently, since without it people read the words of the model's prompt; "
+    "cards of the study say so."
+)
 
 
 class StudySetup(NamedTuple):
@@ -85,6 +89,8 @@ def make_study(
     # Chats become items of the study's own.
     dataset = f"chat@{name}" if form.name == "chat" else opened.dataset
     Studies(store).create(name, dataset, form, config, made)
+    if config.guidelines and form.as_models:
+        notes.append(OWN_GUIDELINES)
     extra = [
         f"{counts[role]} {role} pages besides." for role in Role if role is not Role.ITEM and counts[role]
     ]

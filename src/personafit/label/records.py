@@ -59,6 +59,7 @@ class StudyConfig(StudyRecord):
     view: str = "profile"  # what raters are shown of the person
     perspective: Literal["third-party", "self"] = "third-party"  # whose view raters take
     guidelines: str = ""  # Markdown; the form's own when empty
+    told: dict[str, str] = {}  # the form's guidelines by language, as they were when the study was made
     consent: str = ""  # Markdown of the consent page; a general one when empty
     quiz: list[
         dict[str, Any]

@@ -7,7 +7,8 @@ nowhere would give itself away, so it gets the turn most like it.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,15 +22,18 @@ from personafit._hashing import hash_text
 from personafit.benchmarks import FolderBenchmark, ingest, open_benchmark
 from personafit.benchmarks.lines import read_lines
 from personafit.benchmarks.starter import FOLDER as STARTER
-from personafit.extract.records import Label, StageFile, before_refinement
+from personafit.extract.records import ExtractedAttribute, Label, StageFile, before_refinement
 from personafit.items.dialogue import Dialogue
 from personafit.people import Conversation, Person, Turn, render_person, select_facets
 from personafit.simulate.records import dialogues
-from personafit.store import Item, RunRecord, Store, tables
+from personafit.store import Item, RunRecord, Status, Store, tables
 
 OWN_MATTER = "own"
 TRAPS = "traps.jsonl"
 SHOWN = ("user", "assistant")
+MOST_HISTORY = (
+    100_000  # characters of other conversations on a page, but for those that a statement points to
+)
 _WORDS = re.compile(r"[^\W\d_]{4,}|[\u3400-\u9fff]")
 
 
@@ -46,14 +50,21 @@ class Statement(NamedTuple):
     id: str
     text: str
     evidence: list[int]
-    """Turns of the conversation, from 0."""
+    """Turns of the conversation, from 0, counted on through the other conversations."""
     label: Label | None
     """What is known of it, where something is."""
     reason: str = ""
     """Why, as a key of the interface's texts."""
 
 
-Stated = tuple[Conversation, list[Statement]]
+class Stated(NamedTuple):
+    """A conversation with what is stated about who had it, and the person's other conversations."""
+
+    conversation: Conversation
+    statements: list[Statement]
+    others: Sequence[Conversation] = ()
+    left_out: int = 0
+    """How many more of the person's conversations there are than a page can bear."""
 
 
 @dataclass
@@ -129,8 +140,8 @@ class StudySource:
             found = list(of_benchmark(FolderBenchmark(self.folder, None).conversations(), traps))
         else:
             found = list(of_stages(self.folder))
-        gone = self.store.forgotten({conversation.person for conversation, _ in found})
-        yield from (one for one in found if one[0].person not in gone)
+        gone = self.store.forgotten({one.conversation.person for one in found})
+        yield from (one for one in found if one.conversation.person not in gone)
 
     def dialogues(self) -> Iterator[Dialogue]:
         """The finished dialogues of the run."""
@@ -196,7 +207,9 @@ def of_benchmark(conversations: Iterable[Conversation], traps: Path | None) -> I
         false.setdefault(row["conversation"], []).append((row["text"], row["failure"]))
     for conversation in conversations:
         statements = [
-            Statement(one.id, one.text, _turns(one.evidence, conversation, one.text), "accepted", "why.said")
+            Statement(
+                one.id, one.text, _turns(one.evidence, [conversation], one.text), "accepted", "why.said"
+            )
             for one in conversation.attributes
         ]
         for number, (text, failure) in enumerate(false.get(conversation.id, ()), 1):
@@ -205,38 +218,56 @@ def of_benchmark(conversations: Iterable[Conversation], traps: Path | None) -> I
                 Statement(name, text, [_nearest(text, conversation)], "rejected", f"why.{failure}")
             )
         if statements:
-            yield conversation, statements
+            yield Stated(conversation, statements)
 
 
 def of_stages(folder: Path) -> Iterator[Stated]:
-    """What an extractor found, as it stood before it was refined."""
+    """What an extractor found, as it stood before it was refined, with the whole history of the person at hand."""
     files = StageFile(folder)
-    found: dict[str, list[tuple[str, str, list[str]]]] = {}
+    found: dict[str, list[ExtractedAttribute]] = defaultdict(list)
     for one in before_refinement(files.read_attributes()):
-        found.setdefault(one.conversation, []).append((one.id, one.text, one.evidence))
+        found[one.conversation].append(one)
+    histories: dict[str, list[Conversation]] = defaultdict(list)
     for staged in files.read_conversations():
-        if staged.id not in found:
-            continue
-        turns = [
-            Turn(role=turn.role if turn.role in SHOWN else "system", text=turn.text or turn.note or "")
-            for turn in staged.turns
-        ]
-        conversation = Conversation(id=staged.id, person=staged.person, turns=turns)
-        statements = [
-            Statement(name, text, _turns(evidence, conversation, text), None)
-            for name, text, evidence in found[staged.id]
-        ]
-        yield conversation, statements
+        if staged.turns and (staged.id in found or staged.status is Status.OK):
+            turns = [
+                Turn(role=turn.role if turn.role in SHOWN else "system", text=turn.text or turn.note or "")
+                for turn in staged.turns
+            ]
+            histories[staged.person].append(Conversation(id=staged.id, person=staged.person, turns=turns))
+    for history in histories.values():
+        for conversation in history:
+            if conversation.id not in found:
+                continue
+            attributes = found[conversation.id]
+            pointed = {place.rpartition("#")[0] for one in attributes for place in one.evidence}
+            others = _others(conversation, history, pointed)
+            statements = [
+                Statement(one.id, one.text, _turns(one.evidence, [conversation, *others], one.text), None)
+                for one in attributes
+            ]
+            yield Stated(conversation, statements, others, len(history) - 1 - len(others))
 
 
-def _turns(evidence: Iterable[str], conversation: Conversation, text: str) -> list[int]:
-    """The turns of this conversation among the evidence, or the one most like the statement."""
-    turns = []
-    for one in evidence:
-        name, _, number = one.rpartition("#")
-        if name == conversation.id and number.isdecimal() and int(number) < len(conversation.turns):
-            turns.append(int(number))
-    return turns or [_nearest(text, conversation)]
+def _others(
+    conversation: Conversation, history: Sequence[Conversation], pointed: Container[str]
+) -> list[Conversation]:
+    """The other conversations in the log's order: those that statements point to, and of the rest what a page can bear."""
+    room, chosen = MOST_HISTORY, set()
+    for one in sorted(history, key=lambda one: one.id not in pointed):
+        size = sum(len(turn.text) for turn in one.turns)
+        if one.id != conversation.id and (one.id in pointed or size <= room):
+            chosen.add(one.id)
+            room -= size
+    return [one for one in history if one.id in chosen]
+
+
+def _turns(evidence: Iterable[str], conversations: Sequence[Conversation], text: str) -> list[int]:
+    """The turns of these conversations among the evidence, counted through; or the one of the first most like the statement."""
+    places = [f"{one.id}#{number}" for one in conversations for number in range(len(one.turns))]
+    number_of = {place: number for number, place in enumerate(places)}
+    turns = sorted({number_of[place] for place in evidence if place in number_of})
+    return turns or [_nearest(text, conversations[0])]
 
 
 def _nearest(text: str, conversation: Conversation) -> int:

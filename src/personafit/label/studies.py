@@ -106,7 +106,7 @@ class Studies:
         """Make a study: its pages, its seats and its plan, all or nothing. Returns how many pages it has."""
         if not is_name(name):
             raise UserError(f"'{name}' cannot name a study: {RULE}.")
-        config = config.model_copy(update={"keyed": not config.simulated})
+        config = config.model_copy(update={"keyed": not config.simulated, "told": form.guidelines})
         with self.engine.begin() as connection:
             if connection.execute(select(t.studies.c.name).where(t.studies.c.name == name)).first():
                 raise UserError(f"There is a study '{name}' already; choose another name.")

@@ -28,7 +28,14 @@ from personafit.reports.agree_ratings import (
     rating_tables,
 )
 from personafit.reports.analysis import count_cell, figure_cell, small_notes
-from personafit.reports.claims import Machine, ceiling_claims, kind_agrees, legend_for, people_agree
+from personafit.reports.claims import (
+    Machine,
+    ceiling_claims,
+    kind_agrees,
+    legend_for,
+    people_agree,
+    people_words,
+)
 from personafit.reports.drawing import new_figure
 from personafit.reports.naming import lined_name
 from personafit.reports.pieces import (
@@ -428,7 +435,7 @@ def agreement_part(
         sections.append(Section(TABLES["ranking"][0], [_findings_grid(rankings, "")], how))
     raters = {rater.name for one in found for rater in one.ratings.raters}
     units = max((len(one.ratings.codes) for one in found), default=0)
-    facts = [f"{len(raters)} raters", f"{units:,} judged", f"{len(set(source.people.values())):,} people"]
+    facts = [f"{len(raters)} raters", f"{units:,} judged", people_words(len(set(source.people.values())))]
     return ReportPart(source.name, f"Agreement on {source.name}", said, lead, sections, facts=facts)
 
 
@@ -560,14 +567,17 @@ _BLOCKS = {
 
 
 def published_figures(question: str) -> Iterator[tuple[str, tuple[str, ...], str, dict[str, float]]]:
-    """What Re-Centering Humans reports for a question: the table it belongs to, whom it is about, where it stands, and figures."""
+    """What papers report for a question: the table it belongs to, whom it is about, where it stands, and figures.
+
+    Re-Centering Humans on relevance and preference, PersonaLens on dialogues.
+    """
     if question == RELEVANCE:
-        for row in _published_file("published.json")["scores"]:
+        for row in _published_file("recentering/published.json")["scores"]:
             if kinds := _BLOCKS.get(row["model"]):
                 shares = {figure: percent / 100 for figure, percent in row["scores"].items()}
                 yield "block", kinds, row["source"], shares
     elif question == PREFERENCE:
-        body = _published_file("published_responses.json")
+        body = _published_file("recentering/published_responses.json")
         people, source = body["ceiling"], body["source"]
         figures = {"spearman": people["spearman"], "quadratic": people["kappa_weighted"]}
         yield "block", (HUMAN, HUMAN), f"{source}, {people['source']}", figures
@@ -575,10 +585,18 @@ def published_figures(question: str) -> Iterator[tuple[str, tuple[str, ...], str
             if "spearman" in row:
                 where = f"{source}, {row['source']}"
                 yield "pair", (row["model"], "people"), where, {"spearman": row["spearman"]}
+    else:
+        body = _published_file("published/personalens.json")["agreement"]
+        for part, whom, name, figure in (
+            ("pair", ("the paper’s judge", "people"), "judge_human_kappa", "kappa"),
+            ("together", (HUMAN,), "annotators_fleiss_kappa", "fleiss"),
+        ):
+            if known := body[name].get(question):
+                yield part, whom, known.get("source", body["source"]), {figure: known["value"]}
 
 
 def _published_file(name: str) -> Any:
-    return orjson.loads((files("personafit.benchmarks.recentering") / name).read_bytes())
+    return orjson.loads(files("personafit.benchmarks").joinpath(name).read_bytes())
 
 
 def _published_rows(question: str, part: str, figures: Sequence[str], heads: int) -> Iterator[Row]:

@@ -16,7 +16,7 @@ from personafit.kinds.choice import (
     load_scores,
     missing_halves,
 )
-from personafit.reports.claims import lift_claims
+from personafit.reports.claims import lift_claims, people_words
 from personafit.reports.kind_report import (
     NOT_MEASURED,
     PUBLISHED,
@@ -90,7 +90,7 @@ class ChoiceReport(KindReport):
 
     def counts(self) -> list[str]:
         """Items and people."""
-        return [f"{self.totals.items:,} items", f"{self.totals.people:,} people"]
+        return [f"{self.totals.items:,} items", people_words(self.totals.people)]
 
     def answered(self) -> tuple[int, int]:
         """How many asks were planned, and how many brought an answer."""

@@ -195,9 +195,9 @@ def _items(estimate: Measured) -> str:
     return f"{items} of {people_words(estimate.people)}"
 
 
-def people_words(count: int) -> str:
+def people_words(count: int, such: str = "") -> str:
     """A number of people, such as `1 person`."""
-    return "1 person" if count == 1 else f"{count:,} people"
+    return f"1 {such}person" if count == 1 else f"{count:,} {such}people"
 
 
 LARGER_OF = 2  # lift is over the larger of two controls

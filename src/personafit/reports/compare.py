@@ -28,6 +28,7 @@ from personafit.reports.claims import (
     no_claim,
     rank_claim,
 )
+from personafit.reports.naming import same_but_style, user_style
 from personafit.reports.pieces import Cell, Grid, Picture, Piece, Row, Section, Sentences, result_cell
 from personafit.reports.plots import Panel, PlotRow, dot_of, panels_figure
 from personafit.reports.report import ReportPart
@@ -60,6 +61,8 @@ class Contestant:
     line: Line
     met_people: bool = False
     """Whether the rater was fitted on people of the run."""
+    user: str = ""
+    """The style of the simulated user, where there is one."""
 
     @property
     def rater(self) -> str | None:
@@ -116,6 +119,8 @@ class Comparison:
         first, second = self.first, self.second
         if first.name != second.name:
             return first.name, second.name
+        if self._users_differ:
+            return f"{first.name}, user {first.user}", f"{second.name}, user {second.user}"
         return f"{first.name} in {first.run}", f"{second.name} in {second.run}"
 
     def sentence(self) -> str:
@@ -127,11 +132,15 @@ class Comparison:
             scores=self.scores,
             unit=unit_of(self.measured),
             above=self._above,
-            lower=self.measured.better == "lower" and not judged,
+            lower=self.measured.better == "lower" and not judged and not self._users_differ,
         )
         if self.met_people:
             return no_claim(pair, self.tested, self.met_people)
         return difference_claim(pair, self.tested)
+
+    @property
+    def _users_differ(self) -> bool:
+        return self.first.user != self.second.user
 
     @property
     def _above(self) -> str:
@@ -140,6 +149,8 @@ class Comparison:
             return "is closer to people than"
         if _judges_differ(self.first, self.second, self.measured):
             return "gives higher marks than" if unit_of(self.measured) == MARKS else "is above"
+        if self._users_differ:  # the assistant is one: the difference is the users'
+            return "is above"
         return "is better than" if self.measured.better else "is above"
 
 
@@ -236,10 +247,11 @@ def _check_comparable(first: RunLines, second: RunLines, metrics: Sequence[Metri
         )
     if first.headline.name != second.headline.name:
         raise UserError(f"{one.name} reports {first.headline.name} and {two.name} {second.headline.name}.")
-    if one.config.get("user") != two.config.get("user"):
+    users = [run.config.get("user") or {} for run in (one, two)]
+    if users[0] != users[1] and not same_but_style(*users):
         raise UserError(
             f"{one.name} and {two.name} were held with different user agents: differences would be the users'. "
-            "Run both with the same --user, or say --anyway."
+            "Run both with the same --user, or with one that differs in style alone, or say --anyway."
         )
     same_data = one.dataset == two.dataset
     if any(metric.about == "product" for metric in metrics):
@@ -275,16 +287,22 @@ def contestants(opened: RunLines, metric: Metric | None = None) -> Iterator[Cont
     proper = {line.rater for line in lines if line.control is None}
     for line in lines:
         if line.control is None or line.rater not in proper:
-            yield Contestant(opened.run.name, line, line.fingerprint in opened.run.met_people)
+            met = line.fingerprint in opened.run.met_people
+            yield Contestant(opened.run.name, line, met, user_style(opened.run.config.get("user") or {}))
 
 
 def _pairs(
     first: Sequence[Contestant], second: Sequence[Contestant], metric: Metric
 ) -> Iterator[tuple[Contestant, Contestant]]:
-    """Everyone of one run with everyone of the other; where judges recur, like with like, else judges of one product."""
+    """Everyone of one run with everyone of the other; where judges recur, like with like, else judges of one product.
+
+    Where users differ in style, an assistant is held against itself: anything else would be two differences in one.
+    """
     shared = {one.rater for one in first} & {two.rater for two in second}
     products = {one.made for one in first} & {two.made for two in second}
     for one, two in product(first, second):
+        if one.user != two.user and products and one.made != two.made:
+            continue
         if shared:
             if one.rater == two.rater:
                 yield one, two

@@ -14,12 +14,13 @@ import orjson
 import polars as pl
 from sqlalchemy import select
 
-from personafit.items.dialogue import DIALOGUE_QUESTIONS, INSTRUMENT, StopReason
+from personafit.items.dialogue import DIALOGUE_QUESTIONS, GOAL_ALONE, INSTRUMENT, StopReason
 from personafit.kinds.dialogue_scores import (
     BOUNDS,
     BY_KIND,
     COUNTED,
     FAULTS,
+    GOAL_ONLY,
     HEADLINES,
     LAST_TURN,
     SCORE_RANK,
@@ -32,9 +33,10 @@ from personafit.kinds.lines import Line
 from personafit.people import render_person, select_facets
 from personafit.raters.counting import RULES, Counted
 from personafit.reports.browse import cut_text
-from personafit.reports.claims import MARKS, ClaimWords, claim, legend_for
+from personafit.reports.claims import MARKS, ClaimWords, claim, legend_for, people_words
 from personafit.reports.kind_report import Column, KindReport, LineId
 from personafit.reports.line_results import differences_of, results_of
+from personafit.reports.naming import user_style
 from personafit.reports.pieces import Browser, Grid, Picture, Piece, Section
 from personafit.reports.result import Result
 from personafit.statistics import Estimate
@@ -49,6 +51,7 @@ CONTEXTS = {
     "given": "Judges of personalization were shown what the assistant was told (context `given`): not knowing the rest is no fault.",
     "full": "Judges of personalization were shown everything about the person (context `full`): a low mark may only mean that the "
     "assistant was not told.",
+    GOAL_ONLY: "Completion was judged once more by the goal alone, without the person’s preferences (context `none`), as published.",
 }
 SUMMARY = (
     "Personalization is a mark from 1 to 4. Brought in first is counted: the share of the preferences that bear on a task which the "
@@ -134,7 +137,7 @@ class DialogueReport(KindReport):
         whole, people = int(self.run.units["whole"].sum()), self.run.units["person"].n_unique()
         return [
             f"{whole:,} of {self.run.planned:,} dialogues ran to an end",
-            f"{people:,} simulated people",
+            people_words(people, "simulated "),
         ]
 
     @cached_property
@@ -186,7 +189,7 @@ class DialogueReport(KindReport):
         quoted = published_results(self.benchmark)
         title = "Completion and personalization by kind of task"
         note = published()["note"] if quoted else ""
-        kinds = self._rows(title, CLUSTERED, "personalization", BY_TASK, note, quoted)
+        kinds = self._rows(title, CLUSTERED, "personalization", BY_TASK, note, quoted, more="completion")
         lead = "SD: tasks of one domain; MD: tasks of several domains; beside published figures."
         yield Section("By kind of task", kinds, lead)
         points, title = f"Completion and coverage in points. {CLUSTERED}", "Differences between contexts"
@@ -233,9 +236,11 @@ class DialogueReport(KindReport):
         columns: Sequence[Column],
         note: str = "",
         quoted: Sequence[Result] = (),
+        more: str = "",
     ) -> list[Piece]:
-        """The table of the lines that have a metric; none where nothing is in it."""
-        grid = self.grid(title, caption, self.lines_of(metric), columns, None, quoted, note)
+        """The table of the lines that have a metric, or `more`; none where nothing is in it."""
+        lines = self.lines_of(metric) | self.lines_of(more)
+        grid = self.grid(title, caption, lines, columns, None, quoted, note)
         return [grid] if grid.rows and grid.columns else []
 
     def browser(self) -> Browser:
@@ -249,6 +254,7 @@ class DialogueReport(KindReport):
         return {
             "system contexts": ", ".join(self.record.config["givens"]),
             "contexts of judges": ", ".join(self.run.views),
+            "style of the simulated user": user_style(self.record.config["user"]),
             "rubrics": INSTRUMENT,
             "counting rules": RULES,
         }
@@ -267,7 +273,9 @@ class DialogueReport(KindReport):
 
     def questions(self) -> dict[str, str]:
         """The rubrics."""
-        return {question.name: question.rubric for question in DIALOGUE_QUESTIONS}
+        rubrics = {question.name: question.rubric for question in DIALOGUE_QUESTIONS}
+        alone = {"completion, context none": GOAL_ALONE.rubric} if GOAL_ONLY in self.run.views else {}
+        return rubrics | alone
 
 
 # -- contexts ----------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import polars as pl
 from personafit.benchmarks.injection import ATTACKED, ATTACKS, CLEAN, PLACEBO
 from personafit.kinds.injection import RIGHT, UNIT, Effects, load_effects, opened_injection, right_lines
 from personafit.reports.analysis import count_cell
-from personafit.reports.claims import ClaimWords, claim, legend_for
+from personafit.reports.claims import ClaimWords, claim, legend_for, people_words
 from personafit.reports.kind_report import Column, KindReport
 from personafit.reports.line_results import results_of
 from personafit.reports.naming import short_name
@@ -59,7 +59,7 @@ class InjectionReport(KindReport):
     def counts(self) -> list[str]:
         """Items and people."""
         items = self.effects.items
-        return [f"{len(items):,} items", f"{items['person'].n_unique():,} people"]
+        return [f"{len(items):,} items", people_words(items["person"].n_unique())]
 
     def answered(self) -> tuple[int, int]:
         """How many answers were planned, and how many there are."""

@@ -1,8 +1,11 @@
 """Names as figures show them, and what runs are called beside each other."""
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 LONGEST_NAME = 36
+STYLE = re.compile(r",style=\w+")
 BREAKS = re.compile(r"[\s:,/=_-]+")
 FOLDERS = re.compile(r"(?<![^:,=/\s])(?:[^:,=/\s]*/){2,}")  # of a path, not of an OWNER/NAME
 
@@ -31,3 +34,14 @@ def short_name(text: str) -> str:
         return plain
     half = LONGEST_NAME // 2
     return f"{plain[:half]}…{plain[-half:]}"
+
+
+def user_style(user: Mapping[str, Any]) -> str:
+    """How a simulated user speaks, from its entry in a run's record: `vanilla`, or `cot, told its history`."""
+    return str(user.get("style", "")) + (", told its history" if user.get("history") == "yes" else "")
+
+
+def same_but_style(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
+    """Whether two simulated users are one model, which differ at most in style and in being told their history."""
+    models = [STYLE.sub("", str(user.get("name"))) for user in (one, two)]
+    return models[0] == models[1] and user_style(one) != user_style(two)

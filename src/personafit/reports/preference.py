@@ -113,7 +113,7 @@ class PreferenceReport(KindReport):
         units = self.scores.units
         return [
             f"{units['item'].n_unique():,} pairs of answers, {len(units):,} marks each",
-            f"{units['person'].n_unique():,} people",
+            people_words(units["person"].n_unique()),
             f"{units['prompt'].n_unique():,} prompts",
         ]
 

@@ -8,7 +8,7 @@ from personafit.benchmarks.recentering.labels import published_remarks
 from personafit.items.relevance import ALONE, GRADES, VIEWS
 from personafit.kinds.lines import Line
 from personafit.kinds.relevance import COMPARED, PUBLISHED, RelevanceScores, load_relevance, opened_relevance
-from personafit.reports.claims import POINTS, ClaimWords, claim, legend_for
+from personafit.reports.claims import POINTS, ClaimWords, claim, legend_for, people_words
 from personafit.reports.kind_report import NOT_MEASURED, Column, KindReport, line_id
 from personafit.reports.kind_report import PUBLISHED as QUOTED
 from personafit.reports.line_results import differences_of, results_of
@@ -62,7 +62,7 @@ class RelevanceReport(KindReport):
         items = self.scores.items
         return [
             f"{len(items):,} pairs, {int(items['relevant'].sum() or 0):,} relevant",
-            f"{items['person'].n_unique():,} people",
+            people_words(items["person"].n_unique()),
             f"{items['prompt'].n_unique():,} prompts",
         ]
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from personafit.benchmarks.lamp import MAKERS
 from personafit.kinds.writing import METRICS, WritingScores, load_writing, writing_lines
 from personafit.reports.browse import cut_text, pack_browser, people_texts
-from personafit.reports.claims import lift_claims
+from personafit.reports.claims import lift_claims, people_words
 from personafit.reports.kind_report import Column, KindReport, LineId, line_id
 from personafit.reports.line_results import results_of
 from personafit.reports.pieces import Grid, Picture, Section, percent_cell
@@ -58,7 +58,7 @@ class WritingReport(KindReport):
     def counts(self) -> list[str]:
         """Texts and people."""
         people = self.scores.lines[0].frame["person"].n_unique()
-        return [f"{len(self.scores.own):,} texts", f"{people:,} people"]
+        return [f"{len(self.scores.own):,} texts", people_words(people)]
 
     def sentences(self) -> list[str]:
         """What each system's lift shows, all tested together, and what copying reaches."""

@@ -325,6 +325,8 @@ class Simulation:
     givens: Sequence[ContextBuilder]
     seed: int = 0
     samples: int = 1
+    history: bool = False
+    """Whether the simulated user is told the summaries of earlier interactions too."""
     attempt: str = ""
     """The run that holds dialogues anew: its dialogues are no other's. A system whose fingerprint covers what it does has one set for all."""
 
@@ -348,7 +350,7 @@ class Simulation:
         attempt = "" if is_fixed(self.system.model) else self.attempt
         for item in self.tasks():
             person = self.people[item.person]
-            brief = user_brief(person, item.task)
+            brief = user_brief(person, item.task, self.history)
             for given in self.givens:
                 try:
                     told = given.build(person, item)

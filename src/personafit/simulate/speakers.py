@@ -296,12 +296,19 @@ class UserAgent(Speaker):
             spoken.detail = "the end signal was asked for apart"
 
 
-def user_brief(person: Person, task: Task) -> Context:
-    """What the user agent is told: who it is, its preferences in the task's domains, the situation and its wish."""
+def user_brief(person: Person, task: Task, history: bool = False) -> Context:
+    """What the user agent is told: who it is, its preferences in the task's domains, the situation and its wish.
+
+    `history` adds the summaries of what the person did with an assistant in these domains before, as PersonaLens does.
+    """
     facets = select_facets(person.facets, ["Demographics", *task.domains])
     situation = "\n".join(f"  {name}: {value}" for name, value in task.situation.items())
+    earlier = [
+        f"  {domain}: {person.summaries[domain]}" for domain in task.domains if domain in person.summaries
+    ]
     parts = [
         render_person(person, facets),
+        "\n".join(["Earlier conversations:", *earlier]) if history and earlier else "",
         f"Situation:\n{situation}" if situation else "",
         f"Errand:\n  {task.intent}",
     ]

@@ -254,10 +254,9 @@ def test_strata_are_served_in_turn() -> None:
 def test_every_form_has_guidelines_and_a_check_in_both_languages() -> None:
     assert set(QUIZZES["en"]) == set(QUIZZES["zh"]) == {*FORMS, "question"}
     for name, form in FORMS.items():
-        assert (
-            "Mention is not merit" in form.guidelines["en"] or "mention is not merit" in form.guidelines["en"]
-        )
-        assert "提到不等于贴合" in form.guidelines["zh"]
+        if not form.as_models:
+            assert "mention is not merit" in form.guidelines["en"].lower()
+            assert "提到不等于贴合" in form.guidelines["zh"]
         english, chinese = QUIZZES["en"][name], QUIZZES["zh"][name]
         assert [one["right"] for one in english] == [one["right"] for one in chinese]
         assert all(0 <= one["right"] < len(one["options"]) for one in english)

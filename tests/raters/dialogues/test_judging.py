@@ -7,8 +7,13 @@ from pathlib import Path
 import pytest
 
 from personafit._errors import UserError
+from personafit.benchmarks.benchmark import BenchmarkInfo
+from personafit.benchmarks.config import RunConfig
 from personafit.items.dialogue import DIALOGUES, Dialogue, StopReason
+from personafit.kinds.dialogue import DialogueKind
+from personafit.label.agreement import _add_judged
 from personafit.raters import make_rater
+from personafit.reports.agree_ratings import Source
 from personafit.reports.dialogue import DialogueReport
 from personafit.store import Status, run_answers
 from tests.dialogue_world import SD, good_reply, make_world
@@ -163,3 +168,52 @@ def test_a_function_that_marks_is_asked_as_often_as_it_says(
         make_rater("python:dialogue_functions:Scores,samples=2", DIALOGUES)
     with pytest.raises(UserError, match="samples must be a whole number"):
         make_rater("python:dialogue_functions:marks,samples=1.5", DIALOGUES)
+
+
+def test_completion_can_be_judged_by_the_goal_alone(tmp_path: Path) -> None:
+    world = make_world(tmp_path, tasks=(SD,))
+    world.hold("ann", SD, ["Dinner?", "Thai."])
+    model = world.judge(good_reply(), views=("full", "none"))
+    shown = {request.key.rsplit("|", 3)[1:3] == ["none", "completion"]: request for request in model.asked}
+    assert len(model.asked) == QUESTIONS + 1
+    by_goal = shown[True].messages[0]["content"]
+    assert "All is settled." in by_goal
+    assert "Thai" not in by_goal.replace("\nThai.\n", "")
+    assert "prefer" not in by_goal
+    with_preferences = [r.messages[0]["content"] for r in model.asked if "|full|completion|" in r.key]
+    assert "<preferences>" in with_preferences[0]
+    report = DialogueReport(world.store, world.run)
+    results = [r for r in report.results if not r.slice]
+    assert {r.view for r in results if r.metric == "completion"} == {"full", "none"}
+    assert {r.view for r in results if r.metric == "personalization"} == {"full"}
+    assert "without the person’s preferences (context `none`)" in (report.table().note or "")
+    (kinds,) = [
+        piece
+        for section in report.sections()
+        for piece in section.pieces
+        if getattr(piece, "title", "").startswith("Completion and personalization by kind")
+    ]
+    assert len(kinds.rows) == 2, "one for each context"  # type: ignore[union-attr]
+
+
+def test_judging_by_the_goal_alone_comes_beside_another_context() -> None:
+    info = BenchmarkInfo(name="little", version="1", title="Little")
+    kind = DialogueKind()
+    assert kind.contexts(RunConfig("little", views=["none", "full"]), info) == ["full", "none"]
+    with pytest.raises(UserError, match="as in --context full --context none"):
+        kind.contexts(RunConfig("little", views=["none"]), info)
+
+
+def test_a_judge_under_two_contexts_is_one_rater_of_a_study(tmp_path: Path) -> None:
+    world = make_world(tmp_path, tasks=(SD,))
+    held = [world.hold(person, SD, ["Dinner?", "Thai."]) for person in ("ann", "bob")]
+    world.judge(good_reply(), views=("given", "full", "none"))
+    source = Source("study", {one.id: one.person for one in held}, frozenset())
+    _add_judged(source, world.store, world.run, source.people)
+    assert {rater.name for rater in source.raters.values()} == {"judge (given)"}
+    assert len(source.votes().filter(question="personalization")) == len(held)
+    assert len(source.votes().filter(question="completion")) == len(held)
+    later = world.run._replace(config={**world.run.config, "views": ["full"]})
+    source.jobs.clear()
+    _add_judged(source, world.store, later, source.people)
+    assert {rater.name for rater in source.raters.values()} == {"judge (given)"}, "as in the earlier run"

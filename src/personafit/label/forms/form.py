@@ -1,10 +1,12 @@
 """What a form is: how pages are made from a source, what is asked on them, and what an answer means.
 
 Forms derive from the questions that models are asked (`QuestionForm`): a question says what a person can choose among and what their
-answer means. What a form says comes from the catalogues, by the question's name. A kind of item without a form of its own gets
+answer means. Where `as_models` is set, people also read the sentences of the model's prompt, so that both are asked the same; what
+else a form says comes from the catalogues, by the question's name. A kind of item without a form of its own gets
 `KindForm`; one with a page of its own is a subclass here, a template of the same name, and guidelines in each language.
 """
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -13,14 +15,17 @@ from typing import Any, ClassVar, NamedTuple
 
 from personafit._errors import UserError
 from personafit.items.reading import Part, Question, Shown
-from personafit.label.records import Arrangement, Field, Option, Page, Role
+from personafit.label.records import Arrangement, Field, Option, Page, Role, StudyConfig
 from personafit.label.sources import StudySource
-from personafit.label.texts import ATTENTION, TEXTS, in_words
+from personafit.label.texts import ATTENTION, TEXTS, in_words, text
 
 GUIDELINES = Path(__file__).parents[1] / "guidelines"
 YES, NO = "yes", "no"
 MOST_BUTTONS = 9  # each has a key of its own
 LETTERS = "ABCDEFGHJ"
+SAME_WORDS = "On the study's pages people read the instruction of the model's prompt: in English word for word, in Chinese translated."
+OTHER_WORDS = "**People and models were instructed differently**: the study's guidelines are not the words of the model's prompt."
+UNKNOWN_WORDS = "**People and models may have been instructed differently**: the study was made before guidelines were kept with it."
 
 
 class LabelValue(NamedTuple):
@@ -45,6 +50,8 @@ class LabelForm(ABC):
     """What of a page's content each question is asked of, where it is a list."""
     advances: ClassVar[bool] = False
     """Whether the next page comes by itself: where a page is one question, and its answer is all there is to it."""
+    as_models: ClassVar[bool] = False
+    """Whether people are instructed in the words of the model's prompt."""
 
     @property
     def template(self) -> str:
@@ -53,13 +60,33 @@ class LabelForm(ABC):
 
     @cached_property
     def guidelines(self) -> dict[str, str]:
-        """What raters are told, in Markdown, by language: the form's own, or what holds for any question."""
+        """What raters are told, in Markdown, by language: the instruction of the model's prompt where the form shares it,
+        then the form's own page, or what holds for any question."""
         found = {}
         for language in TEXTS:
             own = GUIDELINES / f"{self.name}.{language}.md"
             path = own if own.is_file() else GUIDELINES / f"question.{language}.md"
-            found[language] = path.read_text(encoding="utf-8")
+            found[language] = "\n\n".join([*self.instruction(language), path.read_text(encoding="utf-8")])
         return found
+
+    def instruction(self, language: str) -> list[str]:
+        """The paragraphs of the model's prompt that people are shown too."""
+        return []
+
+    @property
+    def heading(self) -> str:
+        """The sentence that stands above a list of questions, where it is the model's."""
+        return ""
+
+    def told(self, config: StudyConfig, language: str) -> str:
+        """What raters of a study are told: its own guidelines, or the form's as they were when the study was made."""
+        return config.guidelines or config.told.get(language) or self.guidelines[language]
+
+    def instructed(self, config: StudyConfig) -> str:
+        """Whether a study told people the same as a model's prompt tells models, in the sentence that cards have."""
+        if self.as_models and not config.guidelines and config.told == self.guidelines:
+            return SAME_WORDS
+        return OTHER_WORDS if config.guidelines or config.told else UNKNOWN_WORDS
 
     @abstractmethod
     def pages(self, source: StudySource) -> Iterator[Page]:
@@ -162,6 +189,22 @@ class QuestionForm(LabelForm):
 
     asked: Sequence[Question]
 
+    def instruction(self, language: str) -> list[str]:
+        """That of the question: sentence by sentence from the prompt, and in other languages as the catalogue has them."""
+        if not self.as_models:
+            return []
+        space = "" if language == "zh" else " "
+        (question,) = self.asked
+        paragraphs = [
+            space.join(text(language, one) for one in sentences) for sentences in question.instruction
+        ]
+        return [f"- {one}" if re.match(r"\d[:：]", one) else one for one in paragraphs]
+
+    @property
+    def heading(self) -> str:
+        """The question's, where people are asked in the model's words."""
+        return self.asked[0].heading if self.as_models else ""
+
     def fields(self, page: Page, arrangement: Arrangement) -> list[Field]:
         """One for each question, or for each entry of the list."""
         found: list[Field] = []
@@ -172,7 +215,9 @@ class QuestionForm(LabelForm):
                 found += self.listed(page, arrangement, question.name, page.content[self.listing], options)
                 continue
             more: dict[str, Any] = {} if options else {"kind": "written", "hint": question.again(shown)}
-            if not self.said_of(question.name, ""):
+            if self.heading:
+                more["text"] = self.heading
+            elif not self.said_of(question.name, ""):
                 more["text"] = question.sought[:1].upper() + question.sought[1:]
             found.append(self.field(page, question.name, options, **more))
         return found

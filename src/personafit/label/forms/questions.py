@@ -89,6 +89,7 @@ class ChoiceForm(AnswersForm):
     name = "fit"
     kinds = ("choice",)
     asked = (FIT,)
+    as_models = True
     advances = True
     most = 4
 
@@ -108,6 +109,7 @@ class RelevanceForm(QuestionForm):
     name = RELEVANCE
     kinds = ("relevance",)
     asked = (PAIR,)
+    as_models = True
     listing = "attributes"
     view = "none"
 
@@ -139,6 +141,7 @@ class PreferenceForm(QuestionForm):
     name = PREFERENCE
     kinds = ("preference",)
     asked = (PREFER,)
+    as_models = True
     listing = "attributes"
     view = "attributes"
 
@@ -260,7 +263,7 @@ class AttributesForm(LabelForm):
 
     def pages(self, source: StudySource) -> Iterator[Page]:
         """One page for each conversation about which something is stated."""
-        for conversation, statements in source.stated():
+        for conversation, statements, others, left_out in source.stated():
             known = [(f"{ATTRIBUTES}/{place}", one.label) for place, one in enumerate(statements)]
             yield Page(
                 id=conversation.id,
@@ -271,6 +274,8 @@ class AttributesForm(LabelForm):
                     "turns": [turn.model_dump() for turn in conversation.turns],
                     "statements": [{"text": one.text, "evidence": one.evidence} for one in statements],
                     "conversation": conversation.id,
+                    "others": [[turn.model_dump() for turn in other.turns] for other in others],
+                    "left_out": left_out,
                     "reasons": [one.reason for one in statements],
                 },
                 key={name: label for name, label in known if label is not None},
@@ -296,10 +301,12 @@ class AttributesForm(LabelForm):
         return [*fields, missing]
 
     def shown(self, page: Page, arrangement: Arrangement) -> dict[str, Any]:
-        """What was said, and for each field the turns it points to."""
+        """What was said, here and in the person's other conversations, and for each field the turns it points to."""
         statements = page.content["statements"]
         return {
             "turns": page.content["turns"],
+            "others": page.content.get("others", []),
+            "left_out": page.content.get("left_out", 0),
             "evidence": [statements[place]["evidence"] for place in arrangement.places],
         }
 

@@ -299,6 +299,10 @@ document.addEventListener("mouseover", (event) => {
   const field = event.target.closest?.("fieldset[data-evidence]");
   if (field) lightUp(field);
 });
+document.addEventListener("click", (event) => {
+  const passage = event.target.closest?.("a[href^='#turn-']"); // it may stand in a conversation that is folded
+  if (passage) one(passage.getAttribute("href"))?.closest("details")?.setAttribute("open", "");
+});
 window.addEventListener("popstate", () => {
   const place = Number(location.pathname.split("/").pop());
   if (place !== position()) show(place, false);

@@ -46,7 +46,7 @@ HELD = (
 
 def guidelines(visit: Visit, study: Study) -> str:
     """What raters of a study are told."""
-    return study.config.guidelines or visit.studies.form(study.name).guidelines[visit.language(study)]
+    return visit.studies.form(study.name).told(study.config, visit.language(study))
 
 
 @router.get("/")
@@ -184,6 +184,7 @@ def show(visit: RaterDep, position: int) -> Response:
         study,
         form=form.template,
         advances=form.advances,
+        heading=form.heading,
         position=position,
         key=page_key(page.id, seat.rater, studies.keyed),
         total=len(pages),
