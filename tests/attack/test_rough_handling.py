@@ -146,3 +146,11 @@ def test_data_check_refuses_repeated_names_and_one_answer_twice(tmp_path: Path) 
     found = "\n".join(check_folder(folder))
     assert "people.jsonl, line 1, field 'Job' is there twice in one object; keep one of them.\n" in found
     assert "items.jsonl, line 1, field 'products': 'i0-0' is there twice: " in found
+
+
+def test_data_check_refuses_repeated_names_in_a_file_of_answers(tmp_path: Path) -> None:
+    row = '{"person": "Likes tea.", "question": "What now?", "answer": "Tea.", "generic": "Rest.", "answer": "Go."}'
+    (tmp_path / "answers.jsonl").write_text(row + "\n", encoding="utf-8")
+    done = _run(tmp_path, "data", "check", "answers.jsonl")
+    assert done.returncode == 1
+    assert "answers.jsonl, line 1, field 'answer' is there twice in one object" in done.stdout + done.stderr

@@ -1,7 +1,7 @@
 """`personafit data`: list, get, check, import, convert and publish benchmarks; choose answers; forget a person."""
 
 import time
-from collections import Counter
+from collections import Counter, deque
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -28,6 +28,7 @@ from personafit.benchmarks.folder import copy_folder
 from personafit.benchmarks.hostile import hostile_note
 from personafit.benchmarks.hub import REPOS
 from personafit.benchmarks.inspect_logs import SUFFIXES, InspectLog
+from personafit.benchmarks.lines import read_lines
 from personafit.benchmarks.tasks import TaskBenchmark
 from personafit.cli.best_of import best_of
 from personafit.cli.common import print_object
@@ -148,6 +149,8 @@ def check(
             if not Path(benchmark).is_file():
                 raise
             problems = error.faults
+        if not problems and Path(benchmark).suffix == ".jsonl":
+            deque(read_lines(Path(benchmark), problems.append, strict=True), maxlen=0)
     if not problems:
         opened = opened or open_whole(benchmark, data)
         if isinstance(opened, TaskBenchmark):
