@@ -4,6 +4,8 @@ Rows are read without checks, since that is what reports spend their time on. Wh
 fault, and names the row.
 """
 
+from typing import Any
+
 import orjson
 from sqlalchemy import Engine, Table, select
 
@@ -36,9 +38,9 @@ def find_damage(engine: Engine) -> str | None:
     return None
 
 
-def _is_whole(text: object, expected: type, is_person: bool) -> bool:
+def _is_whole(text: Any, expected: type, is_person: bool) -> bool:
     try:
-        value = orjson.loads(text)  # type: ignore[arg-type]
+        value = orjson.loads(text)
         if is_person:
             Person.model_validate(value)
     except ValueError:
