@@ -6,17 +6,20 @@ STUDY := .personafit/serve.db
 GALLERY := docs/gallery/reports/training.html
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
+# The tests start many processes, and each would compile the whole package anew where bytecode is not kept.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: demo serve test test-slow test-wheel check docs audit bench schema clean
 
 demo: $(VENV)/installed
 	$(BIN)/personafit demo
 
 test: $(VENV)/installed-dev
-	$(BIN)/python -m pytest --numprocesses 3 -m "not slow"
+	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile -m "not slow"
 
 # What takes many seconds a test: whole clusters, wheels, large reports.
 test-slow: $(VENV)/installed-dev
-	$(BIN)/python -m pytest --numprocesses 3 -m slow --ignore tests/packaging
+	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile -m slow --ignore tests/packaging
 
 # What a user installs: wheel and sdist in clean environments, outside this tree.
 test-wheel: $(VENV)/installed-dev

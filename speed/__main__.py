@@ -106,6 +106,12 @@ def _ray() -> list[Measurement]:
     return ray.measure()
 
 
+def _worlds() -> list[Measurement]:
+    from speed import worlds
+
+    return worlds.measure()
+
+
 NAMES: dict[str, Callable[[], list[Measurement]]] = {
     "endpoint": _endpoint,
     "store": _store,
@@ -121,6 +127,7 @@ NAMES: dict[str, Callable[[], list[Measurement]]] = {
     "report": _report,
     "growth": _growth,
     "ray": _ray,
+    "worlds": _worlds,
 }
 
 

@@ -16,7 +16,7 @@ class MadeUp:
     """A benchmark of so many items in memory; every text differs from every other."""
 
     def __init__(self, items: int) -> None:
-        self.info = BenchmarkInfo(name="made-up", version="1", controls=Controls(views=[], raters=[]))
+        self.info = BenchmarkInfo(name="made-up", version="1", controls=Controls(contexts=[], raters=[]))
         draw = random.Random(0)
         words = ["".join(draw.choices(_LETTERS, k=draw.randint(2, 9))) for _ in range(5000)]
         self._people: list[Person] = []

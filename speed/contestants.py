@@ -92,7 +92,7 @@ async def _personafit(url: str, asks: int, folder: Path) -> Rate:
     from speed.asks import MadeUp
 
     spec = f"openai:stub@{url},concurrency={CONCURRENCY}"
-    config = RunConfig("made-up", raters=[spec], views=["profile"])
+    config = RunConfig("made-up", raters=[spec], contexts=["profile"])
 
     async def work(store: Store, count: int) -> Rate:
         benchmark = MadeUp(count // 2)  # both orders: two asks an item

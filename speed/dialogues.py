@@ -136,7 +136,7 @@ async def _personafit(url: str, dialogues: int, folder: Path) -> Talked:
     options = f",concurrency={AT_ONCE}"
     system, user, judge = (f"openai:{role}@{url}{options}" for role in ("assistant", "user", "judge"))
     config = RunConfig(
-        "personalens", data=folder, systems=[system], user=user, raters=[judge], givens=["D+I+S"]
+        "personalens", data=folder, systems=[system], user=user, raters=[judge], system_contexts=["D+I+S"]
     )
     calls = dialogues * _calls(len(DIALOGUE_QUESTIONS))
     with Store(folder / "store.sqlite") as store:

@@ -39,7 +39,7 @@ async def _measure() -> list[Measurement]:
     with TemporaryDirectory() as folder, Store(Path(folder) / "store.sqlite") as store:
 
         def about(person: str) -> RunPlan:
-            config = RunConfig("starter", views=["profile"], users=[person])
+            config = RunConfig("starter", contexts=["profile"], people=[person])
             return plan_run(store, config, benchmark, kind_of(benchmark))
 
         for rater in raters.values():  # loads the weights; on somebody else, whose prefix helps nobody later

@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from personafit.benchmarks.benchmark import BATCH
-from personafit.engine.lane_run import WRITE_ROWS
+from personafit.engine.jobs import WRITE_ROWS
 from personafit.engine.runner import PLAN_CHUNK
 from personafit.people import Person
 from personafit.store import Item, Judgment, Outcome, Product, Store

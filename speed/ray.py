@@ -53,7 +53,7 @@ def measure() -> list[Measurement]:
 
 def _on_cluster(folder: Path, pairs: Sequence[list[list[int]]], workers: int) -> tuple[float, list[float]]:
     """Wall seconds for all pairs, and the processor seconds of each worker, on a fresh cluster of so many nodes."""
-    from personafit.engine.ray.connecting import SETTINGS, working_on
+    from personafit.engine.ray import SETTINGS, working_on
 
     os.environ |= SETTINGS  # read when Ray is imported
     from ray.cluster_utils import Cluster

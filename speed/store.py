@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from personafit._hashing import hash_text
-from personafit.engine.lane_run import WRITE_ROWS
+from personafit.engine.jobs import WRITE_ROWS
 from personafit.store import Ask, Judgment, Outcome, Status, Store
 from speed.table import Measurement, paired
 

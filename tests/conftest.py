@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 import pytest
 
@@ -24,6 +24,22 @@ Command = Callable[..., Printed]
 # libraries are loaded, by the tests' own processes too.
 for _setting in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(_setting, "1")
+
+
+LOOKED_AT = ("docs", "label", "packaging", "reports")  # rooms whose tests look at charts
+
+
+@pytest.fixture(autouse=True)
+def _blank_charts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave charts blank where no test looks at them: drawing is half of what a small run costs."""
+    if request.path.relative_to(Path(__file__).parent).parts[0] not in LOOKED_AT:
+        from matplotlib.figure import Figure
+
+        monkeypatch.setattr(Figure, "savefig", _save_blank)
+
+
+def _save_blank(_: object, target: TextIO | Path, **__: object) -> None:
+    target.write_text("<svg></svg>") if isinstance(target, Path) else target.write("<svg></svg>")
 
 
 @pytest.fixture

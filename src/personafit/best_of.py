@@ -36,7 +36,7 @@ from personafit.store import Item, Product, Status, Store, run_answers
 
 
 class CandidateRow(BaseModel):
-    """One line of the file."""
+    """One line of the input file."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -167,12 +167,12 @@ class BestCandidate:
 
     @property
     def longest(self) -> int | None:
-        """What choosing by length would choose; the first of equals. None where no answer could be made."""
+        """The longest answer, the first of equals; None where no answer could be made."""
         lengths = [len(answer) for answer in self.prompt.answers]
         return lengths.index(max(lengths)) if lengths else None
 
     def as_dict(self) -> dict[str, Any]:
-        """The line of the output."""
+        """One line of the output file."""
         prompt = self.prompt
         candidates = zip(prompt.answers, self.scores, self.adjusted, strict=True)
         return {
@@ -204,7 +204,7 @@ class BestOfChoices:
         return float(np.mean(scored)) if scored else 0.0
 
     def same_as_longest(self) -> Estimate:
-        """How often the choice is what choosing by length would choose, where there is a choice."""
+        """How often the longest answer was chosen, over questions with two answers or more."""
         made = [row for row in self.rows if row.chosen is not None and len(row.prompt.answers) > 1]
         same = [float(row.chosen == row.longest) for row in made]
         people, questions = [row.prompt.person for row in made], [row.prompt.question for row in made]
@@ -212,7 +212,7 @@ class BestOfChoices:
 
 
 def choose(prompts: Sequence[CandidateSet], scores: Scores, control_length: bool) -> BestOfChoices:
-    """The best candidate of each question; of equals the first, so that a second run chooses the same."""
+    """Choose the best candidate of each question; of equals the first, so that repeating a run gives the same choice."""
     listed = [
         (prompt.id, index, score)
         for prompt in prompts
@@ -245,7 +245,7 @@ def _best(scores: Sequence[float | None]) -> int | None:
 
 @dataclass(frozen=True)
 class BestOf:
-    """What the command line asks for."""
+    """The options of a best-of run."""
 
     prompts: Path
     rater: str
@@ -261,16 +261,16 @@ class BestOf:
 
 
 @dataclass(frozen=True)
-class Carried:
-    """How it went; no choice where it ended before anything was compared."""
+class BestOfOutcome:
+    """The choices, how each part of the run ended, and the rater's fingerprint; no choices if it ended before comparing."""
 
     choice: BestOfChoices | None
     summaries: list[Summary]
     fingerprint: str
 
 
-async def carry_out(store: Store, asked: BestOf, progress: ProgressView) -> Carried:
-    """Make what candidates are missing, compare them, choose."""
+async def run_best_of(store: Store, asked: BestOf, progress: ProgressView) -> BestOfOutcome:
+    """Make missing candidates, compare all, and choose the best of each question."""
     prompts, people = read_candidates(asked.prompts)
     _check(asked, prompts)
     rater = make_rater(asked.rater)  # a misspelt one is found before anything is spent on answers
@@ -281,7 +281,7 @@ async def carry_out(store: Store, asked: BestOf, progress: ProgressView) -> Carr
             prompts, made = await _sampled(store, asked, prompts, people, progress)
             summaries.append(made)
             if made.ended_early:
-                return Carried(None, summaries, rater.record.fingerprint)
+                return BestOfOutcome(None, summaries, rater.record.fingerprint)
             if not any(prompt.answers for prompt in prompts):
                 raise UserError(
                     f"No answer could be made: {made.last_failure or 'the system answered nothing'}", code=1
@@ -291,10 +291,10 @@ async def carry_out(store: Store, asked: BestOf, progress: ProgressView) -> Carr
         scores, compared = await _compared(store, asked, prompts, people, rater, progress)
         summaries.append(compared)
         if scores is None:
-            return Carried(None, summaries, rater.record.fingerprint)
+            return BestOfOutcome(None, summaries, rater.record.fingerprint)
     finally:
         await rater.close()
-    return Carried(choose(prompts, scores, asked.control_length), summaries, rater.record.fingerprint)
+    return BestOfOutcome(choose(prompts, scores, asked.control_length), summaries, rater.record.fingerprint)
 
 
 def _check(asked: BestOf, prompts: list[CandidateSet]) -> None:

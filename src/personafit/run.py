@@ -8,15 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from statistics import fmean
 
 import polars as pl
 
 from personafit._errors import UserError
 from personafit.benchmarks import (
-    NEITHER_OR_BOTH,
     Benchmark,
     ingest,
+    is_file,
     open_benchmark,
     open_log,
     open_questions,
@@ -28,7 +29,7 @@ from personafit.contexts.making import usual_cost
 from personafit.engine import Lane, ProgressView, Runner, Summary, check_budget
 from personafit.items.reading import SHORT_REPLY
 from personafit.kinds import Kind, RunPlan, kind_of
-from personafit.kinds.kind import count_answers, open_attempt
+from personafit.kinds.kind import count_answers, open_attempt, price_words
 from personafit.models import ChatRequest
 from personafit.models.tokens import prompt_tokens
 from personafit.raters import Rater, make_rater, rater_lane
@@ -37,7 +38,7 @@ from personafit.store import RunRecord, Status, Store, run_answers
 SAMPLE = 200  # requests looked at per rater for an estimate
 
 # Options of a run that mean something for some kinds only, by the name they have in the configuration.
-SPECIAL = {"system": "systems", "system-context": "givens", "user": "user"}
+SPECIAL = {"system": "systems", "system-context": "system_contexts", "user": "user"}
 
 
 async def execute(
@@ -79,10 +80,8 @@ def estimate(store: Store, config: RunConfig, benchmark: Benchmark | None = None
 
 def open_source(config: RunConfig) -> Benchmark:
     """What is run: a log of answers, questions for systems to answer, or a benchmark by its name or folder."""
-    if config.log is not None:
-        if config.systems:
-            raise UserError(NEITHER_OR_BOTH)
-        return open_log(config.log, config.data, config.seed)
+    if is_file(config.benchmark):
+        return open_log(Path(config.benchmark), config.data, config.seed)
     if config.systems and (questions := open_questions(config.benchmark, config.data)) is not None:
         return questions
     return open_benchmark(config.benchmark, config.data, config.kind)
@@ -121,6 +120,8 @@ def refuse_unused(config: RunConfig, kind: Kind) -> None:
             raise UserError(f"-K {name}={value}: there are {', '.join(kind.own_options[name])}.")
 
 
+STEPS = {"dialogue": "turns", "episode": "steps"}
+"""What the asks of systems are called, where they are no answers."""
 ELSEWHERE = (
     "`run answers --system` judges what systems answer, `run personalens --system` the dialogues they hold."
 )
@@ -129,7 +130,7 @@ ELSEWHERE = (
 def _is_made(kind: Kind, benchmark: Benchmark, config: RunConfig) -> bool:
     """Whether systems first have to turn the items into items of the kind."""
     if not config.systems:
-        if config.givens and kind.made_from == "prompt" and kind.judged:
+        if config.system_contexts and kind.made_from == "prompt" and kind.judged:
             raise UserError(
                 "--system-context says what a system is told about the person: name the system with --system SPEC."
             )
@@ -144,7 +145,7 @@ def _is_made(kind: Kind, benchmark: Benchmark, config: RunConfig) -> bool:
 
 async def check_judges(config: RunConfig, kind: Kind) -> None:
     """Find a misspelt or unpriced judge before anything is spent on answers."""
-    judges = [make_rater(spec, kind.asks) for spec in config.raters]
+    judges = [make_rater(spec, kind.asks) for spec in config.raters if kind.judged]
     try:
         check_budget(config.budget, [(judge.record.name, judge) for judge in judges])
     finally:
@@ -211,6 +212,8 @@ def _add_raters(plan: RunPlan) -> list[str]:
                 raise
             left_out.append(f"The control {spec} is left out. {error}")
             continue
+        if any(one.record.fingerprint == rater.record.fingerprint for one in plan.raters):
+            continue  # the same one under another name, such as embedding:use beside embedding
         plan.raters.append(rater)
         plan.asked_for.append(spec in asked)
     return left_out
@@ -237,7 +240,8 @@ async def carry_out(plan: RunPlan, progress: ProgressView) -> Finished:
             if summary.interrupted or all(lane.stopped for lane in summary.lanes):
                 return close_run(store, run.name, summary)
             lanes = summary.lanes[-len(plan.making) :]
-            plan.record["answers"] = count_answers(lanes, plan.systems, config.fresh)
+            lanes = lanes[: len(plan.systems)]  # controls of the kind's own may follow
+            plan.record["answers"] = count_answers(lanes, plan.systems, config.fresh) if lanes else {}
             _note_spending(
                 plan, run, {one["fingerprint"]: one["name"] for one in plan.record.get("systems", [])}
             )
@@ -263,7 +267,7 @@ def _note_spending(plan: RunPlan, run: RunRecord, systems: Mapping[str, str]) ->
     names = pl.col("rater").replace_strict(systems, default=None, return_dtype=pl.String)
     rows = made.select(names.alias("system"), pl.col("view").alias("system_context"), "seconds", "cost")
     plan.record["spent"] = spending(rows)
-    plan.record["notes"] += spent_notes(rows, "turns" if plan.kind.name == "dialogue" else "answers")
+    plan.record["notes"] += spent_notes(rows, STEPS.get(plan.kind.name, "answers"))
 
 
 def close_run(store: Store, name: str, summary: Summary) -> Finished:
@@ -304,7 +308,5 @@ def _line(rater: Rater, count: int, sample: Sequence[ChatRequest]) -> str:
     tokens = count * fmean(prompt_tokens(request.messages) for request in sample)
     # A short reply is a token; a long one is taken to be half as long as it may be.
     out = count * fmean(one.max_tokens / 2 if one.max_tokens > SHORT_REPLY else 1 for one in sample)
-    line += f", about {tokens:,.0f} tokens in and {out:,.0f} or more out"
-    if rater.price is None:
-        return f"{line}; its price is unknown (add ,price=IN/OUT)."
-    return f"{line}, about {(tokens * rater.price[0] + out * rater.price[1]) / 1e6:.2f} USD."
+    money = price_words(rater.price, tokens, out)
+    return f"{line}, about {tokens:,.0f} tokens in and {out:,.0f} or more out{money}."

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import personafit as pf
+from tests.benchmarks.recentering.world import leave_out_embedding
 
 
 def relevant(prompt: str, attributes: list[str], person: Any) -> list[bool]:
@@ -43,7 +44,10 @@ KINDS: dict[str, tuple[dict[str, Any], str, str, str]] = {
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_a_run_of_every_kind_has_its_frames_and_its_verdict(name: str, tmp_path: Path) -> None:
+def test_a_run_of_every_kind_has_its_frames_and_its_verdict(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave_out_embedding(monkeypatch)
     arguments, kind, subject, metric = KINDS[name]
     run = pf.evaluate(name, store=tmp_path / "s.db", progress=False, **arguments)
     assert (run.kind, run.finished, run.failed) == (kind, True, 0)

@@ -57,7 +57,7 @@ def test_the_verdict_is_about_whoever_was_asked_for_first(run: pf.Run) -> None:
     lift = next(r for r in run.figures if r.rater == "by_length" and r.metric == "lift" and not r.slice)
     assert (verdict.value, verdict.low, verdict.high) == (lift.value, lift.low, lift.high)
     assert (verdict.n, verdict.people) == (lift.n, lift.people)
-    assert verdict.sentence.startswith("by_length is right in ")
+    assert verdict.sentence.startswith("by_length chooses the right answer in ")
     assert verdict.sentence.rstrip(".") in repr(run)
     assert run.as_dict()["verdict"]["sentence"] == run.verdict.sentence
 
@@ -83,7 +83,7 @@ def test_a_verdict_speaks_last_of_whoever_met_the_people_and_claims_nothing() ->
     ]
     verdict = run_verdict("run-1", "ranking", met)
     assert [one.subject for one in verdict.subjects] == ["honest", "fitted"]
-    assert verdict.sentences[0] == "honest has f1 0.250 (0.125–0.375) on 9 items of 3 people."
+    assert verdict.sentences[0] == "honest has F1 25.0 % (12.5–37.5) on 9 items of 3 people."
     assert verdict.sentences[1].endswith("; no claim, as it was fitted on people of this run.")
     controls = [
         result(rater="low", control="rule", value=0.1),
@@ -172,7 +172,7 @@ def test_raters_agreement_is_said(run: pf.Run, tmp_path: Path) -> None:
     shown = {frozenset((row["first"], row["second"])): row["value"] for row in pair.to_dicts()}
     assert shown[frozenset(("by_length", "rule:length"))] == 1.0  # they are one rule
     assert found.sentences == [
-        "Of 2 raters by_length has the highest kappa with author: 1.00; 0 is what chance gives.",
+        "Of 2 raters by_length has the highest kappa with author: 1.00 (no interval); 0 is what chance gives.",
     ]
     with pytest.raises(pf.UserError, match="agree takes one run, or one study or folder"):
         pf.agree(run, run.name, store=tmp_path / "s.db")

@@ -26,6 +26,7 @@ from personafit.store import tables as t
 from tests.attack.world import RAN, Listener, hostile_folder
 from tests.benchmarks.hub_world import hub, refused  # noqa: F401 # a fixture
 from tests.benchmarks.stub_hub import Repo, StubHub
+from tests.conftest import Command
 from tests.helpers import run_cli
 from tests.label.served import free_port
 from tests.raters.fitted.earlier_models import EARLIER_MODELS, FILES, use_eight_letters
@@ -39,9 +40,9 @@ ATTACKS = {
     "reward": ("controls.raters", "reward:pyrce/model,trust=yes"),
     "key of a name": ("controls.raters", "openai:m@{url},key_env=MY_DB_SECRET"),
     "usual key": ("controls.raters", "openai:m@{url}"),
-    "embedder": ("controls.views", "memory:by=dense,embedder=openai:e@{url}"),
-    "headline": ("view", "memory:by=dense,embedder=openai:e@{url}"),
-    "induced": ("controls.views", "wrong:induced@openai:m@{url}"),
+    "embedder": ("controls.contexts", "memory:by=dense,embedder=openai:e@{url}"),
+    "headline": ("context", "memory:by=dense,embedder=openai:e@{url}"),
+    "induced": ("controls.contexts", "wrong:induced@openai:m@{url}"),
 }
 
 
@@ -57,7 +58,7 @@ def listener(monkeypatch: pytest.MonkeyPatch) -> Iterator[Listener]:
 def attack(folder: Path, name: str, listener: Listener) -> tuple[str, str]:
     """Ship the folder; the field and what stands there."""
     field, value = ATTACKS[name][0], ATTACKS[name][1].format(url=listener.url)
-    hostile_folder(folder, {field: value if field == "view" else [value]})
+    hostile_folder(folder, {field: value if field == "context" else [value]})
     return field, value
 
 
@@ -77,15 +78,15 @@ def unharmed(folder: Path, listener: Listener) -> None:
     ids=lambda one: one if isinstance(one, str) else " ".join(one),
 )
 def test_a_folder_that_names_code_or_a_host_is_refused(
-    command: tuple[str, ...], name: str, listener: Listener, tmp_path: Path
+    command: tuple[str, ...], name: str, listener: Listener, tmp_path: Path, personafit: Command
 ) -> None:
     field, value = attack(tmp_path / "pyrce", name, listener)
     limited = ("--limit", "2") if command == ("run", "pyrce") else ()
-    done = run_cli(*command, *limited, cwd=tmp_path, code=2)
+    said = personafit(*command, *limited, code=2)
     unharmed(tmp_path, listener)
-    (sentence,) = done.stderr.strip().splitlines()
+    (sentence,) = said.err.strip().splitlines()
     assert f"pyrce/benchmark.toml, field '{field}': '{value[:80]}' is not for data to name" in sentence
-    assert done.stdout == ""
+    assert said.out == ""
 
 
 @pytest.mark.parametrize(
@@ -103,22 +104,23 @@ def test_a_folder_that_names_code_or_a_host_is_refused(
     ids=lambda command: " ".join(command[:2]),
 )
 def test_every_command_that_reads_a_folder_refuses_it(
-    command: tuple[str, ...], listener: Listener, tmp_path: Path
+    command: tuple[str, ...], listener: Listener, tmp_path: Path, personafit: Command
 ) -> None:
     attack(tmp_path / "pyrce", "python", listener)
     (tmp_path / "suite.toml").write_text('[[run]]\nbenchmark = "./pyrce"\n', encoding="utf-8")
-    done = run_cli(*command, cwd=tmp_path, code=2)
+    said = personafit(*command, code=2)
     unharmed(tmp_path, listener)
-    assert "benchmark.toml, field 'controls.raters'" in done.stderr
+    assert "benchmark.toml, field 'controls.raters'" in said.err
 
 
-def test_a_folder_of_tasks_is_refused_too(listener: Listener, tmp_path: Path) -> None:
+def test_a_folder_of_tasks_is_refused_by_the_real_command_too(listener: Listener, tmp_path: Path) -> None:
     attack(tmp_path / "pyrce", "python", listener)
     task = {"id": "t", "person": "nadia", "domains": ["Books"], "intent": "Find a book."}
     (tmp_path / "pyrce" / "tasks.jsonl").write_text(json.dumps(task) + "\n", encoding="utf-8")
     done = run_cli(
         *("run", "personalens", "--data", "pyrce", "--system", "canned", "--dry-run"), cwd=tmp_path, code=2
     )
+    unharmed(tmp_path, listener)
     assert "benchmark.toml, field 'controls.raters'" in done.stderr
 
 
@@ -167,7 +169,7 @@ def test_raters_of_data_are_rules(rater: str, tmp_path: Path) -> None:
         assert caught.value.code == 2
 
 
-@pytest.mark.parametrize("field", ["view", "controls.views"])
+@pytest.mark.parametrize("field", ["context", "controls.contexts"])
 @pytest.mark.parametrize(
     "view",
     [
@@ -191,7 +193,7 @@ def test_raters_of_data_are_rules(rater: str, tmp_path: Path) -> None:
     ],
 )
 def test_views_of_data_are_plain(view: str, field: str, tmp_path: Path) -> None:
-    folder = hostile_folder(tmp_path / "theirs", {field: view if field == "view" else ["none", view]})
+    folder = hostile_folder(tmp_path / "theirs", {field: view if field == "context" else ["none", view]})
     with pytest.raises(UserError, match=rf"benchmark.toml, field '{field}'") as caught:
         FolderBenchmark(folder)
     assert caught.value.code == 2
@@ -207,7 +209,7 @@ def test_what_folders_rightly_say_is_read(tmp_path: Path) -> None:
     ]
     views += ["memory", "wrong:memory:k=4,by=bm25,budget=4000", "D+I+S", "attributes:all"]
     said = {
-        "controls.views": views,
+        "controls.contexts": views,
         "controls.raters": ["rule:length", "rule:second-person"],
         "name": "我的_set-1.2",
     }

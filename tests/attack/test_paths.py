@@ -13,8 +13,7 @@ from personafit.build import read_config
 from personafit.store import Store, tables
 from tests.attack.world import hostile_folder
 from tests.conftest import Command
-from tests.helpers import run_cli
-from tests.scripted import simple_pairs, write_pairs
+from tests.scripted import invoke, simple_pairs, write_pairs
 
 ESCAPED = "escaped"
 
@@ -22,16 +21,20 @@ ESCAPED = "escaped"
 @pytest.mark.parametrize("command", [("audit",), ("run",), ("data", "check")], ids=" ".join)
 @pytest.mark.parametrize("absolute", [False, True], ids=["above", "absolute"])
 def test_a_benchmark_does_not_choose_where_its_files_go(
-    command: tuple[str, ...], absolute: bool, tmp_path: Path
+    command: tuple[str, ...],
+    absolute: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     work = tmp_path / "work"
     work.mkdir()
     name = str(tmp_path / ESCAPED) if absolute else f"../../../{ESCAPED}"
     hostile_folder(work / "theirs", {"name": name})
-    done = run_cli(*command, "theirs", cwd=work, code=2)
+    invoke(monkeypatch, work, *command, "theirs", code=2)
     assert [path.name for path in tmp_path.iterdir()] == ["work"]
     assert {path.name for path in work.iterdir()} <= {"theirs", ".personafit"}
-    (sentence,) = done.stderr.strip().splitlines()
+    (sentence,) = capsys.readouterr().err.strip().splitlines()
     assert f"theirs/benchmark.toml, field 'name': '{name[:80]}' cannot name a benchmark" in sentence
 
 

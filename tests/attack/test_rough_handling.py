@@ -21,8 +21,10 @@ from personafit.label.studies import Studies
 from personafit.models import Unanswerable
 from personafit.store import Store
 from personafit.store import tables as t
+from tests.conftest import Command
 from tests.faults.world import carry_out, command, quiet, write_benchmark, write_lines
 from tests.label.served import new_study
+from tests.scripted import invoke
 
 SMALL = ("run", "starter", "--rater", "rule:length", "--limit", "12", "--store", "store.db", "--out", "out")
 SLEEPY = """
@@ -52,9 +54,9 @@ def test_closed_streams_end_nothing(closed: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("pause", [0.0, 0.02, 0.1])
 def test_one_interrupt_after_the_other_is_one_sentence(pause: float, tmp_path: Path) -> None:
     (tmp_path / "sleepy.py").write_text(SLEEPY, encoding="utf-8")
-    write_benchmark(tmp_path / "world", 40)
+    write_benchmark(tmp_path / "village", 40)
     process = subprocess.Popen(
-        command("run", "world", "--rater", "python:sleepy:rate"),
+        command("run", "village", "--rater", "python:sleepy:rate"),
         cwd=tmp_path,
         env=quiet(),
         stdout=subprocess.DEVNULL,
@@ -79,8 +81,8 @@ def test_one_interrupt_after_the_other_is_one_sentence(pause: float, tmp_path: P
 def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the store of a small run."""
     folder = tmp_path_factory.mktemp("judged")
-    done = _run(folder, *SMALL)
-    assert done.returncode == 0, done.stderr
+    with pytest.MonkeyPatch.context() as patch:
+        invoke(patch, folder, *SMALL)
     return folder
 
 
@@ -93,25 +95,26 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("runs", "config", "'X' || config"),
     ],
 )
-def test_a_damaged_row_is_named(table: str, column: str, change: str, judged: Path, tmp_path: Path) -> None:
+def test_a_damaged_row_is_named(
+    table: str, column: str, change: str, judged: Path, tmp_path: Path, personafit: Command
+) -> None:
     shutil.copy(judged / "store.db", tmp_path / "store.db")
     with closing(sqlite3.connect(tmp_path / "store.db")) as store:
         store.execute(f"UPDATE {table} SET {column} = {change}")
         store.commit()
-    done = _run(tmp_path, "report", "last", "--store", "store.db")
-    assert done.returncode == 1
-    assert len(done.stderr.splitlines()) == 1, done.stderr
-    assert f"damaged ({table} '" in done.stderr or f"damaged ({table} 1" in done.stderr
-    assert f"column {column}" in done.stderr
+    said = personafit("report", "last", "--store", "store.db", code=1).err
+    assert len(said.splitlines()) == 1, said
+    assert f"damaged ({table} '" in said or f"damaged ({table} 1" in said
+    assert f"column {column}" in said
 
 
 def test_ids_and_server_messages_do_not_steer_the_terminal(tmp_path: Path) -> None:
-    folder = write_benchmark(tmp_path / "world")
+    folder = write_benchmark(tmp_path / "village")
     clear = "\x1b]0;owned\x07\x1b[2J\x9b31m"
-    write_lines(folder / "gold.jsonl", [{"item": f"world/9{clear}", "rater": "author", "label": "0"}])
-    done = _run(tmp_path, "run", "world", "--rater", "rule:length")
+    write_lines(folder / "gold.jsonl", [{"item": f"village/9{clear}", "rater": "author", "label": "0"}])
+    done = _run(tmp_path, "run", "village", "--rater", "rule:length")
     assert done.returncode == 2
-    assert "world/9" in done.stderr
+    assert "village/9" in done.stderr
     assert not set(done.stdout + done.stderr) & {"\x1b", "\x07", "\x9b"}
     for error in (UserError(f"{clear}: unknown."), Unanswerable(f"the server said {clear}.")):
         assert not set(str(error)) & {"\x1b", "\x07", "\x9b"}
@@ -137,7 +140,7 @@ def test_forgetting_a_person_of_a_run_and_a_study_counts_and_leaves_nothing(tmp_
 
 
 def test_data_check_refuses_repeated_names_and_one_answer_twice(tmp_path: Path) -> None:
-    folder = write_benchmark(tmp_path / "world")
+    folder = write_benchmark(tmp_path / "village")
     assert check_folder(folder) == []
     people = (folder / "people.jsonl").read_text(encoding="utf-8")
     (folder / "people.jsonl").write_text(people.replace('"Job"', '"Job": "spy", "Job"', 1), encoding="utf-8")
@@ -148,9 +151,8 @@ def test_data_check_refuses_repeated_names_and_one_answer_twice(tmp_path: Path) 
     assert "items.jsonl, line 1, field 'products': 'i0-0' is there twice: " in found
 
 
-def test_data_check_refuses_repeated_names_in_a_file_of_answers(tmp_path: Path) -> None:
+def test_data_check_refuses_repeated_names_in_a_file_of_answers(tmp_path: Path, personafit: Command) -> None:
     row = '{"person": "Likes tea.", "question": "What now?", "answer": "Tea.", "generic": "Rest.", "answer": "Go."}'
     (tmp_path / "answers.jsonl").write_text(row + "\n", encoding="utf-8")
-    done = _run(tmp_path, "data", "check", "answers.jsonl")
-    assert done.returncode == 1
-    assert "answers.jsonl, line 1, field 'answer' is there twice in one object" in done.stdout + done.stderr
+    said = personafit("data", "check", "answers.jsonl", code=1)
+    assert "answers.jsonl, line 1, field 'answer' is there twice in one object" in said.out + said.err

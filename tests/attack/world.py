@@ -66,16 +66,16 @@ class Listener:
 def hostile_folder(place: Path, changes: Mapping[str, object]) -> Path:
     """The starter set with other values in its benchmark.toml, and with code and a model of the attacker's beside its data."""
     shutil.copytree(STARTER, place)
-    said: dict[str, object] = {"name": "mine", "view": "profile", "controls.views": []}
+    said: dict[str, object] = {"name": "mine", "context": "profile", "controls.contexts": []}
     said["controls.raters"] = ["rule:length"]
     said |= changes
     lines = [
         f"name = {json.dumps(said['name'])}",
         'version = "1"',
         'layout = [["tier"]]',
-        f"view = {json.dumps(said['view'])}",
+        f"context = {json.dumps(said['context'])}",
         "[controls]",
-        f"views = {json.dumps(said['controls.views'])}",
+        f"contexts = {json.dumps(said['controls.contexts'])}",
         f"raters = {json.dumps(said['controls.raters'])}",
     ]
     (place / "benchmark.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from personafit.benchmarks import FolderBenchmark, check_folder, starter, write_folder
+from personafit.benchmarks import BenchmarkInfo, FolderBenchmark, check_folder, starter, write_folder
 from tests.conftest import Command
 
 
@@ -106,3 +106,13 @@ def test_pairs_csv_becomes_a_benchmark_that_runs(personafit: Command, tmp_path: 
     )
     assert (total["value"], total["n"], total["people"]) == (1.0, 2, 2)
     assert {tuple(r["slice"].items()) for r in results if r["metric"] == "accuracy"} >= {(("tier", "easy"),)}
+
+
+def test_folders_that_say_view_and_views_are_read_and_keep_their_data_sets() -> None:
+    said = {"name": "old", "version": "1"}
+    old = BenchmarkInfo.model_validate({**said, "view": "memory", "controls": {"views": ["none"]}})
+    new = BenchmarkInfo.model_validate({**said, "context": "memory", "controls": {"contexts": ["none"]}})
+    assert old == new
+    assert '"view":"memory"' in new.identity()
+    assert '"views":["none"]' in new.identity()
+    assert new.stored()["view"] == "memory"

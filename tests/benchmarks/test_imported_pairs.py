@@ -45,7 +45,7 @@ def test_a_column_called_item_is_no_id(tmp_path: Path) -> None:
     rows = [row(n, f"somebody called {n % 3}", item="book", prompt="novel") for n in range(6)]
     pairs = ImportedPairs(write_pairs(tmp_path / "pairs.csv", rows))
     with Store(tmp_path / "store.db") as store:
-        config = RunConfig("pairs", views=["none"], raters=["rule:length"], limit=3)
+        config = RunConfig("pairs", contexts=["none"], raters=["rule:length"], limit=3)
         finished = asyncio.run(execute(store, config, Silence(), pairs))
     selected = finished.run.config["selected"]
     assert len(selected) == 3

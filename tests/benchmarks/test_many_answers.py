@@ -32,7 +32,7 @@ def test_fifteen_tags_are_chosen_from_in_both_orders(
     monkeypatch.setitem(BEHAVIOURS, "tags", saying(knows))
     endpoint.behave("tags")
     data = world.lamp(tmp_path / "lamp")
-    config = RunConfig("lamp", data=data, raters=[endpoint.spec()], where=["task=LaMP_2"], views=["none"])
+    config = RunConfig("lamp", data=data, raters=[endpoint.spec()], where=["task=LaMP_2"], contexts=["none"])
     with Store(tmp_path / "store.db") as store:
         finished = run(store, config).run
         results = [r for r in run_results(load_totals(store, finished)) if not r.slice]

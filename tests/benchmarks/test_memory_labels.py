@@ -44,7 +44,7 @@ def test_vectors_find_more_than_words_and_more_than_chance(capsys: pytest.Captur
             {"item": "starter/nadia/sleep", "relevant": ["owen-m1"]},
             "line 2, field 'relevant': nadia has no memory 'owen-m1'",
         ),
-        ({"item": "starter/nadia/leaving-do", "relevant": []}, "was labelled before"),
+        ({"item": "starter/nadia/leaving-do", "relevant": []}, "occurs twice"),
         ({"item": "starter/nadia/sleep"}, "field 'relevant'"),
     ],
 )

@@ -88,11 +88,11 @@ def test_personamem_tells_whole_histories(tmp_path: Path) -> None:
     path.write_text("\n".join(lines), encoding="utf-8")
     world.spoil_csv("end_index_in_shared_context", "700", row=3, name="questions_128k.csv")(tmp_path)
     benchmark = open_benchmark("personamem", tmp_path)
-    view = benchmark.info.view
+    view = benchmark.info.context
     assert view == "history:budget=192000"
     assert "turn 0 " in told(benchmark, view)["personamem/128k/q3"]
     assert "turn 0 " not in told(benchmark, "history")["personamem/128k/q3"]
-    assert benchmark.info.controls.views == ["none", f"wrong:{view}"]
+    assert benchmark.info.controls.contexts == ["none", f"wrong:{view}"]
 
 
 def test_lamp_becomes_choices(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_lamp_tells_four_entries_whole(tmp_path: Path) -> None:
     long = [{"id": str(n), "title": f"Dough {n}", "abstract": "dough " * 250} for n in range(6)]
     world.edited(tmp_path / "LaMP_1/dev_questions.json", lambda rows: rows[0].update(profile=long))
     benchmark = open_benchmark("lamp", tmp_path)
-    view = told(benchmark, benchmark.info.view)["lamp/LaMP_1/10"]
+    view = told(benchmark, benchmark.info.context)["lamp/LaMP_1/10"]
     assert view.count("dough " * 249) == 4
 
 

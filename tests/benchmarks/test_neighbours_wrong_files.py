@@ -32,7 +32,7 @@ FAULTS: dict[str, tuple[str, Callable[[Path], None], str]] = {
             root / "benchmark_dataset/implicit_preference/persona-driven/shop_home.json",
             lambda rows: rows[0]["conversation"].update({"1": {"user": "Hi."}}),
         ),
-        "shop_home.json, entry 1, conversation 1, field 'assistant' is missing.",
+        "shop_home.json, entry 1, field 'conversation.1.assistant': field required.",
     ),
     "no such letter": (
         "personamem",

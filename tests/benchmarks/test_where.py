@@ -1,65 +1,86 @@
-"""--where in runs of every kind: it narrows what is judged, and a name nobody has is said before anything is spent."""
+"""`--where NAME=VALUE`: only items of a slice are judged, and only questions of it answered."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from personafit._errors import UserError
-from personafit.benchmarks.config import RunConfig
-from personafit.store import Store
-from tests.scripted import run
+import personafit as pf
+from personafit.benchmarks import open_benchmark
+from tests.benchmarks.recentering.world import leave_out_embedding
 
-STARTER = Path("starter")
+Evaluate = Callable[..., pf.Run]
 
 
-def selected(store: Store, config: RunConfig) -> list[str]:
-    """The ids of what a run judges."""
-    found: list[str] = run(store, config).run.config["selected"]
-    return found
+@pytest.fixture
+def evaluate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Evaluate:
+    """`pf.evaluate` on a store of its own, silent, without the control that embeds every attribute."""
+    leave_out_embedding(monkeypatch)
+
+    def evaluated(benchmark: Any, **arguments: Any) -> pf.Run:
+        return pf.evaluate(benchmark, store=tmp_path / "store.db", progress=False, **arguments)
+
+    return evaluated
+
+
+def never(person: str, question: str) -> str:
+    raise AssertionError("nobody was to be asked")
 
 
 @pytest.mark.parametrize("benchmark", ["recentering", "responses"])
-def test_items_of_a_slice(benchmark: str, tmp_path: Path) -> None:
-    with Store(tmp_path / "store.db") as store:
-        config = RunConfig(benchmark, data=STARTER, raters=["rule:length"] * (benchmark == "responses"))
-        config.where = ["language=zh"]
-        narrowed = selected(store, config)
-        slices = {item.id: item.slices for item in store.items(run(store, config).run.dataset)}
-        assert narrowed
-        assert {slices[item]["language"] for item in narrowed} == {"zh"}
-        assert len(narrowed) == sum(one["language"] == "zh" for one in slices.values())
+def test_items_of_a_slice(benchmark: str, evaluate: Evaluate) -> None:
+    judged = evaluate(benchmark, data="starter", where={"language": "zh"})
+    wanted = [
+        item.id
+        for item in open_benchmark(benchmark, Path("starter")).items()
+        if item.slices["language"] == "zh"
+    ]
+    assert judged.items["item"].sort().to_list() == sorted(wanted)
+    assert len(wanted) > 0
+
+
+@pytest.mark.parametrize("name", ["system_context", "given"])
+def test_answers_of_a_log_by_what_the_system_was_told(name: str, evaluate: Evaluate) -> None:
+    rows = [
+        {
+            "person": {"id": person, "likes": person},
+            "question": f"What suits {told}?",
+            "answer": f"{person}!",
+            "generic": "Anything.",
+            name: told,
+        }
+        for person in ("tea", "jazz")
+        for told in ("profile", "memory")
+    ]
+    run = evaluate(rows, raters="rule:length", where={"system_context": "memory"})
+    assert run.items["system_context"].to_list() == ["memory"] * len(run.items)
+    assert run.items["person"].n_unique() == 2
 
 
 @pytest.mark.parametrize("benchmark", ["recentering", "responses", "personalens"])
-def test_a_name_nobody_has(benchmark: str, tmp_path: Path) -> None:
-    config = RunConfig(benchmark, data=STARTER, systems=["canned"] if benchmark == "personalens" else [])
-    config.where = ["nothing=1"]
-    with Store(tmp_path / "store.db") as store, pytest.raises(UserError, match="items have no 'nothing'"):
-        run(store, config)
+def test_a_name_nobody_has(benchmark: str, evaluate: Evaluate) -> None:
+    systems = "canned" if benchmark == "personalens" else ()
+    with pytest.raises(pf.UserError, match="items have no 'nothing'"):
+        evaluate(benchmark, data="starter", systems=systems, where=["nothing=1"])
 
 
 @pytest.mark.parametrize("benchmark", ["answers", "responses"])
-def test_nothing_is_answered_where_the_name_is_wrong(
-    benchmark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    said = "def answer(messages):\n    raise AssertionError('nobody was to be asked')\n"
-    (tmp_path / "never_asked.py").write_text(said, encoding="utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
-    config = RunConfig(benchmark, systems=["python:never_asked:answer"], where=["nothing=1"])
-    config.data = STARTER if benchmark == "responses" else None
-    config.raters = ["rule:length"] if benchmark == "answers" else []
-    with Store(tmp_path / "store.db") as store, pytest.raises(UserError, match="--where nothing=1"):
-        run(store, config)
+def test_nothing_is_answered_where_the_name_is_wrong(benchmark: str, evaluate: Evaluate) -> None:
+    data = "starter" if benchmark == "responses" else None
+    raters = "rule:length" if benchmark == "answers" else ()
+    with pytest.raises(pf.UserError, match="--where nothing=1"):
+        evaluate(benchmark, data=data, systems=never, raters=raters, where=["nothing=1"])
 
 
-def test_systems_answer_only_the_questions_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "brief.py").write_text("def answer(messages):\n    return 'Yes.'\n", encoding="utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
-    config = RunConfig("answers", systems=["python:brief:answer"], raters=["rule:length"], views=["none"])
-    config.where, config.limit = ["half=specific", "against=generic"], 3
-    with Store(tmp_path / "store.db") as store:
-        finished = run(store, config)
-        items = {item.id: item for item in store.items(finished.run.dataset)}
-    judged = finished.run.config["selected"]
-    assert len(items) == 6  # three questions, against generic and against somebody else's
-    assert [items[name].slices["against"] for name in judged] == ["generic"] * 3
+def test_systems_answer_only_the_questions_asked_for(evaluate: Evaluate) -> None:
+    asked = []
+
+    def brief(person: str, question: str) -> str:
+        asked.append(question)
+        return "Yes."
+
+    where = ["half=specific", "against=generic"]
+    run = evaluate("answers", systems=brief, raters="rule:length", contexts="none", where=where, limit=3)
+    assert len(set(asked)) == 3
+    assert run.items["against"].to_list() == ["generic"] * 3

@@ -37,8 +37,8 @@ async def answer(messages):
         count = int(re.search(r"(?:Give |给出)(\\d+)", asked)[1])
         said = "Likes to plan things well ahead of time, number {} of {}" if "Give" in asked else "凡事喜欢提前做好安排，第{}条，{}"
         return "\\n".join(f"{n}. {said.format(n, own(asked))} [{n}]" for n in range(1, count + 1))
-    if "notes that the assistant" in asked or "助手会记下的" in asked:
-        count = int(re.search(r"(?:Write |记下的)(\\d+)", asked)[1])
+    if "things this person posted" in asked or "打给别人的" in asked:
+        count = int(re.search(r"(?:Write |打给别人的)(\\d+)", asked)[1])
         said = "Bought a second-hand bicycle pump, number {} of {}" if "Write" in asked else "买了一个二手的自行车打气筒，第{}个，{}"
         return "\\n".join(f"{n}. {said.format(n, own(asked))}" for n in range(1, count + 1))
     points = asked.rsplit("\\n\\n", 2)[1]

@@ -100,7 +100,7 @@ def test_a_folder_sets_people_beside_judges(world: Path) -> None:
 def test_a_run_shows_its_raters_and_gold(world: Path) -> None:
     printed = call("agree", "last")
     assert "author" in printed
-    assert "There is no human rater, so the human ceiling cannot be said" in printed
+    assert "There is no human rater, so there is no human ceiling" in printed
     body = json.loads(call("agree", "last", "--json"))
     assert {r["part"] for r in body["results"]} == {"together", "pair", "block", "reliability"}
 
@@ -131,7 +131,7 @@ def test_faults_are_sentences(world: Path) -> None:
 
 def test_power_in_words_and_as_an_object(world: Path) -> None:
     printed = call("analyze", "power", "last", "--people", "50", "--items", "10", "--difference", "0.05")
-    assert re.search(r"50 people with 10 items each on \d+ prompts (show|cannot show)", printed)
+    assert re.search(r"50 people with 10 items each on \d+ prompts (detect|cannot detect)", printed)
     assert "A difference of 5.0 points takes" in printed
     body = json.loads(call("analyze", "power", "last", "--people", "50", "--json"))
     assert len(body["plans"]) == 6, "three judges against their controls and against each other"

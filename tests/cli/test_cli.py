@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import typer.main
 
+import personafit as pf
 from personafit import __version__
 from personafit.benchmarks import ImportedPairs, write_folder
 from personafit.cli.app import app
@@ -261,16 +262,18 @@ def test_samples_of_items_and_of_people(
 ) -> None:
     (world / "ids.txt").write_text("person1\n\nperson3\n", encoding="utf-8")
 
-    def judged(*arguments: str) -> tuple[int, int]:
-        invoke(monkeypatch, world, "run", "mine", "--json", *arguments)
-        found = total(capsys.readouterr().out, "rule:length")
-        return found["n"], found["people"]
+    def judged(**sample: Any) -> tuple[int, int]:
+        items = pf.evaluate("mine", progress=False, **sample).items
+        return len(items), items["person"].n_unique()
 
+    monkeypatch.chdir(world)
     assert judged() == (PEOPLE * QUESTIONS, PEOPLE)
-    assert judged("--limit", "4")[0] == 4
-    assert judged("--people", "3") == (3 * QUESTIONS, 3)
-    assert judged("--people", "ids.txt") == (2 * QUESTIONS, 2)
-    assert judged("--people", "ids.txt", "--limit", "1") == (1, 1)
+    assert judged(limit=4)[0] == 4
+    assert judged(people=3) == (3 * QUESTIONS, 3)
+    assert judged(people="ids.txt", limit=1) == (1, 1)
+    invoke(monkeypatch, world, "run", "mine", "--json", "--people", "ids.txt")
+    found = total(capsys.readouterr().out, "rule:length")
+    assert (found["n"], found["people"]) == (2 * QUESTIONS, 2)
     (world / "ids.txt").write_text("person1\nnobody\n", encoding="utf-8")
     invoke(monkeypatch, world, "run", "mine", "--people", "ids.txt", code=2)
     assert "nobody is called 'nobody' in this benchmark" in capsys.readouterr().err

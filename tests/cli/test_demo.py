@@ -16,8 +16,12 @@ from personafit.store import Store, run_answers
 from tests.helpers import run_cli
 
 SOURCE = Path(__file__).parents[2] / "docs" / "recordings" / "qwen2.5-coder-1.5b-memory.jsonl"
-NO_NETWORK = """
+# Offline and without the embedded model: a dozen asks to that cost more than all the rest, and have a test of their own.
+ALONE = """
 import socket
+import sys
+
+sys.modules["xllamacpp"] = None
 
 
 def refuse(self, address):
@@ -34,7 +38,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     folder = tmp_path_factory.mktemp("demo")
     path = folder / "path"
     path.mkdir()
-    (path / "sitecustomize.py").write_text(NO_NETWORK, encoding="utf-8")
+    (path / "sitecustomize.py").write_text(ALONE, encoding="utf-8")
     return folder / "demo", run_cli("demo", "--out", "demo", cwd=folder, path=path).stdout
 
 
@@ -75,7 +79,7 @@ def test_the_judges_printed_figures_are_those_of_the_results(done: tuple[Path, s
     folder, printed = done
     rows = results_of(folder, "judge")
     titles = {
-        JUDGE: "Qwen2.5-Coder-1.5B, recorded",
+        JUDGE: JUDGE,
         "rule:overlap": "rule: overlaps more",
         "rule:length": "rule: longer",
     }
@@ -94,7 +98,7 @@ def test_the_assistants_printed_figures_and_gates_are_those_of_the_results(done:
     folder, printed = done
     rows = results_of(folder, "assistant")
     lifts = {}
-    for rater, title in ((JUDGE, "Qwen2.5-Coder-1.5B, recorded"), (LABELS, "labels of the starter set")):
+    for rater, title in ((JUDGE, JUDGE), (LABELS, LABELS)):
         win, lifts[rater] = (one(rows, metric, rater, "profile", WITH) for metric in ("win_rate", "lift"))
         assert line(printed, WITH, title).split("  ")[-1].strip() == points(lifts[rater])
         assert share(win) in line(printed, WITH, title)
@@ -187,7 +191,7 @@ def test_it_fits_a_terminal_and_says_where_to_go_on(done: tuple[Path, str]) -> N
     folder, printed = done
     lines = printed.splitlines()
     assert max(map(len, lines)) <= 100
-    assert len(lines) <= 35
+    assert len(lines) <= 40
     assert "4. Do live models run on this machine?" in printed
     assert "Scripted: " in printed
     assert lines[-2] == "Report: demo/report.html"

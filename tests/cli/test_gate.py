@@ -336,11 +336,12 @@ def test_a_job_that_a_team_copies_runs_the_example_and_posts_its_verdict(
 ) -> None:
     codes = [work(example, command, **environment) for command in steps(job)]
     assert codes == [0, code, 0, 0]
-    title, paragraph, *_ = (example / "verdict.md").read_text(encoding="utf-8").split("\n\n")
+    comment = (example / "verdict.md").read_text(encoding="utf-8")
+    title, paragraph, *_ = comment.split("\n\n")
     assert title.startswith("### ")
-    assert paragraph.startswith("Your assistant’s answers beat its own generic ones in ")
+    assert paragraph.startswith("Your assistant’s answers ")
     assert said in paragraph
-    assert paragraph.endswith("180 answers made, 0 reused.")
+    assert "180 answers made, 0 reused" in comment
     posted = (example / "posted").read_text(encoding="utf-8").splitlines()
     assert "verdict.md" in posted[-1]
     (suite,) = ElementTree.parse(example / "junit.xml").getroot()

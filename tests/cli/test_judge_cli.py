@@ -126,7 +126,7 @@ def test_correct_prints_all_three_estimates(folder: Path, tmp_path: Path) -> Non
     assert one["accuracy_corrected"]["low"] < one["accuracy_corrected"]["value"]
     said = call(folder, "analyze", "correct", "last", "--human", str(path))
     assert "Long: 30 human labels" in said.stdout
-    assert "1 lines do not answer this run's question about one of its items" in said.stderr
+    assert "1 line does not answer this run's question about one of its items" in said.stderr
 
 
 def test_calibration_prints_tables_and_reasons(folder: Path) -> None:

@@ -171,11 +171,12 @@ def test_what_is_shared_and_what_is_not(folder: Path) -> None:
     path = folder / "all.toml"
     path.write_text(SUITE.format(rater="openai:x"), encoding="utf-8")
     suite = read_suite(path)
-    (first, bars), (second, _), (third, _) = suite.runs
-    assert (first.raters, first.systems, bars) == (["openai:x"], [], ["accuracy=0.01"])
-    assert second.raters == ["rule:length"]
-    assert third.systems == [], "answers of a log need no system"
-    assert first.data == folder / "prefeval"
+    first, second, third = suite.runs
+    assert (first.arguments["raters"], first.arguments["systems"]) == (["openai:x"], [])
+    assert first.bars == ["accuracy=0.01"]
+    assert second.arguments["raters"] == ["rule:length"]
+    assert third.arguments["systems"] == [], "answers of a log need no system"
+    assert first.arguments["data"] == folder / "prefeval"
 
 
 @pytest.mark.parametrize(

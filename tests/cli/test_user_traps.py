@@ -12,6 +12,7 @@ import personafit as pf
 from personafit.benchmarks import starter, write_folder
 from personafit.reports.analysis import print_part
 from personafit.store import Store
+from tests.benchmarks.recentering.world import leave_out_embedding
 from tests.conftest import Command
 
 RATERS = """
@@ -24,17 +25,18 @@ def half(person, question, answers):
 
 def test_free_controls_do_not_hide_a_judge_that_fails(personafit: Command, tmp_path: Path) -> None:
     (tmp_path / "traps_judges.py").write_text(RATERS)
-    done = personafit("run", "starter", "--rater", "python:traps_judges:half", code=1)
+    done = personafit("run", "starter", "--rater", "python:traps_judges:half", "--limit", "40", code=1)
     assert "coverage of python:traps_judges:half (" in done.err
     assert "below the bar of 95 %" in done.err
 
 
 def test_a_bar_may_be_set_for_a_rule_and_a_misspelt_one_is_found_at_once(personafit: Command) -> None:
-    done = personafit("run", "starter", "--rater", "rule:length", "--fail-under", "accuracy=0.9", code=1)
+    rule = ("run", "starter", "--rater", "rule:length", "--limit", "60")
+    done = personafit(*rule, "--fail-under", "accuracy=0.9", code=1)
     assert re.search(
         r"accuracy of rule:length \(profile\) is 0\.\d{3} \(0\.\d{3} to 0\.\d{3}\), below 0\.9\.", done.err
     )
-    done = personafit("run", "starter", "--rater", "rule:length", "--fail-under", "lft=0.1", code=2)
+    done = personafit(*rule, "--fail-under", "lft=0.1", code=2)
     assert "there is no metric 'lft'" in done.err
     assert "rule:length" not in done.err
 
@@ -90,7 +92,10 @@ def test_options_that_would_do_nothing_are_refused(personafit: Command) -> None:
     assert "--system means nothing in `run starter`: its answers are there already." in done.err
 
 
-def test_a_bar_may_be_set_where_only_controls_judge_relevance(personafit: Command) -> None:
+def test_a_bar_may_be_set_where_only_controls_judge_relevance(
+    personafit: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave_out_embedding(monkeypatch)
     done = personafit(
         "run", "recentering", "--data", "starter", "--rater", "rule:overlap", "--fail-under", "f1=0.3", code=1,
     )  # fmt: skip
@@ -108,8 +113,12 @@ def test_data_commands_know_what_run_knows(personafit: Command, tmp_path: Path) 
     assert not (tmp_path / "x").exists()
 
 
-def test_commands_for_choices_refuse_other_runs(personafit: Command, tmp_path: Path) -> None:
-    personafit("run", "recentering", "--data", "starter")
+def test_commands_for_choices_refuse_other_runs(
+    personafit: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave_out_embedding(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    pf.evaluate("recentering", data="starter", limit=20, progress=False)
     done = personafit("analyze", "aspects", "last", code=2)
     assert "is a relevance run" in done.err
     (tmp_path / "traps_parts.py").write_text(

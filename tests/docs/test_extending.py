@@ -54,7 +54,7 @@ def test_every_example_on_the_page_runs(tmp_path: Path) -> None:
         if r["rater"] == "rule:overlap" and r["metric"] == "accuracy" and not r["slice"]
     }
     assert overlap == {"facts:1": 1.0, "none": 0.5, "wrong:facts:1": 0.0}
-    shortest = {r["value"] for r in tea["results"] if r["rater"] == "shortest:" and r["metric"] == "accuracy"}
+    shortest = {r["value"] for r in tea["results"] if r["rater"] == "shortest" and r["metric"] == "accuracy"}
     assert shortest == {0.5}
     ranked = {
         (r["rater"], r["context"], r["metric"]): r for r in dinners["results"] if r["rater"] == "rule:overlap"

@@ -3,7 +3,7 @@
 import asyncio
 from typing import cast
 
-from personafit.engine.lane_run import MOST_HELD, WRITE_ROWS, FinishedJob, Outbox
+from personafit.engine.jobs import MOST_HELD, WRITE_ROWS, FinishedJob, Outbox
 
 
 def made(number: int) -> FinishedJob:

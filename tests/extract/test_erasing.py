@@ -33,7 +33,7 @@ def bytes_with(folder: Path, *traces: str) -> list[str]:
 @pytest.fixture
 def made(tmp_path: Path, stages: Stages) -> tuple[Path, tuple[str, ...]]:
     """A folder of stages with everything in it, and how it was made; p1 is full of canaries."""
-    write_benchmark(tmp_path / "world")
+    write_benchmark(tmp_path / "village")
     rows = [
         chat("p1-zanzibar", "p1", "I live in zanzibar and take the bus.", "I always feed a walrus."),
         chat("c2", "p2", "I have a dog called Rex.", "I like soup."),
@@ -41,7 +41,7 @@ def made(tmp_path: Path, stages: Stages) -> tuple[Path, tuple[str, ...]]:
     write_lines(tmp_path / "log.jsonl", rows)
     asked = [{"id": "q", "prompt": "What now?"}, {"id": "own", "prompt": "In zanzibar?", "person": "p1"}]
     write_lines(tmp_path / "prompts.jsonl", asked)
-    more = ("--prompts", "prompts.jsonl", "--benchmark", "world")
+    more = ("--prompts", "prompts.jsonl", "--benchmark", "village")
     stages(*more)
     assert len(bytes_with(tmp_path / "out", *CANARIES)) > 6
     return tmp_path / "out", more
@@ -104,8 +104,8 @@ def test_a_folder_that_cannot_be_read_is_left_whole(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     out, _ = made
-    invoke(monkeypatch, tmp_path, "data", "forget", "p1", "--in", "world/nowhere", code=2)
-    assert "world/nowhere holds nothing that `extract run`" in capsys.readouterr().err
+    invoke(monkeypatch, tmp_path, "data", "forget", "p1", "--in", "village/nowhere", code=2)
+    assert "village/nowhere holds nothing that `extract run`" in capsys.readouterr().err
     with (out / "verdicts.jsonl").open("a", encoding="utf-8") as file:
         file.write("torn\n")
     before = bytes_with(out, *CANARIES)

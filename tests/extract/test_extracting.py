@@ -42,6 +42,17 @@ def entry(**more: Any) -> dict[str, Any]:
     return {"statement": "The user likes tea.", "turns": [0], "confidence": 0.9, "kind": "preference"} | more
 
 
+def test_the_reason_is_kept_and_a_cut_leaves_out_guesses() -> None:
+    said = [entry(why="They say:\n'I like tea.'"), entry(why=7, confidence=0.3)]
+    shown = conversation("I like tea.")
+    answers = [(parts_of(shown)[0], StageAnswer(Status.OK, said, None))]
+    rows, _, _ = extracted_from(shown, answers, redacting=True, least_confidence=0.4)
+    assert [(row.why, row.status, row.reason) for row in rows] == [
+        ("They say: 'I like tea.'", "kept", None),
+        (None, "invalid", "Its confidence is 0.3, below the 0.4 asked for."),
+    ]
+
+
 def test_a_short_conversation_is_one_part_and_shows_whose_turn_each_is() -> None:
     ((part, prompt),) = prompts_of(conversation("I like tea.", "And buses."))
     assert part.evidence == [0, 2]

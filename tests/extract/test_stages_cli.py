@@ -76,11 +76,11 @@ def test_low_coverage_is_an_exit_code(log: Path, stages: Stages, endpoint: StubE
 def test_the_induced_profile_beside_the_true_one(
     tmp_path: Path, stages: Stages, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    write_benchmark(tmp_path / "world")
+    write_benchmark(tmp_path / "village")
     write_lines(
         tmp_path / "log.jsonl", [chat("c", "p1", "I like tea and rain."), chat("d", "other", "I like soup.")]
     )
-    stages("--verifier", "rule", "--benchmark", "world")
+    stages("--verifier", "rule", "--benchmark", "village")
     assert check_folder(tmp_path / "out" / "benchmark") == []
     (person,) = FolderBenchmark(tmp_path / "out" / "benchmark").people()
     assert person.facets["Job"] == "job 1"
@@ -90,5 +90,5 @@ def test_the_induced_profile_beside_the_true_one(
     results = json.loads(capsys.readouterr().out)["results"]
     assert {row["context"] for row in results} == {"profile", "attributes:all"}
     write_lines(tmp_path / "log.jsonl", [chat("d", "other", "I like soup.")])
-    refused = stages("--verifier", "rule", "--benchmark", "world", code=2)
+    refused = stages("--verifier", "rule", "--benchmark", "village", code=2)
     assert "must have the same ids" in refused.err

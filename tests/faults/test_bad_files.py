@@ -53,79 +53,82 @@ def whole(file: str, data: bytes) -> Fault:
 FOLDER_FAULTS: dict[str, tuple[Fault, str]] = {
     "missing file": (
         lambda f: (f / "gold.jsonl").unlink(),
-        "world is not a benchmark folder: gold.jsonl is missing",
+        "village is not a benchmark folder: gold.jsonl is missing",
     ),
-    "bad TOML": (whole("benchmark.toml", b"name = \n"), "world/benchmark.toml is not TOML: "),
-    "TOML in Latin-1": (whole("benchmark.toml", b'name = "caf\xe9"\n'), "world/benchmark.toml is not TOML: "),
+    "bad TOML": (whole("benchmark.toml", b"name = \n"), "village/benchmark.toml is not TOML: "),
+    "TOML in Latin-1": (
+        whole("benchmark.toml", b'name = "caf\xe9"\n'),
+        "village/benchmark.toml is not TOML: ",
+    ),
     "no version": (
         whole("benchmark.toml", b'name = "x"\n'),
-        "world/benchmark.toml, field 'version': field required",
+        "village/benchmark.toml, field 'version': field required",
     ),
-    "not JSON": (replace("items.jsonl", 3, b"{oops"), "world/items.jsonl, line 3 is not JSON"),
-    "cut off": (replace("gold.jsonl", 12, b'{"item": "wor'), "world/gold.jsonl, line 12 is not JSON"),
+    "not JSON": (replace("items.jsonl", 3, b"{oops"), "village/items.jsonl, line 3 is not JSON"),
+    "cut off": (replace("gold.jsonl", 12, b'{"item": "wor'), "village/gold.jsonl, line 12 is not JSON"),
     "a list": (
         replace("people.jsonl", 2, b"[1]"),
-        "world/people.jsonl, line 2 must be a JSON object, not a list",
+        "village/people.jsonl, line 2 must be a JSON object, not a list",
     ),
     "invalid UTF-8": (
         replace("products.jsonl", 2, b'{"text": "\xff\xfe"}'),
-        "world/products.jsonl, line 2 is not UTF-8 (byte 10 cannot be read)",
+        "village/products.jsonl, line 2 is not UTF-8 (byte 10 cannot be read)",
     ),
     "wrong type": (
         edit("items.jsonl", 2, prompt=7),
-        "world/items.jsonl, line 2, field 'prompt': input should be a valid string",
+        "village/items.jsonl, line 2, field 'prompt': input should be a valid string",
     ),
     "missing field": (
         edit("people.jsonl", 1, language=None),
-        "world/people.jsonl, line 1, field 'language': field required",
+        "village/people.jsonl, line 1, field 'language': field required",
     ),
     "misspelt field": (
         edit("items.jsonl", 1, promt="x"),
-        "world/items.jsonl, line 1, field 'promt': extra inputs are not permitted",
+        "village/items.jsonl, line 1, field 'promt': extra inputs are not permitted",
     ),
     "empty prompt": (
         edit("items.jsonl", 4, prompt=""),
-        "world/items.jsonl, line 4, field 'prompt': string should have at least 1 character",
+        "village/items.jsonl, line 4, field 'prompt': string should have at least 1 character",
     ),
     "empty answer": (
         edit("products.jsonl", 5, text=" \n"),
-        "world/products.jsonl, line 5, field 'text' is empty.",
+        "village/products.jsonl, line 5, field 'text' is empty.",
     ),
     "unknown person": (
         edit("items.jsonl", 2, person="nobody"),
-        "world/items.jsonl, line 2, field 'person': 'nobody' is not in people.jsonl.",
+        "village/items.jsonl, line 2, field 'person': 'nobody' is not in people.jsonl.",
     ),
     "missing product": (
         edit("items.jsonl", 2, products=["i1-0", "gone"]),
-        "world/items.jsonl, line 2, field 'products': 'gone' is not in products.jsonl.",
+        "village/items.jsonl, line 2, field 'products': 'gone' is not in products.jsonl.",
     ),
     "one product": (
         edit("items.jsonl", 2, products=["i1-0"]),
-        "world/items.jsonl, line 2, field 'products': a choice is between 2 to 20 products, not 1.",
+        "village/items.jsonl, line 2, field 'products': a choice is between 2 to 20 products, not 1.",
     ),
     "same person twice": (
         edit("people.jsonl", 2, id="p0"),
-        "world/people.jsonl, line 2, field 'id': 'p0' occurs twice; ids must be unique.",
+        "village/people.jsonl, line 2, field 'id': 'p0' occurs twice; ids must be unique.",
     ),
     "same product twice": (
         edit("products.jsonl", 2, id="i0-0"),
-        "world/products.jsonl, line 2, field 'id': 'i0-0' occurs twice",
+        "village/products.jsonl, line 2, field 'id': 'i0-0' occurs twice",
     ),
     "same item twice": (
-        edit("items.jsonl", 2, id="world/0"),
-        "world/items.jsonl, line 2, field 'id': 'world/0' occurs twice",
+        edit("items.jsonl", 2, id="village/0"),
+        "village/items.jsonl, line 2, field 'id': 'village/0' occurs twice",
     ),
     "gold of nothing": (
-        edit("gold.jsonl", 3, item="world/99"),
-        "world/gold.jsonl, line 3, field 'item': 'world/99' is not in items.jsonl.",
+        edit("gold.jsonl", 3, item="village/99"),
+        "village/gold.jsonl, line 3, field 'item': 'village/99' is not in items.jsonl.",
     ),
     "gold beyond the answers": (
         edit("gold.jsonl", 3, label="2"),
-        "world/gold.jsonl, line 3, field 'label': '2' is no index into the item's products; use 0 to 1.",
+        "village/gold.jsonl, line 3, field 'label': '2' is no index into the item's products; use 0 to 1.",
     ),
     "gold twice": (
-        edit("gold.jsonl", 3, item="world/0"),
-        "world/gold.jsonl, line 3, field 'item': 'world/0 by author' occurs twice",
+        edit("gold.jsonl", 3, item="village/0"),
+        "village/gold.jsonl, line 3, field 'item': 'village/0 by author' occurs twice",
     ),
 }
 
@@ -136,15 +139,15 @@ def test_a_faulty_folder_is_named_and_what_was_judged_stays(
 ) -> None:
     store = tmp_path / ".personafit" / "store.db"
     fault, expected = FOLDER_FAULTS[name]
-    write_benchmark(tmp_path / "world")
-    good = RunConfig("world", views=["none"])
+    write_benchmark(tmp_path / "village")
+    good = RunConfig("village", contexts=["none"])
     carry_out(store, good)
     before = answers(store)
-    fault(tmp_path / "world")
-    said = command("run", "world", "--context", "none")
+    fault(tmp_path / "village")
+    said = command("run", "village", "--context", "none")
     assert any(one.startswith(expected) for one in said), said  # what follows from it is said too
     assert answers(store) == before
-    write_benchmark(tmp_path / "world")
+    write_benchmark(tmp_path / "village")
     assert {lane.reused for lane in carry_out(store, good).lanes} == {12}, "mended, it needs no judging again"
     assert answers(store) == before
 
@@ -152,9 +155,9 @@ def test_a_faulty_folder_is_named_and_what_was_judged_stays(
 @pytest.mark.parametrize("file", ["products.jsonl", "gold.jsonl"])
 def test_an_edited_benchmark_is_another_data_set(command: Command, tmp_path: Path, file: str) -> None:
     """A corrected answer is judged anew; a corrected label counts, and needs no judging."""
-    folder = write_benchmark(tmp_path / "world")
+    folder = write_benchmark(tmp_path / "village")
     results = tmp_path / "out" / "results.json"
-    line = ("run", "world", "--context", "none", "--rater", "rule:length", "--out", "out")
+    line = ("run", "village", "--context", "none", "--rater", "rule:length", "--out", "out")
     command(*line, code=0)
     before, store = json.loads(results.read_bytes()), tmp_path / ".personafit" / "store.db"
     judged = len(answers(store))
@@ -183,41 +186,47 @@ NAMES = {
     "no data": (("personafeedback",), "personafeedback needs --data FOLDER"),
     "wrong data": (("personafeedback", "--data", "nowhere"), "nowhere is not a folder"),
     "rater": (
-        ("world", "--rater", "nonsense:x"),
+        ("village", "--rater", "nonsense:x"),
         "'nonsense:x' names no rater of choice items; kinds are embedded, hf, inspect, openai",
     ),
-    "rule": (("world", "--rater", "rule:best"), "rule:best: there is no such rule"),
-    "option": (("world", "--rater", "openai:m@http://h,x=1"), "unknown option 'x'; openai knows"),
-    "view": (("world", "--context", "horoscope"), "Unknown context 'horoscope'; there are none, profile"),
+    "rule": (("village", "--rater", "rule:best"), "rule:best: there is no such rule"),
+    "option": (("village", "--rater", "openai:m@http://h,x=1"), "unknown option 'x'; openai knows"),
+    "view": (("village", "--context", "horoscope"), "Unknown context 'horoscope'; there are none, profile"),
     "field": (
-        ("world", "--context", "profile:Shoe"),
+        ("village", "--context", "profile:Shoe"),
         "profile:Shoe: nobody has such a field; the profiles have Job, Likes",
     ),
-    "users": (("world", "--people", "nowhere.txt"), "--people nowhere.txt"),
+    "users": (("village", "--people", "nowhere.txt"), "--people nowhere.txt"),
     "budget": (
-        ("world", "--rater", "openai:m@http://h", "--budget", "1"),
+        ("village", "--rater", "openai:m@http://h", "--budget", "1"),
         "--budget needs to know what openai:m@http://h",
     ),
-    "bar": (("world", "--fail-under", "lift"), "--fail-under lift: write METRIC=X"),
+    "bar": (("village", "--fail-under", "lift"), "--fail-under lift: write METRIC=X"),
     "log": (
         ("nowhere.jsonl",),
         "nowhere.jsonl cannot be read (No such file or directory)",
     ),
     "nothing to judge": (("answers",), "run answers needs --system SPEC"),
-    "store in a file": (("world", "--store", "file/store.db"), "The store file/store.db cannot be opened ("),
-    "store is a folder": (("world", "--store", "world"), "The store world cannot be opened (unable to open"),
+    "store in a file": (
+        ("village", "--store", "file/store.db"),
+        "The store file/store.db cannot be opened (",
+    ),
+    "store is a folder": (
+        ("village", "--store", "village"),
+        "The store village cannot be opened (unable to open",
+    ),
     "store is no database": (
-        ("world", "--store", "file"),
+        ("village", "--store", "file"),
         "The store file cannot be opened (file is not a database)",
     ),
-    "out in a file": (("world", "--out", "file/out"), "file/out cannot be written (Not a directory)"),
-    "out is a file": (("world", "--out", "file"), "file cannot be written (File exists)"),
+    "out in a file": (("village", "--out", "file/out"), "file/out cannot be written (Not a directory)"),
+    "out is a file": (("village", "--out", "file"), "file cannot be written (File exists)"),
 }
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_wrong_name_or_place_is_one_sentence(command: Command, tmp_path: Path, name: str) -> None:
-    write_benchmark(tmp_path / "world")
+    write_benchmark(tmp_path / "village")
     (tmp_path / "file").write_text("notes, and nothing but notes; " * 50, encoding="utf-8")
     arguments, expected = NAMES[name]
     (said,) = command("run", *arguments)
@@ -225,23 +234,23 @@ def test_a_wrong_name_or_place_is_one_sentence(command: Command, tmp_path: Path,
 
 
 def test_a_wrong_person_needs_somebody_else(command: Command, tmp_path: Path) -> None:
-    write_benchmark(tmp_path / "world", people=1)
-    (said,) = command("run", "world", "--context", "wrong:profile")
+    write_benchmark(tmp_path / "village", people=1)
+    (said,) = command("run", "village", "--context", "wrong:profile")
     assert said.startswith("wrong:profile: there is nobody but p0 in language 'en' to be mistaken for")
 
 
-def test_the_sentence_comes_out_of_a_real_process(tmp_path: Path) -> None:
-    write_benchmark(tmp_path / "world")
-    edit("items.jsonl", 2, person="nobody")(tmp_path / "world")
-    edit("gold.jsonl", 3, label="2")(tmp_path / "world")
-    done = personafit("run", "world", cwd=tmp_path)
+def test_all_faults_of_a_folder_are_listed_and_a_wrong_option_is_named(tmp_path: Path) -> None:
+    write_benchmark(tmp_path / "village")
+    edit("items.jsonl", 2, person="nobody")(tmp_path / "village")
+    edit("gold.jsonl", 3, label="2")(tmp_path / "village")
+    done = personafit("run", "village", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert sentences(done.stderr) == [
-        "world has 2 faults:",
-        "world/items.jsonl, line 2, field 'person': 'nobody' is not in people.jsonl.",
-        "world/gold.jsonl, line 3, field 'label': '2' is no index into the item's products; use 0 to 1.",
+        "village has 2 faults:",
+        "village/items.jsonl, line 2, field 'person': 'nobody' is not in people.jsonl.",
+        "village/gold.jsonl, line 3, field 'label': '2' is no index into the item's products; use 0 to 1.",
     ]
-    wrong = personafit("run", "world", "--colour", "red", cwd=tmp_path)
+    wrong = personafit("run", "village", "--colour", "red", cwd=tmp_path)
     assert wrong.returncode == 2
     assert "No such option" in wrong.stderr
     assert "Traceback" not in wrong.stderr

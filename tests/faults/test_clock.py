@@ -27,8 +27,8 @@ time.time_ns = lambda: int(_jumping() * 1e9)
 @pytest.mark.slow
 def test_a_wall_clock_that_jumps_loses_nothing(tmp_path: Path, endpoint: StubEndpoint) -> None:
     for folder in ("calm", "jumping"):
-        write_benchmark(tmp_path / folder / "world", 30)
-    line = ("run", "world", "--rater", endpoint.spec(), "--context", "profile", "--json")
+        write_benchmark(tmp_path / folder / "village", 30)
+    line = ("run", "village", "--rater", endpoint.spec(), "--context", "profile", "--json")
     calm = personafit(*line, cwd=tmp_path / "calm")
     assert calm.returncode == 0
     (tmp_path / "sitecustomize.py").write_text(JUMPS, encoding="utf-8")

@@ -10,7 +10,7 @@ from tests.faults.disks import remount, small_disk
 from tests.faults.world import Answer, answers, command, personafit, quiet, sentences, write_benchmark
 
 ITEMS = 300
-LINE = ("run", "world", "--rater", "rule:length", "--out", "out", "--json")
+LINE = ("run", "village", "--rater", "rule:length", "--out", "out", "--json")
 KEPT = "what was judged before is kept and the same command goes on from there."
 
 
@@ -18,7 +18,7 @@ KEPT = "what was judged before is kept and the same command goes on from there."
 def calm(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, list[Answer]]:
     """The command in a folder of its own: its store, what it printed and what it judged."""
     folder = tmp_path_factory.mktemp("calm")
-    write_benchmark(folder / "world", ITEMS, 20)
+    write_benchmark(folder / "village", ITEMS, 20)
     done = personafit(*LINE, "--store", "calm.db", cwd=folder)
     assert (done.returncode, sentences(done.stderr)) == (0, [])
     return folder / "calm.db", done.stdout, answers(folder / "calm.db")
@@ -27,7 +27,7 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, list[Answ
 @pytest.fixture
 def undisturbed(calm: tuple[Path, str, list[Answer]], tmp_path: Path) -> tuple[str, list[Answer]]:
     """What the command prints and judges, and the same benchmark here."""
-    write_benchmark(tmp_path / "world", ITEMS, 20)
+    write_benchmark(tmp_path / "village", ITEMS, 20)
     return calm[1:]
 
 
@@ -110,10 +110,10 @@ def test_a_folder_one_may_not_write_to(tmp_path: Path, undisturbed: tuple[str, l
     assert (refused.returncode, "cannot be opened (" in said) == (2, True)
 
 
-@pytest.mark.parametrize("line", [("data", "list"), ("run", "world", "--rater", "rule:length", "--json")])
+@pytest.mark.parametrize("line", [("data", "list"), ("run", "village", "--rater", "rule:length", "--json")])
 def test_output_nobody_can_take(tmp_path: Path, line: tuple[str, ...]) -> None:
     """Standard output on a full disk: a sentence, not a traceback."""
-    write_benchmark(tmp_path / "world", 6)
+    write_benchmark(tmp_path / "village", 6)
     with open("/dev/full", "w") as full:
         done = subprocess.run(
             command(*line),

@@ -46,15 +46,15 @@ class Course:
 
 
 def _play(stub: StubEndpoint, fault: str, folder: Path) -> Course:
-    write_benchmark(folder / "world", ITEMS, 2)
+    write_benchmark(folder / "village", ITEMS, 2)
     store = folder / ".personafit" / "store.db"
     code = FAULTS[fault][0]
     stub.behave(fault, "letters", times=BEFORE if code == 1 else 0)
-    line = ("run", "world", "--rater", stub.spec(",timeout=0.5"), "--context", "profile")
+    line = ("run", "village", "--rater", stub.spec(",timeout=0.5"), "--context", "profile")
     first = personafit(*line, cwd=folder)
     kept, failed, requests = asks(store, "ok"), len(asks(store, "failed")), len(stub.requests)
     stub.behave("letters")
-    config = RunConfig(str(folder / "world"), raters=[stub.spec(",timeout=0.5")], views=["profile"])
+    config = RunConfig(str(folder / "village"), raters=[stub.spec(",timeout=0.5")], contexts=["profile"])
     after = carry_out(store, config)
     return Course(
         first.returncode,
@@ -113,8 +113,8 @@ def _check_recovery(fault: str, course: Course) -> None:
 def test_the_same_command_goes_on_and_then_has_nothing_left_to_ask(
     endpoint: StubEndpoint, tmp_path: Path
 ) -> None:
-    write_benchmark(tmp_path / "world", 2, 2)
-    line = ("run", "world", "--rater", endpoint.spec(), "--context", "profile", "--json")
+    write_benchmark(tmp_path / "village", 2, 2)
+    line = ("run", "village", "--rater", endpoint.spec(), "--context", "profile", "--json")
     endpoint.behave("not_found", "letters", times=1)
     assert personafit(*line, cwd=tmp_path).returncode == 1, "one ask was answered: not simply a wrong address"
     endpoint.behave("letters")

@@ -25,9 +25,9 @@ ITEMS = 12
 @pytest.fixture
 def world(tmp_path: Path) -> Path:
     """A benchmark of four people of whom p1 has traits that occur nowhere else, in profile, question and answers."""
-    folder = write_benchmark(tmp_path / "world", ITEMS)
+    folder = write_benchmark(tmp_path / "village", ITEMS)
     _edit(folder / "people.jsonl", "p1", lambda row: row["facets"].update(Job=CANARY))
-    _edit(folder / "items.jsonl", "world/1", lambda row: row.update(prompt=f"What would a {CANARY} do?"))
+    _edit(folder / "items.jsonl", "village/1", lambda row: row.update(prompt=f"What would a {CANARY} do?"))
     _edit(folder / "products.jsonl", "i1-0", lambda row: row.update(text=f"As a {CANARY}, rest."))
     toml = (folder / "benchmark.toml").read_text(encoding="utf-8")
     (folder / "benchmark.toml").write_text(toml + '[splits]\ntest = ["p1", "p2"]\n', encoding="utf-8")
@@ -75,7 +75,7 @@ def test_everything_of_one_person_goes_and_nothing_of_anybody_else(url: str, wor
     assert done.counts == planned.counts
     after = _tables(url)
     assert CANARY not in repr(after)
-    theirs = [f"world/{n}" for n in range(1, ITEMS, 4)]
+    theirs = [f"village/{n}" for n in range(1, ITEMS, 4)]
     for name, rows in after.items():
         assert _mentions(rows, "p1", *theirs) == [], name
     removed = {name: len(before[name]) - len(rows) for name, rows in after.items()}
@@ -118,7 +118,7 @@ def test_a_forgotten_person_does_not_come_back(url: str, world: Path) -> None:
         store.forget("p1")
     _judge(url, world)  # the same data
     assert CANARY not in repr(_tables(url))
-    _edit(world / "items.jsonl", "world/2", lambda row: row.update(prompt="Changed, so another data set?"))
+    _edit(world / "items.jsonl", "village/2", lambda row: row.update(prompt="Changed, so another data set?"))
     _judge(url, world)
     after = _tables(url)
     assert CANARY not in repr(after)
@@ -130,7 +130,7 @@ def test_a_forgotten_person_does_not_come_back(url: str, world: Path) -> None:
 
 
 def test_ids_that_two_data_sets_share_are_told_apart(url: str, tmp_path: Path) -> None:
-    """Item world/1 is about p1 in one benchmark and about q1 in another: q1's stay."""
+    """Item village/1 is about p1 in one benchmark and about q1 in another: q1's stay."""
     one, two = write_benchmark(tmp_path / "one", ITEMS), write_benchmark(tmp_path / "two", ITEMS)
     for name in ("people.jsonl", "items.jsonl"):
         lines = re.sub(r'"p(\d)"', r'"q\1"', (two / name).read_text(encoding="utf-8"))
@@ -159,7 +159,7 @@ def test_answers_written_for_somebody_go_wherever_they_are_shown(url: str, tmp_p
         for n in range(4)
     ]
     write_lines(tmp_path / "log.jsonl", rows)
-    config = RunConfig("answers", log=tmp_path / "log.jsonl", raters=["rule:length"])
+    config = RunConfig(str(tmp_path / "log.jsonl"), raters=["rule:length"])
     carry_out(url, config)  # type: ignore[arg-type]
     assert CANARY in repr(_tables(url))
     with Store(url) as store:
@@ -177,7 +177,7 @@ def test_answers_written_for_somebody_go_wherever_they_are_shown(url: str, tmp_p
 @pytest.mark.slow
 def test_the_bytes_are_gone_from_the_file(tmp_path: Path, world: Path) -> None:
     done = personafit(
-        "run", "world", "--rater", "rule:length", "--store", "s.db", "--out", "out", cwd=tmp_path
+        "run", "village", "--rater", "rule:length", "--store", "s.db", "--out", "out", cwd=tmp_path
     )
     assert done.returncode == 0
     held = b"".join(path.read_bytes() for path in tmp_path.glob("s.db*"))

@@ -1,10 +1,12 @@
 """Keys come from the environment or the keyring, and are found nowhere else: a canary is looked for in every byte."""
 
 import json
+import os
 import subprocess
 import sys
 import types
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -12,7 +14,7 @@ from personafit._errors import UserError
 from personafit._secrets import masked
 from personafit.models import make_model, parse_spec
 from tests.faults import wire, world  # noqa: F401  (the behaviours of `wire` are used by name)
-from tests.faults.world import Command, quiet, write_benchmark
+from tests.faults.world import Command, personafit, write_benchmark
 from tests.stub_endpoint import StubEndpoint
 
 CANARY = "sk-canary-4f1c9a7be2d84650"
@@ -20,18 +22,8 @@ PASSWORD = "canary-password/with@signs"
 
 
 def _run(folder: Path, *line: str, key: str | None = CANARY) -> "subprocess.CompletedProcess[str]":
-    environment = quiet() | ({"OPENAI_API_KEY": key, "OTHER_KEY": key} if key else {})
-    done = subprocess.run(
-        world.command(*line),
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert "Traceback" not in done.stderr
-    return done
+    with mock.patch.dict(os.environ, {"OPENAI_API_KEY": key, "OTHER_KEY": key} if key else {}):
+        return personafit(*line, cwd=folder)
 
 
 def _find(folder: Path, secret: str) -> list[Path]:
@@ -43,21 +35,21 @@ def _find(folder: Path, secret: str) -> list[Path]:
 @pytest.mark.slow
 def test_a_canary_is_found_nowhere(tmp_path: Path, endpoint: StubEndpoint) -> None:
     """Good replies, replies and errors that repeat the key, refusals, and every command that writes."""
-    write_benchmark(tmp_path / "world", 6)
+    write_benchmark(tmp_path / "village", 6)
     said = []
     for number, fault in enumerate(
         ("echo_reply", "echo_escaped", "echo", "redirect", "unauthorized", "letters")
     ):
         endpoint.behave(fault)
-        judge = ("run", "world", "--rater", endpoint.spec(",key_env=OTHER_KEY"), "--context", "profile")
+        judge = ("run", "village", "--rater", endpoint.spec(",key_env=OTHER_KEY"), "--context", "profile")
         done = _run(tmp_path, *judge, "--seed", str(number), "--junit", f"{fault}.xml", "--out", fault)
         said += [done.stdout, done.stderr]
     assert f"Bearer {CANARY}" in endpoint.keys, "the key was sent"
     for line in (
         ("report", "last"),
         ("data", "convert", "last", "--out", "judgments.jsonl"),
-        ("run", "world", "--rater", f"openai:m@http://me:{CANARY}@127.0.0.1:1/v1"),
-        ("run", "world", "--rater", "rule:length", "--store", f"postgresql://me:{CANARY}@127.0.0.1:1/x"),
+        ("run", "village", "--rater", f"openai:m@http://me:{CANARY}@127.0.0.1:1/v1"),
+        ("run", "village", "--rater", "rule:length", "--store", f"postgresql://me:{CANARY}@127.0.0.1:1/x"),
     ):
         done = _run(tmp_path, *line)
         said += [done.stdout, done.stderr]
@@ -69,22 +61,22 @@ def test_a_canary_is_found_nowhere(tmp_path: Path, endpoint: StubEndpoint) -> No
 @pytest.mark.parametrize(
     "line",
     [
-        ("run", "world", "--rater", f"openai:m@http://{CANARY}@127.0.0.1:1/v1"),
-        ("run", "world", "--rater", f"openai:m@http://me:{CANARY}@127.0.0.1:1/v1"),
-        ("run", "world", "--rater", f"openai:m@http://127.0.0.1:1/v1?api_key={CANARY}"),
-        ("run", "world", "--rater", f"openai:m@http://127.0.0.1:1/v1?x={CANARY}"),
-        ("run", "world", "--rater", f"openai:m@http://127.0.0.1:1/v1,key={CANARY}"),
-        ("run", "world", "--rater", f"openai:m@{CANARY}"),
-        ("run", "world", "--rater", f"opnai:m@http://me:{CANARY}@127.0.0.1:1/v1"),
+        ("run", "village", "--rater", f"openai:m@http://{CANARY}@127.0.0.1:1/v1"),
+        ("run", "village", "--rater", f"openai:m@http://me:{CANARY}@127.0.0.1:1/v1"),
+        ("run", "village", "--rater", f"openai:m@http://127.0.0.1:1/v1?api_key={CANARY}"),
+        ("run", "village", "--rater", f"openai:m@http://127.0.0.1:1/v1?x={CANARY}"),
+        ("run", "village", "--rater", f"openai:m@http://127.0.0.1:1/v1,key={CANARY}"),
+        ("run", "village", "--rater", f"openai:m@{CANARY}"),
+        ("run", "village", "--rater", f"opnai:m@http://me:{CANARY}@127.0.0.1:1/v1"),
         ("run", "answers", "--system", f"openai:m,api_key={CANARY}"),
-        ("run", "world", "--rater", "rule:length", "--store", f"postgresql://me:{CANARY}@127.0.0.1:1/x"),
-        ("run", "world", "--rater", "rule:length", "--store", f"nosuch://h/x?password={CANARY}"),
+        ("run", "village", "--rater", "rule:length", "--store", f"postgresql://me:{CANARY}@127.0.0.1:1/x"),
+        ("run", "village", "--rater", "rule:length", "--store", f"nosuch://h/x?password={CANARY}"),
     ],
 )
 def test_a_key_on_the_command_line_is_refused_and_not_repeated(
     tmp_path: Path, command: Command, line: tuple[str, ...]
 ) -> None:
-    write_benchmark(tmp_path / "world", 3)
+    write_benchmark(tmp_path / "village", 3)
     (said,) = command(*line, code=2)
     assert CANARY not in said
     assert _find(tmp_path, CANARY) == []
@@ -93,9 +85,9 @@ def test_a_key_on_the_command_line_is_refused_and_not_repeated(
 def test_another_origin_gets_neither_the_key_nor_what_is_asked(
     tmp_path: Path, endpoint: StubEndpoint
 ) -> None:
-    write_benchmark(tmp_path / "world", 3)
+    write_benchmark(tmp_path / "village", 3)
     endpoint.behave("redirect")
-    done = _run(tmp_path, "run", "world", "--rater", endpoint.spec(), "--context", "profile")
+    done = _run(tmp_path, "run", "village", "--rater", endpoint.spec(), "--context", "profile")
     assert done.returncode == 2
     target = f"http://localhost:{endpoint.port}/v1/chat/completions"
     assert f"redirects to {target}; name that address in the spec if it is yours." in done.stderr
@@ -104,9 +96,9 @@ def test_another_origin_gets_neither_the_key_nor_what_is_asked(
 
 def test_the_recorded_command_is_masked(tmp_path: Path) -> None:
     """A store by URL, with what SQLAlchemy takes for a password in its query."""
-    write_benchmark(tmp_path / "world", 3)
+    write_benchmark(tmp_path / "village", 3)
     url = f"sqlite:///{tmp_path}/store.db?timeout=5"
-    assert _run(tmp_path, "run", "world", "--rater", "rule:length", "--store", url).returncode == 0
+    assert _run(tmp_path, "run", "village", "--rater", "rule:length", "--store", url).returncode == 0
     assert masked(f"personafit run x --store postgresql://me:{PASSWORD}@host/db") == (
         "personafit run x --store postgresql://me:***@host/db"
     )

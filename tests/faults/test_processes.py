@@ -23,7 +23,7 @@ RESUMABLE = "interrupted; what was judged is kept and the same command goes on f
 
 
 def _line(endpoint: MortalEndpoint, *more: str) -> tuple[str, ...]:
-    return ("run", "world", "--rater", endpoint.spec(OPTIONS), "--context", "profile", "--json", *more)
+    return ("run", "village", "--rater", endpoint.spec(OPTIONS), "--context", "profile", "--json", *more)
 
 
 @contextmanager
@@ -57,7 +57,7 @@ def calm(
 ) -> Iterator[tuple[MortalEndpoint, tuple[str, list[Answer]]]]:
     """An endpoint, and what an undisturbed run against it gives."""
     folder = tmp_path_factory.mktemp("calm")
-    write_benchmark(folder / "world", ITEMS)
+    write_benchmark(folder / "village", ITEMS)
     with MortalEndpoint(folder) as endpoint:
         done = personafit(*_line(endpoint), cwd=folder)
         assert (done.returncode, sentences(done.stderr)) == (0, [])
@@ -70,7 +70,7 @@ def world(
     calm: tuple[MortalEndpoint, tuple[str, list[Answer]]], tmp_path: Path
 ) -> tuple[Path, MortalEndpoint, tuple[str, list[Answer]]]:
     """A folder with the same benchmark, for a run that is disturbed."""
-    write_benchmark(tmp_path / "world", ITEMS)
+    write_benchmark(tmp_path / "village", ITEMS)
     calm[0].forget()
     return tmp_path, *calm
 
@@ -157,10 +157,12 @@ def test_a_run_that_is_told_to_end_twice(world: World) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_end_at_any_moment_is_no_traceback(tmp_path: Path, number: signal.Signals) -> None:
     """While it starts, reads, judges or reports: one sentence and 130, or it was over already."""
-    write_benchmark(tmp_path / "world", 200, 20)
-    line, codes = ("run", "world", "--rater", "rule:length"), set()
+    write_benchmark(tmp_path / "village", 200, 20)
+    line, codes = ("run", "village", "--rater", "rule:length"), set()
     began = time.monotonic()
-    assert personafit(*line, "--store", "whole.db", cwd=tmp_path).returncode == 0
+    with _started(tmp_path, *line, "--store", "whole.db") as process:
+        process.communicate(timeout=120)
+        assert process.returncode == 0
     whole = time.monotonic() - began
     for step in range(4):
         with _started(tmp_path, *line, "--store", f"{step}.db") as process:

@@ -24,10 +24,10 @@ class World:
 
     def __init__(self, folder: Path, items: int = ITEMS) -> None:
         self.store = folder / "store.db"
-        self._folder = write_benchmark(folder / "world", items)
+        self._folder = write_benchmark(folder / "village", items)
 
     def run(self, spec: str, retry: frozenset[Status] = frozenset()) -> Summary:
-        config = RunConfig(str(self._folder), raters=[spec], views=["profile"], retry=retry)
+        config = RunConfig(str(self._folder), raters=[spec], contexts=["profile"], retry=retry)
         return carry_out(self.store, config, IMPATIENT)
 
     def answers(self) -> list[Answer]:

@@ -14,11 +14,20 @@ KEYS = ("item", "rater", "context", "order", "sample")
 
 @pytest.mark.slow
 def test_two_runs_of_one_command_store_the_same(tmp_path: Path, endpoint: StubEndpoint) -> None:
-    write_benchmark(tmp_path / "world", 20)
+    write_benchmark(tmp_path / "village", 20)
     tables, printed = [], []
     for number in range(2):
         store, out = f"{number}.db", f"{number}.jsonl"
-        line = ("run", "world", "--rater", endpoint.spec(",temperature=0.7"), "--seed", "7", "--samples", "2")
+        line = (
+            "run",
+            "village",
+            "--rater",
+            endpoint.spec(",temperature=0.7"),
+            "--seed",
+            "7",
+            "--samples",
+            "2",
+        )
         done = personafit(*line, "--limit", "12", "--store", store, "--out", "out", "--json", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         printed.append(done.stdout)
@@ -37,12 +46,12 @@ def test_two_runs_of_one_command_store_the_same(tmp_path: Path, endpoint: StubEn
 
 
 def test_another_seed_draws_another_sample(tmp_path: Path) -> None:
-    write_benchmark(tmp_path / "world", 40)
+    write_benchmark(tmp_path / "village", 40)
     found = []
     for seed in ("7", "8"):
         line = (
             "run",
-            "world",
+            "village",
             "--rater",
             "rule:length",
             "--limit",

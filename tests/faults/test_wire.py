@@ -40,13 +40,13 @@ LASTING = {
 
 
 def _line(stub: StubEndpoint) -> tuple[str, ...]:
-    return ("run", "world", "--rater", stub.spec(OPTIONS), "--context", "profile", "--out", "out", "--json")
+    return ("run", "village", "--rater", stub.spec(OPTIONS), "--context", "profile", "--out", "out", "--json")
 
 
 def _undisturbed(stub: StubEndpoint, folder: Path, items: int) -> tuple[str, list[Answer]]:
     """The same command in a world of its own, with an endpoint that behaves."""
     stub.behave("letters")
-    write_benchmark(folder / "world", items)
+    write_benchmark(folder / "village", items)
     done = personafit(*_line(stub), cwd=folder)
     assert done.returncode == 0, done.stderr
     return done.stdout, answers(folder / ".personafit" / "store.db")
@@ -56,7 +56,7 @@ def _undisturbed(stub: StubEndpoint, folder: Path, items: int) -> tuple[str, lis
 def test_passing_faults_of_all_kinds_only_delay_a_run(tmp_path: Path, endpoint: StubEndpoint) -> None:
     expected = _undisturbed(endpoint, tmp_path / "undisturbed", ITEMS)
     before = len(endpoint.requests)
-    write_benchmark(tmp_path / "disturbed" / "world", ITEMS)
+    write_benchmark(tmp_path / "disturbed" / "village", ITEMS)
     endpoint._first = deque(PASSING)
     done = personafit(*_line(endpoint), cwd=tmp_path / "disturbed")
     assert (done.returncode, sentences(done.stderr)) == (0, [])
@@ -81,7 +81,7 @@ class Course:
 
 
 def _play(stub: StubEndpoint, fault: str, folder: Path) -> Course:
-    write_benchmark(folder / "world", FEW)
+    write_benchmark(folder / "village", FEW)
     store = folder / ".personafit" / "store.db"
     stub.behave(fault, "letters", times=1)
     first = personafit(*_line(stub), cwd=folder)
@@ -89,7 +89,7 @@ def _play(stub: StubEndpoint, fault: str, folder: Path) -> Course:
     stub.behave("letters")
     again = personafit(*_line(stub), cwd=folder)
     after = len(stub.requests) - requests
-    config = RunConfig(str(folder / "world"), raters=[stub.spec(OPTIONS)], views=["profile"])
+    config = RunConfig(str(folder / "village"), raters=[stub.spec(OPTIONS)], contexts=["profile"])
     carry_out(folder / "undisturbed.db", config)
     return Course(
         first.returncode,
@@ -129,9 +129,9 @@ def test_lasting_faults_end_a_run_in_good_order_and_the_same_command_finishes_it
 
 
 def test_an_account_no_number_holds_does_not_spoil_an_answer(tmp_path: Path, endpoint: StubEndpoint) -> None:
-    write_benchmark(tmp_path / "world", FEW)
+    write_benchmark(tmp_path / "village", FEW)
     endpoint.behave("odd_numbers")
-    config = RunConfig(str(tmp_path / "world"), raters=[endpoint.spec()], views=["profile"])
+    config = RunConfig(str(tmp_path / "village"), raters=[endpoint.spec()], contexts=["profile"])
     assert carry_out(tmp_path / "store.db", config).failed == 0
     assert {row[5] for row in answers(tmp_path / "store.db")} == {"ok"}
 
@@ -140,8 +140,8 @@ def test_an_account_no_number_holds_does_not_spoil_an_answer(tmp_path: Path, end
 def test_a_wait_that_outlasts_all_patience_is_not_begun(
     tmp_path: Path, endpoint: StubEndpoint, fault: str
 ) -> None:
-    write_benchmark(tmp_path / "world", FEW)
+    write_benchmark(tmp_path / "village", FEW)
     endpoint.behave(fault)
-    config = RunConfig(str(tmp_path / "world"), raters=[endpoint.spec()], views=["profile"])
+    config = RunConfig(str(tmp_path / "village"), raters=[endpoint.spec()], contexts=["profile"])
     assert carry_out(tmp_path / "store.db", config).failed == 2 * FEW
     assert len(endpoint.requests) == 2 * FEW

@@ -6,14 +6,17 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
-from contextlib import closing, nullcontext
+from contextlib import chdir, closing, nullcontext, redirect_stderr, redirect_stdout
 from functools import partial
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 from personafit.benchmarks.config import RunConfig
+from personafit.cli import main
 from personafit.engine import RetryPolicy, Runner, Silence, Summary
 from personafit.run import execute
 from personafit.store import Store
@@ -31,7 +34,7 @@ WHERE a.status <> 'failed' ORDER BY a.item, r.name, a.view, a."order", a.sample
 def write_benchmark(folder: Path, items: int = 12, people: int = 4) -> Path:
     """A valid benchmark folder: people in turn, two unequal answers each, gold in turn."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "benchmark.toml").write_text('name = "world"\nversion = "1"\n', encoding="utf-8")
+    (folder / "benchmark.toml").write_text('name = "village"\nversion = "1"\n', encoding="utf-8")
     write_lines(
         folder / "people.jsonl",
         [
@@ -51,9 +54,11 @@ def write_benchmark(folder: Path, items: int = 12, people: int = 4) -> Path:
         ]
         pair = [f"i{n}-0", f"i{n}-1"]
         rows.append(
-            {"id": f"world/{n}", "person": f"p{n % people}", "prompt": f"What {n}?", "products": pair}
+            {"id": f"village/{n}", "person": f"p{n % people}", "prompt": f"What {n}?", "products": pair}
         )
-        gold.append({"item": f"world/{n}", "rater": "author", "label": str(n % 2), "extra": {"tier": "easy"}})
+        gold.append(
+            {"item": f"village/{n}", "rater": "author", "label": str(n % 2), "extra": {"tier": "easy"}}
+        )
     write_lines(folder / "products.jsonl", products)
     write_lines(folder / "items.jsonl", rows)
     write_lines(folder / "gold.jsonl", gold)
@@ -71,10 +76,38 @@ def command(*arguments: str | Path) -> list[str]:
 
 
 def personafit(*arguments: str | Path, cwd: Path) -> "subprocess.CompletedProcess[str]":
-    """Run `personafit` to its end."""
-    return subprocess.run(
-        command(*arguments), cwd=cwd, env=quiet(), capture_output=True, text=True, timeout=240, check=False
-    )
+    """Run `personafit` to its end, in this process: what has to be killed or doubled is started with `command`.
+
+    Threads start processes: the working folder and the streams belong to the whole process.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return subprocess.run(
+            command(*arguments),
+            cwd=cwd,
+            env=quiet(),
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+    out, err = (TextIOWrapper(BytesIO(), encoding="utf-8") for _ in range(2))
+    line = list(map(str, arguments))
+    code: int | str | None = 0
+    with (
+        chdir(cwd),
+        redirect_stdout(out),
+        redirect_stderr(err),
+        mock.patch("sys.argv", ["personafit", *line]),
+    ):
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code
+    said = []
+    for stream in (out, err):
+        stream.seek(0)
+        said.append(stream.read())
+    return subprocess.CompletedProcess(line, int(code or 0), *said)
 
 
 def quiet() -> dict[str, str]:

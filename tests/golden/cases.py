@@ -39,7 +39,7 @@ class Case:
         """What is run; handmade files are written into the folder."""
         data = self.data(folder) if callable(self.data) else self.data
         log = self.log(folder) if self.log is not None else None
-        return RunConfig(self.benchmark, data=data, log=log, **self.more)
+        return RunConfig(self.benchmark if log is None else str(log), data=data, **self.more)
 
 
 def _answer_log(folder: Path) -> Path:
@@ -190,7 +190,7 @@ CASES: Sequence[Case] = (
         "starter",
         {
             "raters": [f"{JUDGE},guard={name}" for name in ("off", "marks", "nonce", "all")],
-            "views": ["profile"],
+            "contexts": ["profile"],
             "limit": 8,
         },
     ),
@@ -199,7 +199,7 @@ CASES: Sequence[Case] = (
         "starter",
         {
             "raters": [PLAIN],
-            "views": [
+            "contexts": [
                 "none",
                 "memory:by=bm25",
                 "wrong:memory:by=bm25",
@@ -209,14 +209,14 @@ CASES: Sequence[Case] = (
                 "history",
                 "profile:Preferences",
             ],
-            "users": "4",
+            "people": "4",
             "limit": 16,
         },
     ),
     Case(
         "choice-samples",
         "starter",
-        {"raters": [f"{PLAIN},temperature=1"], "views": ["profile"], "limit": 6, "samples": 3},
+        {"raters": [f"{PLAIN},temperature=1"], "contexts": ["profile"], "limit": 6, "samples": 3},
     ),
     Case("choice-many", "many", {"raters": [JUDGE, "rule:length"]}, _many_answers),
     Case(
@@ -226,7 +226,9 @@ CASES: Sequence[Case] = (
         _two_answers,
     ),
     Case(
-        "answers-made", "answers", {"systems": [SYSTEM], "givens": ["profile"], "raters": [JUDGE], "limit": 8}
+        "answers-made",
+        "answers",
+        {"systems": [SYSTEM], "system_contexts": ["profile"], "raters": [JUDGE], "limit": 8},
     ),
     Case("answers-log", "answers", {"raters": [PLAIN, "rule:length"]}, log=_answer_log),
     Case("injection", "injection", {"raters": [PLAIN], "limit": 8}),
@@ -247,8 +249,8 @@ CASES: Sequence[Case] = (
         "recentering",
         {
             "raters": [JUDGE, f"list:{PLAIN}", f"graded:{JUDGE}", f"pair:{PLAIN}"],
-            "views": ["none", "reason", "attribute-alone"],
-            "users": "4",
+            "contexts": ["none", "reason", "attribute-alone"],
+            "people": "4",
         },
         STARTER,
     ),
@@ -274,7 +276,7 @@ CASES: Sequence[Case] = (
             "systems": [SYSTEM, "canned"],
             "user": USER,
             "raters": [JUDGE],
-            "views": ["given", "full"],
+            "contexts": ["given", "full"],
             "limit": 4,
         },
         STARTER,
@@ -286,7 +288,7 @@ CASES: Sequence[Case] = (
             "systems": [SYSTEM],
             "user": f"{USER},style=cot",
             "raters": [f"{PLAIN},samples=2"],
-            "givens": ["D+I+S"],
+            "system_contexts": ["D+I+S"],
             "limit": 2,
         },
         STARTER,
@@ -301,7 +303,7 @@ CASES: Sequence[Case] = (
     Case(
         "shared-recentering",
         "recentering",
-        {"raters": ["rule:bm25", f"list:{PLAIN}"], "users": "4"},
+        {"raters": ["rule:bm25", f"list:{PLAIN}"], "people": "4"},
         _shared("recentering"),
     ),
     Case(
@@ -313,7 +315,7 @@ CASES: Sequence[Case] = (
     Case(
         "shared-personalens",
         "personalens",
-        {"systems": [SYSTEM], "user": USER, "raters": [JUDGE], "givens": ["none", "I"], "limit": 3},
+        {"systems": [SYSTEM], "user": USER, "raters": [JUDGE], "system_contexts": ["none", "I"], "limit": 3},
         _shared("personalens"),
     ),
     Case("shared-prefeval", "prefeval", {"raters": [JUDGE], "limit": 30}, _shared("prefeval")),
@@ -328,32 +330,36 @@ STORED: Sequence[Case] = (
         "starter",
         {
             "raters": [f"{PLAIN},guard={name}" for name in ("off", "marks", "nonce", "all")],
-            "views": ["profile"],
+            "contexts": ["profile"],
             "limit": 1,
         },
     ),
     Case(
         "memories",
         "starter",
-        {"raters": [PLAIN], "views": ["memory:by=bm25+filter", "induced"], "users": "1", "limit": 2},
+        {"raters": [PLAIN], "contexts": ["memory:by=bm25+filter", "induced"], "people": "1", "limit": 2},
     ),
     Case("functions", "many", {"raters": _FUNCTIONS}, _two_answers),
-    Case("answers", "answers", {"systems": [SYSTEM], "givens": ["profile"], "raters": [JUDGE], "limit": 2}),
+    Case(
+        "answers",
+        "answers",
+        {"systems": [SYSTEM], "system_contexts": ["profile"], "raters": [JUDGE], "limit": 2},
+    ),
     Case("injection", "injection", {"raters": [PLAIN], "limit": 1}),
     Case(
         "relevance",
         "recentering",
         {
             "raters": [JUDGE, f"list:{PLAIN}", f"graded:{JUDGE}", "rule:bm25", "rule:overlap"],
-            "views": ["none", "reason", "attribute-alone"],
-            "users": "1",
+            "contexts": ["none", "reason", "attribute-alone"],
+            "people": "1",
         },
         STARTER,
     ),
     Case(
         "relevance-functions",
         "recentering",
-        {"raters": ["python:golden_functions:relevant"], "users": "1"},
+        {"raters": ["python:golden_functions:relevant"], "people": "1"},
         _known_things,
     ),
     Case(
@@ -376,7 +382,7 @@ STORED: Sequence[Case] = (
             "systems": [SYSTEM, "canned"],
             "user": USER,
             "raters": [JUDGE],
-            "views": ["given", "full"],
+            "contexts": ["given", "full"],
             "limit": 1,
         },
         STARTER,
@@ -388,7 +394,7 @@ STORED: Sequence[Case] = (
             "systems": [SYSTEM],
             "user": f"{USER},style=cot",
             "raters": [f"{PLAIN},samples=2"],
-            "givens": ["I"],
+            "system_contexts": ["I"],
             "limit": 1,
         },
         STARTER,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import chdir
 from pathlib import Path
 
-from personafit.best_of import BestOf, carry_out
+from personafit.best_of import BestOf, run_best_of
 from personafit.engine import Silence
 from personafit.store import Store
 from tests.build.builds import run_build
@@ -33,7 +33,7 @@ def _best_of(folder: Path) -> Path:
         write_lines(folder / "prompts.jsonl", rows), model("judge"), system=model("system"), count=3
     )
     with Store(folder / "store.db") as store:
-        asyncio.run(carry_out(store, asked, Silence()))
+        asyncio.run(run_best_of(store, asked, Silence()))
     return folder / "store.db"
 
 

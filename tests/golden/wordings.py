@@ -101,6 +101,7 @@ def wordings() -> Iterator[Wording]:
     yield _mention()
     yield from _dialogues()
     yield _filtering()
+    yield _filtering_by_profile()
     yield _profiling()
     yield from _speakers()
     yield from _rules()
@@ -408,6 +409,18 @@ def _filtering() -> Wording:
         hashlib.sha256("".join(filtering.frozen_code()).encode()).hexdigest(),
         prompts,
         read,
+    )
+
+
+def _filtering_by_profile() -> Wording:
+    prompts: list[Any] = [
+        filtering.filter_messages(QUESTION, MEMORIES, tongue, profile)
+        for tongue in ("en", "zh")
+        for profile in (PERSON, "")
+    ]
+    prompts.append(filtering.PROFILE_WORDING)
+    return Wording(
+        "memory-filter by profile", filtering.PROFILE_VERSION, filtering.PROFILE_VERSION, prompts, {}
     )
 
 

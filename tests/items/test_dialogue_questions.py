@@ -143,7 +143,7 @@ def put(talk: Dialogue, view: str, known: str, preferences: str = "") -> Shown:
 
 def prompt(name: str, shown: Shown) -> str:
     (message,) = QUESTIONS_BY_NAME[name].messages(shown)
-    return message["content"]
+    return str(message["content"])
 
 
 def test_each_judge_is_shown_what_its_question_needs_and_nothing_else() -> None:

@@ -21,7 +21,7 @@ def listing(*attributes: str, view: str = "none", reason: str | None = None) -> 
 
 
 def text_of(question: RelevanceQuestion, shown: Shown) -> str:
-    return question.messages(shown)[0]["content"]
+    return str(question.messages(shown)[0]["content"])
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 import personafit as pf
 from personafit.items.dialogue import Dialogue, StopReason
-from personafit.kinds.dialogue import DialogueKind
+from personafit.kinds.dialogue_scores import DIALOGUE_METRICS
 from personafit.reports.result import Result
 from tests.dialogue_world import FACETS, MD, SD, Reply, World, good_reply, make_world
 
@@ -179,7 +179,7 @@ def test_counts_do_not_fall_below_zero_and_equal_marks_show_no_interval() -> Non
     people = pl.DataFrame(
         {"person": list("abcdef"), "prompt": list("uvwxyz"), "count": [4.0] + [0.0] * 5, "mark": [3.0] * 6}
     )
-    metrics = {metric.name: metric for metric in DialogueKind().metrics({}) if not metric.under}
+    metrics = {metric.name: metric for metric in DIALOGUE_METRICS if not metric.under}
     counted = metrics["contradictions"].of(people.rename({"count": "contradictions"}))
     assert counted.value == pytest.approx(4 / 6)
     assert counted.low == 0.0

@@ -58,7 +58,7 @@ def test_a_bar_on_personalization_fails_the_command_and_has_dialogues_held_anew(
         again, plain = personafit(*command, *bar, "--json", code=1), personafit(*command, "--json")
     assert "personalization" in done.err
     assert "3.000" in done.err
-    assert "2 dialogues made, 0 reused." in done.out
+    assert "2 dialogues made, 0 reused" in done.out
     counts = [(body["made"], body["reused"]) for body in map(json.loads, (again.out, plain.out))]
     assert counts == [(2, 0), (0, 2)]
     (spent,) = json.loads(again.out)["systems"]

@@ -23,7 +23,7 @@ VIEWS = ("profile", "none", "wrong:profile")
 RAISED = {"profile": 0.3, "none": 0.0, "wrong:profile": 0.1}
 METRICS = [
     Metric("rank_score", label="how near the best answer is to the top", compared=True),
-    Metric("lift", "rank_score", over="view"),
+    Metric("lift", "rank_score", over="context"),
 ]
 
 
@@ -173,3 +173,8 @@ def test_only_a_kind_can_be_named_one() -> None:
 def test_a_kind_that_the_items_are_not_of_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="--kind relevance: the items of starter are of kind choice"):
         pf.evaluate("starter", kind="relevance", store=tmp_path / "s.db", progress=False)
+
+
+def test_a_lift_over_something_else_is_refused() -> None:
+    with pytest.raises(UserError, match="over='view' must be 'context' or 'system_context'"):
+        pf.Metric("lift", "rank_score", over="view")  # type: ignore[arg-type]

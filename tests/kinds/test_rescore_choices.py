@@ -55,7 +55,7 @@ def judged(tmp_path: Path, store: Store) -> RunRecord:
         tmp_path / "mine", ImportedPairs(write_pairs(tmp_path / "pairs.csv", simple_pairs(people=2)))
     )
     recording = write_lines(tmp_path / "said.jsonl", [{"key": key, **row} for key, row in REPLIES.items()])
-    config = RunConfig(str(tmp_path / "mine"), raters=[f"replay:{recording}"], views=["profile"])
+    config = RunConfig(str(tmp_path / "mine"), raters=[f"replay:{recording}"], contexts=["profile"])
     return run(store, config).run
 
 

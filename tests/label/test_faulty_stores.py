@@ -1,61 +1,19 @@
-"""Studies on PostgreSQL, and stores that fail: the rater gets a sentence, and the same answer goes in once the store is back."""
+"""Stores that fail: the rater gets a sentence, and the same answer goes in once the store is back."""
 
 import sqlite3
-import threading
 import uuid
-from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
-from personafit.label.gold import study_gold
-from personafit.label.simulating import simulate_votes
 from personafit.label.studies import Studies
 from personafit.label.votes import study_votes
 from personafit.store import Store
 from tests.faults.disks import remount, small_disk
-from tests.label.served import RaterClient, invitation, new_study, serving, serving_here
-from tests.store.databases import NoPostgres, create_database, postgres_server
+from tests.label.served import RaterClient, invitation, new_study, serving
 
 KEPT = "kept in this browser"
-
-
-@pytest.fixture(scope="module")
-def postgres() -> Iterator[str]:
-    """A database on a server of its own."""
-    try:
-        with postgres_server() as address:
-            yield create_database(address, f"t{uuid.uuid4().hex}")
-    except NoPostgres as reason:
-        pytest.skip(str(reason))
-
-
-def test_a_study_on_postgresql(postgres: str) -> None:
-    new_study(postgres, overlap=3, seats=3)
-    with serving_here(postgres) as server:
-        raters = [RaterClient(server.address, invitation(postgres, seat=seat)) for seat in range(3)]
-
-        def rate(rater: RaterClient) -> None:
-            for page in range(6):
-                assert rater.answer(page, "AB"[page % 2]).json()["done"]
-            assert rater.answer(0, "B").json()["generation"] == 1
-
-        threads = [threading.Thread(target=rate, args=(rater,)) for rater in raters]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        for rater in raters:
-            assert "/done" in str(rater.http.get("/rate").url)
-            rater.http.close()
-    with Store(postgres) as opened:
-        votes = study_votes(Studies(opened), "pilot")
-        assert len(votes) == 18
-        assert len(study_gold(Studies(opened), "pilot").rows) == 6
-    new_study(postgres, "dry", simulated=True)
-    with Store(postgres) as opened:
-        assert simulate_votes(opened, "dry") == 12
 
 
 def test_a_locked_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from personafit.label.access import Access
 from personafit.label.adjudicating import decide, disputes, labels_of
 from personafit.label.chats import Chat
 from personafit.label.exports import FORMATS, export_study
+from personafit.label.gold import study_gold
 from personafit.label.making import make_study
 from personafit.label.overview import overview
 from personafit.label.records import StudyConfig
@@ -26,9 +27,11 @@ from personafit.label.votes import adjudicated_votes, study_votes
 from personafit.label.web.app import create_app
 from personafit.label.web.sessions import RESEARCHER_COOKIE
 from personafit.store import Store
+from tests.conftest import Command
 from tests.helpers import run_cli
 from tests.label.browser.site import PARTS
 from tests.label.forms.test_chats import SECRET, Echo
+from tests.label.served import RaterClient, invitation, new_study, serving_here
 from tests.store.databases import NoPostgres, create_database, postgres_server
 
 FORMS = {"fit": "starter", "grade": "starter", "relevance": "starter", "preference": "starter"}
@@ -79,15 +82,15 @@ def test_a_form_is_watched_decided_and_exported(url: str, form: str, tmp_path: P
 def test_the_researcher_s_pages_of_every_form(url: str) -> None:
     with TestClient(create_app(url), headers={"accept": "text/html"}) as client, Store(url) as opened:
         client.cookies.set(RESEARCHER_COOKIE, Access(opened.engine).open_researcher())
-        for form in FORMS:
-            for path in PATHS:
+        for form in FORMS:  # what does not depend on the form once
+            for path in PATHS if form == "fit" else ("", "/adjudicate"):
                 assert client.get(f"/researcher/studies/{form}{path}").status_code == 200, (form, path)
 
 
-def test_votes_of_a_form_stand_in_one_table_with_the_models(url: str, tmp_path: Path) -> None:
-    said = run_cli("agree", "dialogue", "--store", url, cwd=tmp_path)
-    assert "personalization" in said.stdout
-    assert "simulated" in said.stdout
+def test_votes_of_a_form_stand_in_one_table_with_the_models(url: str, personafit: Command) -> None:
+    said = personafit("agree", "dialogue", "--store", url).out
+    assert "personalization" in said
+    assert "simulated" in said
 
 
 def test_a_chat_is_had_rated_and_erased(url: str) -> None:
@@ -157,3 +160,27 @@ def test_nothing_of_an_erased_participant_is_left_in_the_server_s_files(url: str
     files = [path.read_bytes() for path in tables.rglob("*") if path.is_file()]
     assert files
     assert not any(trace.encode() in file for file in files for trace in (SECRET, who, seat.code))
+
+
+def test_raters_answer_at_the_same_time(url: str) -> None:
+    new_study(url, overlap=3, seats=3)
+    with serving_here(url) as server:
+        raters = [RaterClient(server.address, invitation(url, seat=seat)) for seat in range(3)]
+
+        def rate(rater: RaterClient) -> None:
+            for page in range(6):
+                assert rater.answer(page, "AB"[page % 2]).json()["done"]
+            assert rater.answer(0, "B").json()["generation"] == 1
+
+        threads = [threading.Thread(target=rate, args=(rater,)) for rater in raters]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for rater in raters:
+            assert "/done" in str(rater.http.get("/rate").url)
+            rater.http.close()
+    with Store(url) as opened:
+        votes = study_votes(Studies(opened), "pilot")
+        assert len(votes) == 18
+        assert len(study_gold(Studies(opened), "pilot").rows) == 6

@@ -25,7 +25,7 @@ OPEN = ("/join/", "/login", "/setup", "/logout", "/")
 """Routes for everybody; a path that ends in / stands for all below it, the bare / for itself."""
 RESEARCHER = ("/researcher",)
 RATER = ("/rate", "/check", "/done", "/api/", "/chat", "/language")
-EXAMPLES = 5  # calls of each operation
+EXAMPLES = 3  # calls of each operation
 
 
 @pytest.fixture(scope="module")

@@ -79,7 +79,7 @@ def test_an_unknown_key_fails_that_ask_only(tmp_path: Path) -> None:
 
     path = write_recording(tmp_path / "said.jsonl", FolderBenchmark(tmp_path / "mine"), decide, ["profile"])
     with Store(tmp_path / "store.db") as store:
-        config = RunConfig(str(tmp_path / "mine"), raters=[f"replay:{path}"], views=["profile"])
+        config = RunConfig(str(tmp_path / "mine"), raters=[f"replay:{path}"], contexts=["profile"])
         finished = run(store, config)
         results = run_results(load_totals(store, finished.run))
     (lane,) = (lane for lane in finished.summary.lanes if lane.name.startswith("replay"))

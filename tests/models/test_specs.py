@@ -91,7 +91,7 @@ def test_a_wrong_spec_is_one_sentence(modules: Path, spec: str, said: str) -> No
     ("spec", "said"),
     [
         ("nonsense", "'nonsense' names no rater of choice items; kinds are embedded, hf, inspect, openai, "),
-        ("rule:", "there is no such rule for choice items; there are rule:length, rule:overlap"),
+        ("rule:", "there is no such rule; rules that can say which answer fits: rule:length, rule:overlap"),
         ("rule:length,x=1", "unknown option 'x'; rule knows none"),
         ("python:spec_fine:Broken", "spec_fine:Broken() raised RuntimeError: no licence here."),
     ],

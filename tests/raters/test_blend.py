@@ -202,7 +202,7 @@ def test_people_its_members_were_fitted_on_are_said(reward: str, tmp_path: Path)
     spec = f"blend:{FITTED}+reward:{folder}"
     with Store(tmp_path / "store.db") as store:
         done = run(
-            store, RunConfig("starter", raters=[spec], views=["none"], users=["andre", "callum", "nadia"])
+            store, RunConfig("starter", raters=[spec], contexts=["none"], people=["andre", "callum", "nadia"])
         )
         note = f"{spec} was fitted on 2 of the people here: its score on them is no evidence."
         assert note in done.run.config["notes"]
@@ -210,7 +210,7 @@ def test_people_its_members_were_fitted_on_are_said(reward: str, tmp_path: Path)
         results = open_report(store, done.run).results
         assert {r.rater for r in results if r.met_people} == {spec}
         assert {r.rater for r in results} > {spec}
-        others = run(store, RunConfig("starter", raters=[spec], views=["none"], users=["nadia"]))
+        others = run(store, RunConfig("starter", raters=[spec], contexts=["none"], people=["nadia"]))
         assert others.run.met_people == {}, "people of the benchmark who are not judged do not count"
 
 

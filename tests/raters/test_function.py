@@ -165,7 +165,7 @@ def test_an_edited_function_is_another_rater(tmp_path: Path, monkeypatch: pytest
 def test_in_a_run_an_exception_is_a_failed_ask_and_the_others_stand(tmp_path: Path, judges: str) -> None:
     write_pairs(tmp_path / "pairs.csv", simple_pairs(people=4, questions=2))
     write_folder(tmp_path / "mine", ImportedPairs(tmp_path / "pairs.csv"))
-    config = RunConfig(str(tmp_path / "mine"), raters=[f"python:{judges}:sometimes"], views=["profile"])
+    config = RunConfig(str(tmp_path / "mine"), raters=[f"python:{judges}:sometimes"], contexts=["profile"])
     with Store(tmp_path / "store.db") as store:
         finished = run(store, config)
         results = run_results(load_totals(store, finished.run))

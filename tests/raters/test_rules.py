@@ -177,15 +177,19 @@ def test_a_rule_costs_nothing_and_asks_nobody(asks: QuestionSet, unit: str) -> N
         (
             CHOICES,
             "rule:best",
-            r"no such rule for choice items; there are rule:length, rule:overlap, rule:second",
+            r"no such rule; rules that can say which answer fits: rule:length, rule:overlap, rule:second",
         ),
         (CHOICES, "rule:length,size=3", r"unknown option 'size'"),
         (
             ATTRIBUTES,
             "rule:length",
-            r"no such rule for relevance items; there are rule:always-yes, rule:bm25",
+            r"it scores answers, not relevance items; rules that can say which attributes matter: rule:always-yes, rule:bm25",
         ),
-        (PREFERENCES, "rule:best", r"no such rule for preference items; there are rule:length, rule:mention"),
+        (
+            PREFERENCES,
+            "rule:best",
+            r"no such rule; rules that can say which answer somebody .*: rule:length, rule:mention",
+        ),
     ],
 )
 def test_an_unknown_rule_and_an_unknown_option_are_named(asks: QuestionSet, spec: str, sentence: str) -> None:

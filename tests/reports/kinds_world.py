@@ -59,7 +59,7 @@ def make_kinds(folder: Path) -> Iterator[Kinds]:
     (folder / f"{WRITERS}.py").write_text(CODE, encoding="utf-8")
     lamp = neighbours_world.lamp_writing(folder)
     dialogue: dict[str, Any] = {
-        "user": USER, "raters": [JUDGE], "data": STARTER, "givens": ["none", "I"], "limit": 12,
+        "user": USER, "raters": [JUDGE], "data": STARTER, "system_contexts": ["none", "I"], "limit": 12,
     }  # fmt: skip
     plans: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         "choice": ("starter", {"raters": [JUDGE], "limit": 40}, {"raters": [PLAIN], "limit": 40}),

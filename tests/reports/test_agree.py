@@ -1,6 +1,9 @@
 """Agreement of people, judges and gold: known tables, kinds, ensembles, and one rater from many asks."""
 
+import json
+import shutil
 from collections.abc import Callable, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +11,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
+import personafit as pf
 from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
 from personafit.benchmarks.config import RunConfig
 from personafit.kinds import run_lines
@@ -181,10 +185,47 @@ def test_one_rater_is_both_orders_of_the_headline_view_and_meets_the_folders_peo
     assert value(of_folder, "pair", "percent", "rule:length", "ben") == (UNITS - 1) / UNITS
 
 
+def test_a_judge_asked_under_two_contexts_is_one_rater_under_the_benchmarks_own(
+    tmp_path: Path, folder: Path
+) -> None:
+    recording = write_recording(
+        tmp_path / "one.jsonl",
+        FolderBenchmark(folder),
+        lambda view, item, order: "right" if view == "profile" else "wrong",
+    )
+    vote(folder, ann=lambda n: True, ben=lambda n: n != 3)
+    spec = f"replay:{recording}"
+    with Store(tmp_path / "store.db") as store:
+        for context in ("none", "profile"):
+            pf.evaluate(str(folder), raters=[spec], contexts=[context], store=store)
+        found = only(folder_source(folder, store))
+    names = [rater.name for rater in found.ratings.raters if "replay:" in rater.name]
+    assert names == [spec]
+    assert value(found, "pair", "percent", spec, "ann") == 1.0
+
+
+def test_votes_on_parts_of_an_item_meet_gold_on_the_same_parts(tmp_path: Path) -> None:
+    shutil.copytree(Path(str(files("personafit.benchmarks.starter"))) / "data", tmp_path / "own")
+    gold = [json.loads(line) for line in (tmp_path / "own/gold.jsonl").read_text("utf-8").splitlines()]
+    marks = [row for row in gold if row.get("question") == "preference"]
+    write_lines(
+        tmp_path / "own/votes.jsonl",
+        [{**row, "rater": who, "extra": None} for who in ("ann", "ben") for row in marks],
+    )
+    (found,) = (
+        one
+        for one in agreements(folder_source(tmp_path / "own", None))
+        if one.ratings.question == "preference"
+    )
+    percent = found.find("pair", "percent", "ann", "author")
+    assert percent is not None
+    assert (percent.value, percent.n) == (1.0, len(marks))
+
+
 def test_judgments_of_an_edited_person_do_not_count(tmp_path: Path, folder: Path) -> None:
     vote(folder, ann=lambda n: True)
     with Store(tmp_path / "store.db") as store:
-        run(store, RunConfig(str(folder), raters=["rule:length"], views=["profile"]))
+        run(store, RunConfig(str(folder), raters=["rule:length"], contexts=["profile"]))
         people = (
             (folder / "people.jsonl").read_text(encoding="utf-8").replace('job number 1"', 'another job"')
         )
@@ -216,7 +257,7 @@ def test_judges_rank_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     log = write_lines(tmp_path / "log.jsonl", rows)
     judges = ["python:rankers:longer", "python:rankers:shorter"]
     with Store(tmp_path / "store.db") as store:
-        finished = run(store, RunConfig("answers", log=log, raters=judges))
+        finished = run(store, RunConfig(str(log), raters=judges))
         (finding,) = ranking_findings(run_lines(store, finished.run))
         source = run_source(store, finished.run)
     assert (finding.first, finding.second) == tuple(judges)

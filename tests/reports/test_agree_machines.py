@@ -93,11 +93,11 @@ def test_the_best_of_several_is_corrected_for_their_number() -> None:
         name: VotingRater(name, f"kind of {name}") for name in machines
     }  # of one kind they would make an ensemble
     claimed, uncorrected = 0, 0
-    for seed in range(25):
+    for seed in range(5):
         gaps = only(study(machines, seed, known=kinds)).of_part("gap")
         claimed += any((gap.p or 1.0) < 0.05 for gap in gaps.values())
         uncorrected += any((gap.estimate.p_value() or 1.0) < 0.05 for gap in gaps.values())
-    assert claimed <= 4
+    assert claimed <= 1
     assert uncorrected > claimed
     sentence = conclusions(only(study(machines, known=kinds)))[-1]
     assert "the best of 8 machines" in sentence

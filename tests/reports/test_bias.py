@@ -175,7 +175,7 @@ def test_one_person_gets_numbers_without_intervals(tmp_path: Path) -> None:
     (bias,) = judge_bias(world.store, world.scores)
     assert effect(bias, "length").judge.value is not None
     assert words(bias, "length").startswith("length has no interval: it needs at least")
-    assert "there are 1" in words(bias, "length")
+    assert "there is 1" in words(bias, "length")
 
 
 def test_a_win_rate_has_no_human_effect(tmp_path: Path) -> None:
@@ -244,7 +244,9 @@ def test_families_are_read_from_names(name: str, family: str | None) -> None:
 
 def test_answers_that_were_not_made_are_left_out(tmp_path: Path) -> None:
     """They lose without being judged, and the answer they lose to is always the longer one."""
-    world = make_world(tmp_path, [Judge("fair", margins=False, weights={"truth": 1.0})], PEOPLE, each=10)
+    world = make_world(
+        tmp_path, [Judge("fair", margins=False, weights={"truth": 1.0})], PEOPLE, people=20, each=6
+    )
     unmade = pl.when(pl.int_range(pl.len()) % 4 == 0).then(pl.lit("answer")).alias("unmade")
     marked = replace(world.scores, items=world.scores.items.with_columns(unmade))
     made = replace(world.scores, items=marked.items.filter(pl.col("unmade").is_null()))
@@ -257,7 +259,7 @@ def test_answers_that_were_not_made_are_left_out(tmp_path: Path) -> None:
 
 def test_a_judge_that_likes_length_more_than_people_do_is_said_to(tmp_path: Path) -> None:
     judges = [Judge("long", margins=False, weights={"length": 2.0, "mention": 1.0})]
-    world = make_world(tmp_path, judges, {"length": 0.5, "mention": 1.0}, people=60)
+    world = make_world(tmp_path, judges, {"length": 0.5, "mention": 1.0}, people=40, each=15)
     found = judge_bias(world.store, world.scores)
     assert words(found[0], "length") == "prefers the longer answer more than people do"
     assert bias_legend(found) == [LEGEND]

@@ -8,9 +8,8 @@ import orjson
 import polars as pl
 import pytest
 
-from personafit.reports import browse, rated_items
-from personafit.reports.browse import LEFT_OUT, frame_blocks, list_blocks
-from personafit.reports.rated_items import raw_replies
+from personafit.reports import browse
+from personafit.reports.browse import LEFT_OUT, frame_blocks, list_blocks, raw_replies
 from personafit.reports.totals import load_totals
 from personafit.store import Ask, Outcome, RunRecord, Status, Store
 from tests.reports.test_report_page import make_report
@@ -112,10 +111,10 @@ def test_replies_about_parts_of_items_come_by_item_and_what_is_not_shown_takes_n
         found = raw_replies(store, judged, {item: item for item in items}, ["judge"])
         return [(one["item"], one["reply"], one["detail"]) for asks in found.values() for one in asks]
 
-    monkeypatch.setattr(rated_items, "ROWS", 1)
+    monkeypatch.setattr(browse, "READ", 1)
     assert [reply for _, reply, _ in replies("abc")] == ["a" * 100, "b" * 100, "c" * 100]
-    monkeypatch.setattr(rated_items, "MAX_REPLIES", 150)
+    monkeypatch.setattr(browse, "MAX_REPLIES", 150)
     assert replies("abc") == [("a", "a" * 100, None), ("b", None, LEFT_OUT), ("c", None, LEFT_OUT)]
     assert replies("c") == [("c", "c" * 100, None)]
-    monkeypatch.setattr(rated_items, "MAX_REPLY", 10)
+    monkeypatch.setattr(browse, "MAX_REPLY", 10)
     assert replies("b") == [("b", "bbbbbbbbbb … (90 more characters in the store)", None)]

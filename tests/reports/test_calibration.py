@@ -97,7 +97,7 @@ def test_what_has_no_confidence_says_so(results: dict[str, list[Result]]) -> Non
     assert (broken.value, broken.note, broken.coverage) == (None, "nothing was answered", 0.0)
     rule = numbers(results["rule:length"], "ece")[()]
     assert rule.value is None
-    assert "no probability" in (rule.note or "")
+    assert "not a probability" in (rule.note or "")
     assert value(numbers(results["rule:length"], "selective_accuracy")["100%",]) > 0.5
     assert "log-odds" in (numbers(results["python:mine:judge"], "ece")[()].note or "")
 
@@ -133,5 +133,5 @@ def test_replies_that_were_parsed_are_left_out_and_counted(tmp_path: Path) -> No
 
 def test_a_win_rate_has_nothing_to_be_calibrated_against(tmp_path: Path) -> None:
     world = make_world(tmp_path, [Judge("j")], people=2, each=3, metric="win_rate")
-    with pytest.raises(UserError, match="which answer was tested and not which is right"):
+    with pytest.raises(UserError, match="has no gold that says which answer is right"):
         rater_margins(world.store, world.scores)

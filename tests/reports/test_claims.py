@@ -3,21 +3,22 @@
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy.stats import t
 
+from personafit.kinds.lines import Line, Metric
 from personafit.reports.choice import DEFINITIONS, legend
 from personafit.reports.claims import (
     LEGEND,
     ClaimWords,
     FigureUnit,
-    Pair,
     claim,
     counted,
-    difference_claim,
     lift_claims,
     same_words,
 )
+from personafit.reports.compare import Comparison, Contestant
 from personafit.reports.dialogue import context_effect
 from personafit.reports.preference import mean_mark
 from personafit.reports.relevance import against_control, picks, without_prompt
@@ -112,12 +113,12 @@ def test_few_people_and_constants_are_no_claims() -> None:
 def test_eight_raters_that_ignore_the_person_are_seldom_said_to_use_it() -> None:
     rng = np.random.default_rng(11)
     claims = 0
-    for _ in range(300):
+    for _ in range(150):
         rows = [lift(value, 0.02, f"r{k}") for k, value in enumerate(0.02 * rng.standard_t(29, 8))]
         claims += any("uses" in said and "evidence" not in said for said in lift_claims(rows)[:-1])
-    assert claims <= 0.06 * 300
-    alone = sum(abs(rng.standard_t(29, 8)).max() > 2.045 for _ in range(300))
-    assert alone > 0.25 * 300, "unadjusted, a third of such runs would claim something"
+    assert claims <= 0.06 * 150
+    alone = sum(abs(rng.standard_t(29, 8)).max() > 2.045 for _ in range(150))
+    assert alone > 0.25 * 150, "unadjusted, a third of such runs would claim something"
 
 
 def test_counts_of_few() -> None:
@@ -126,22 +127,26 @@ def test_counts_of_few() -> None:
 
 
 def test_two_are_compared_with_all_that_is_known() -> None:
-    pair = Pair("one", "two", scores=(12.0, 9.5))
-    few = decide_together([Hypothesis(Estimate(0.2, None, None, 15, 5))])[0]
-    assert difference_claim(pair, few) == (
-        "one 12 of 15, two 9.5 of 15, 5 people: too few people to claim anything (6 are needed)."
+    def said(*gaps: Estimate) -> str:
+        one, two = (
+            Contestant("run", Line(name, name, "profile", None, None, pl.DataFrame())) for name in "ab"
+        )
+        tested = decide_together([Hypothesis(gap) for gap in gaps])[0]
+        return Comparison(one, two, Metric("accuracy"), gaps[0], tested, (12.0, 9.5)).sentence()
+
+    assert said(Estimate(0.2, None, None, 15, 5)) == (
+        "a (profile) 12 of 15, b (profile) 9.5 of 15, 5 people: too few people to claim anything (6 are needed)."
     )
-    constant = decide_together([Hypothesis(Estimate(0.2, None, None, 30, 10, CONSTANT))])[0]
-    assert difference_claim(pair, constant) == (
-        "one and two differ by 20.0 points of accuracy (30 shared items, 10 people): without an interval nothing can be told."
+    assert said(Estimate(0.2, None, None, 30, 10, CONSTANT)) == (
+        "a (profile) and b (profile) differ by 20.0 points of accuracy (30 shared items, 10 people): without an interval "
+        "nothing can be told."
     )
-    first, *_ = decide_together(
-        [Hypothesis(estimate(0.05, 0.022)), *(Hypothesis(estimate(0.0, 0.02)) for _ in "abc")]
+    counted_all = said(estimate(0.05, 0.022), *(estimate(0.0, 0.02) for _ in "abc"))
+    assert (
+        "are not distinguishable once all 4 comparisons are counted: they differ by 5.0 points" in counted_all
     )
-    said = difference_claim(pair, first)
-    assert "are not distinguishable once all 4 comparisons are counted: they differ by 5.0 points" in said
-    assert "Holm p = 0.123 over 4 comparisons" in said
-    assert "this run could have detected" in said
+    assert "Holm p = 0.123 over 4 comparisons" in counted_all
+    assert "this run could have detected" in counted_all
 
 
 def test_relevance_claims() -> None:
@@ -167,7 +172,7 @@ def test_relevance_claims() -> None:
 
 def test_dialogue_and_mark_claims() -> None:
     assert context_effect("bot", "profile", "none", finding(0.5, 0.1), "").startswith(
-        "bot: being given profile helps (personalization over none, +0.50 points"
+        "bot: being given profile helps (personalization over none, +0.50 marks"
     )
     assert "cannot be told from no preference (2.79 to 3.41; this run could have detected" in mean_mark(
         "j", 3.1, finding(3.1, 0.15, 3.0), ""

@@ -50,7 +50,7 @@ def judged(
         return None if fits is None else "right" if fits else "wrong"
 
     recording = write_recording(folder.parent / f"{name}.jsonl", FolderBenchmark(folder), decide)
-    config = RunConfig(str(folder), raters=[f"replay:{recording}"], views=list(views), limit=limit)
+    config = RunConfig(str(folder), raters=[f"replay:{recording}"], contexts=list(views), limit=limit)
     return run_lines(store, run(store, config).run)
 
 
@@ -210,7 +210,7 @@ def test_a_win_rate_is_not_compared_with_an_accuracy(store: Store, folder: Path,
             for n in range(3)
         ],
     )
-    answers = run_lines(store, run(store, RunConfig("answers", log=log, raters=["rule:length"])).run)
+    answers = run_lines(store, run(store, RunConfig(str(log), raters=["rule:length"])).run)
     pairs = judged(store, folder, "pairs", lambda item: True)
     with pytest.raises(UserError, match=r"reports win_rate and .* accuracy"):
         compare_runs(answers, pairs)
@@ -218,7 +218,7 @@ def test_a_win_rate_is_not_compared_with_an_accuracy(store: Store, folder: Path,
 
 def logged(store: Store, path: Path, rows: list[dict[str, Any]]) -> RunLines:
     """A run on a log of answers, the longer one winning."""
-    config = RunConfig("answers", log=write_lines(path, rows), raters=["rule:length"])
+    config = RunConfig(str(write_lines(path, rows)), raters=["rule:length"])
     return run_lines(store, run(store, config).run)
 
 

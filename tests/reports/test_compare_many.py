@@ -42,7 +42,7 @@ def judged(tmp_path: Path, store: Store) -> Callable[[str, list[bool]], RunLines
             benchmark,
             lambda view, item, order: "right" if right[item] else "wrong",
         )
-        config = RunConfig(str(tmp_path / "mine"), raters=[f"replay:{recording}"], views=["profile"])
+        config = RunConfig(str(tmp_path / "mine"), raters=[f"replay:{recording}"], contexts=["profile"])
         return run_lines(store, run(store, config).run)
 
     return make
@@ -170,7 +170,7 @@ def test_systems_are_ranked_by_each_judge_apart(tmp_path: Path, store: Store) ->
             for n in range(8)
         ]
         log = write_lines(tmp_path / f"{system}.jsonl", rows)
-        config = RunConfig("answers", log=log, raters=["rule:length"], views=["profile"])
+        config = RunConfig(str(log), raters=["rule:length"], contexts=["profile"])
         runs.append(run_lines(store, run(store, config).run))
     (ranked,) = rank_runs(runs)
     assert ranked.judge == "rule:length"

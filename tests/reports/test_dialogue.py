@@ -11,7 +11,7 @@ from personafit.items.dialogue import DIALOGUES, StopReason
 from personafit.raters import make_rater
 from personafit.reports import dialogue
 from personafit.reports.analysis import print_part
-from personafit.reports.dialogue import DialogueReport, published_results, viewer_data
+from personafit.reports.dialogue import DialogueReport, dialogue_items, published_results
 from personafit.reports.pieces import Errors, Grid, Picture, metric_cell
 from personafit.reports.report import ReportPart
 from personafit.reports.report_page import write_page
@@ -19,6 +19,7 @@ from personafit.reports.result import Result
 from personafit.reports.run_report import open_report
 from tests.dialogue_world import MD, SD, World, good_reply, make_world
 from tests.reports.test_report_page import Page, browser, page  # noqa: F401
+from tests.reports.unpacking import unpacked
 
 MARKER = "window.__broken = 1"
 HOSTILE = [
@@ -95,7 +96,7 @@ def test_figures_in_tables_equal_results_and_controls_come_last(tmp_path: Path) 
 
     summary = found["Assistants"]
     assert summary.heads == ["system", "system context"], "one judge is named in the caption"
-    assert summary.caption.startswith("Judge: judge.")
+    assert summary.caption.startswith("Rater: judge.")
     assert [tuple(row.names[:2]) for row in summary.rows] == [
         ("helper", "I"),
         ("helper", "none"),
@@ -114,10 +115,10 @@ def test_figures_in_tables_equal_results_and_controls_come_last(tmp_path: Path) 
         "brought in first, %": f"{100 * (result('coverage_before', 'I').value or 0):.1f}",
         "coverage, %": "100.0",
     }
-    effect = row_of(found["Differences between contexts"], "helper", "I", "none")
+    effect = row_of(found["Differences between contexts"], "I", "none")
     assert (effect["personalization"], effect["completion"]) == ("+2.00", "+100.0")
     against = result("coverage_before_effect", "I", {"against": "wrong:I"})
-    shown = row_of(found["Differences between contexts"], "helper", "I", "wrong:I")
+    shown = row_of(found["Differences between contexts"], "I", "wrong:I")
     assert shown["coverage before"] == metric_cell(against).text
     counted = row_of(found["Counted without a judge"], "helper", "none")
     for metric in ("coverage", "reasking", "exchanges", "majority_coverage"):
@@ -206,11 +207,12 @@ def test_the_page_holds_no_more_than_it_can_and_says_so(
     world.judge(good_reply(2))
     monkeypatch.setattr(dialogue, "MAX_DIALOGUES", 4)
     report = DialogueReport(world.store, world.run)
-    data = viewer_data(world.store, report.run)
-    assert (len(data["dialogues"]), data["total"]) == (4, 12)
+    data = dialogue_items(world.store, report.run)
+    assert (data["items"], data["total"]) == (4, 12)
     assert all(
-        any(mark[2] in dialogue.WRONG for turn in one["turns"] for mark in turn["marks"])
-        for one in data["dialogues"]
+        any(mark[2] in dialogue.WRONG for turn in one["turns"] for mark in turn[3])
+        for block in data["blocks"]["turns"]
+        for one in unpacked(block)
     )
 
 
@@ -265,7 +267,11 @@ def test_the_viewer_shows_who_knew_what_the_marks_and_the_end(tmp_path: Path, pa
     write_page([DialogueReport(world.store, world.run).part()], path)
     shown = opened(page, path)
     assert shown.locator("#list button").count() == 2
-    shown.select_option("#given", "I")
+    context = shown.locator("[data-facet='system context']")
+    context.select_option(label="I")
+    shown.locator("#detail details.person summary").evaluate_all(
+        "all => all.forEach((one) => one.parentNode.open = true)"
+    )
     detail = shown.locator("#detail")
     assert "Loves Thai food." in detail.inner_text()
     assert "You are ann." in detail.inner_text()
@@ -274,22 +280,19 @@ def test_the_viewer_shows_who_knew_what_the_marks_and_the_end(tmp_path: Path, pa
     assert "brought in first · Cuisine" in detail.inner_text()
     assert "Ended: satisfied" in detail.inner_text()
     assert "3 of 4" in detail.inner_text()
-    shown.select_option("#given", "")
-    shown.select_option("#mark", "invents")
+    context.select_option("")
+    shown.locator("[data-filter=status]").select_option(label="memory in no history")
     assert shown.locator("#list button").count() == 1
     assert "As you told me last week" in shown.locator("#detail mark").first.inner_text()
     assert "Ended: gave-up" in detail.inner_text()
-    shown.select_option("#mark", "")
-    shown.fill("#search", "snails")
-    assert shown.locator("#list button").count() == 1
-    shown.fill("#search", '"each", "scores"')  # in a judge's reply only
-    assert shown.locator("#list button").count() == 2
-    shown.fill("#search", "each snails")
-    assert shown.locator("#list button").count() == 1
-    shown.fill("#search", "")
-    shown.locator("#list button").first.focus()
-    shown.keyboard.press("ArrowDown")
-    assert shown.locator("#list button").nth(1).get_attribute("aria-current") == "true"
+    shown.locator("[data-filter=status]").select_option("")
+    for words, count in (
+        ("snails", 1),
+        ('"each", "scores"', 2),
+        ("each snails", 1),
+    ):  # the second in a judge's reply only
+        shown.fill("#search", words)
+        shown.locator("#count", has_text=f"{count} of 2 items.").wait_for()
     assert page.odd == []
 
 

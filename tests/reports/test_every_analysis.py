@@ -21,17 +21,10 @@ from personafit.kinds import run_lines
 from personafit.kinds.choice import choices_of
 from personafit.kinds.lines import RunLines
 from personafit.reports.agree import agreements
-from personafit.reports.analysis import Analysis
-from personafit.reports.bias import analyze_bias, bias_results, judge_bias, line_bias
-from personafit.reports.calibration import analyze_calibration, graded_results, line_margins, rater_margins
-from personafit.reports.correction import analyze_correction, correct_lines, read_unit_labels
-from personafit.reports.failures import (
-    analyze_failures,
-    answer_failures,
-    failure_results,
-    find_rater,
-    line_failures,
-)
+from personafit.reports.bias import bias_results, judge_bias, line_bias
+from personafit.reports.calibration import graded_results, line_margins, rater_margins
+from personafit.reports.correction import correct_lines, read_unit_labels
+from personafit.reports.failures import answer_failures, failure_results, find_rater, line_failures
 from personafit.reports.pieces import Grid
 from personafit.reports.power import plan_run
 from personafit.simulate import dialogues
@@ -378,7 +371,7 @@ def test_the_confidence_of_relevance_raters_is_held_against_gold(kinds: Kinds) -
     found = {one.metric: one for one in graded_results(margins[JUDGE]) if not one.slice}
     assert found["overconfidence"].value == pytest.approx(np.mean(expit(np.abs(margin)) - right))
     assert found["overconfidence"].n == len(margin)
-    assert margins["rule:bm25"].note == "a rule's scores are no probabilities"
+    assert margins["rule:bm25"].note == "a rule's scores are not probabilities"
     (listed,) = [
         one
         for one in line_margins(kinds.store, opened(kinds, "relevance", 1))
@@ -575,7 +568,7 @@ COMMANDS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "kind"), [(name, kind) for name, read in COMMANDS for kind in read])
+@pytest.mark.parametrize(("name", "kind"), [(name, read[-1]) for name, read in COMMANDS])
 def test_commands_print_tables_and_one_object(kinds: Kinds, name: str, kind: str) -> None:
     run = kinds.runs[kind][0].name
     words = [*name.split(), run, "--store", kinds.store.url]
@@ -584,43 +577,31 @@ def test_commands_print_tables_and_one_object(kinds: Kinds, name: str, kind: str
     assert body.get("results") or body.get("plans")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_compare_prints_sentences_and_one_object(kinds: Kinds, kind: str) -> None:
-    names = [run.name for run in kinds.runs[kind]]
+def test_compare_prints_sentences_and_one_object(kinds: Kinds) -> None:
+    names = [run.name for run in kinds.runs["writing"]]
     said = command("compare", *names, "--store", kinds.store.url)
     body = json.loads(command("compare", *names, "--store", kinds.store.url, "--json"))
     sentences = " ".join(row["words"] for row in body["comparisons"])
     assert " ".join(said.split()).startswith(" ".join(sentences.split()))
 
 
-ANALYSES: dict[str, Callable[[Kinds, str], Analysis]] = {
-    "bias": lambda kinds, kind: analyze_bias(kinds.store, kinds.runs[kind][0]),
-    "calibration": lambda kinds, kind: analyze_calibration(kinds.store, kinds.runs[kind][0]),
-    "correct": lambda kinds, kind: analyze_correction(kinds.store, kinds.runs[kind][0]),
-    "failures": lambda kinds, kind: analyze_failures(kinds.store, kinds.runs[kind][0]),
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"),
-    [
-        (analysis, kind)
-        for name, read in COMMANDS
-        for kind in read
-        if (analysis := name.removeprefix("analyze ")) in ANALYSES
-    ],
-)
-def test_every_figure_of_a_table_is_one_of_the_results(kinds: Kinds, name: str, kind: str) -> None:
-    found = ANALYSES[name](kinds, kind)
-    values = np.array([one.value for one in found.figures if one.value is not None])
-    grids = [piece for piece in found.part().pieces() if isinstance(piece, Grid)]
-    shown = [cell.sort for grid in grids for row in grid.rows for cell in row.cells if cell.interval]
+@pytest.mark.parametrize(("name", "kind"), [(name, kind) for name, read in COMMANDS for kind in read])
+def test_every_analysis_says_something_and_shows_its_own_figures(kinds: Kinds, name: str, kind: str) -> None:
+    run, analysis = Run(kinds.store, kinds.runs[kind][0]), name.removeprefix("analyze ")
+    found = pf.agree(run) if name == "agree" else pf.analyze(run, analysis)
+    body = found.as_dict()
+    assert body.get("results") or body.get("plans")
+    part = found.part(pictures=False)
+    grids = [piece for piece in part.pieces() if isinstance(piece, Grid)]
     assert grids
-    listed = name == "failures" and kind not in (
-        "choice",
-        "injection",
-    )  # units, each with what was said of it
-    assert bool(shown) is not listed
+    assert part.sentences
+    assert all(sentence.endswith((".", "!")) for sentence in part.sentences)
+    if name in ("agree", "analyze power"):
+        return
+    values = np.array([one.value for one in found.figures if one.value is not None])
+    shown = [cell.sort for grid in grids for row in grid.rows for cell in row.cells if cell.interval]
+    units = analysis == "failures" and kind not in ("choice", "injection")  # each with what was said of it
+    assert bool(shown) is not units
     assert all(value is not None and np.isclose(values, value, atol=1e-12).any() for value in shown)
     assert bool(found.hints) is (kind == "injection"), "that only the choices before the attack are read"
 
@@ -629,14 +610,19 @@ def test_every_figure_of_a_table_is_one_of_the_results(kinds: Kinds, name: str, 
 
 NO_MEANING: list[tuple[str, str, str]] = [
     ("agree", "writing", "in which nobody is asked to judge: there are no raters who could agree"),
-    ("bias", "writing", "in which nobody is asked to judge: nobody can be biased"),
-    ("bias", "dialogue", "its raters see one thing at a time"),
+    ("bias", "writing", "in which nobody is asked to judge: there is no judge whose bias could be measured"),
+    ("bias", "dialogue", "its raters rate one product at a time"),
     ("correct", "writing", "there is no judge to correct"),
     ("calibration", "writing", "nobody is asked to judge, so there is no confidence"),
     ("calibration", "preference", "whose raters give marks and no probabilities"),
     ("calibration", "dialogue", "whose raters give marks and no probabilities"),
-    ("correct", "dialogue", "people have said nothing of what its raters judged"),
-    ("failures", "dialogue", "people have said nothing of what its raters judged"),
+    ("correct", "dialogue", "people have not rated any of its items"),
+    ("failures", "dialogue", "people have not rated any of its items"),
+    *(
+        ("aspects", kind, f"is a {kind} run: only raters that choose between answers mark them by aspect")
+        for kind in ("relevance", "preference", "dialogue", "writing")
+    ),
+    ("aspects", "injection", "has no marks by aspect"),
 ]
 
 
@@ -648,6 +634,7 @@ def test_what_has_no_meaning_is_said_in_one_sentence(
     lines = run_lines(kinds.store, run)
     calls: dict[str, Callable[[], object]] = {
         "agree": lambda: pf.agree(run.name, store=kinds.store),
+        "aspects": lambda: pf.analyze(run.name, "aspects", store=kinds.store),
         "bias": lambda: line_bias(lines),
         "correct": lambda: correct_lines(lines),
         "calibration": lambda: line_margins(kinds.store, lines),

@@ -144,7 +144,7 @@ def test_a_flow_says_where_the_end_result_is_lost_and_asks_nothing_twice(
     assert lost["attributes"]["low"] > 0
     page = (tmp_path / "f" / "flow.html").read_text(encoding="utf-8")
     assert "<svg" in page
-    assert "attributes by a model loses" in page
+    assert "a model at the stage “attributes” loses" in page
     asked = (tmp_path / "asked.txt").read_text()
     again = personafit(*command)
     assert json.loads(again.out)["results"] == rows

@@ -226,7 +226,7 @@ def scores(store: Store, tmp_path: Path) -> RunScores:
         row["chosen"] = f"With {row['person.Job']} behind you this is what I would do: take your time.{LONG}"
         row["rejected"] = f"I am unable to say.{number}" if number < 6 else f"{LONG}{number}"
     write_folder(tmp_path / "mine", ImportedPairs(write_pairs(tmp_path / "mine.csv", rows)))
-    config = RunConfig(str(tmp_path / "mine"), raters=["rule:length"], views=["profile"])
+    config = RunConfig(str(tmp_path / "mine"), raters=["rule:length"], contexts=["profile"])
     return load_scores(store, run(store, config).run)
 
 

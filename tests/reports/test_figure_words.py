@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from personafit.reports import drawing, plots
-from personafit.reports.naming import LONGEST_NAME, lined_name
-from personafit.reports.plots import Dot, Panel, PlotRow
-from personafit.reports.written import plain, signed
+from personafit.reports import plots
+from personafit.reports.plots import LONGEST_NAME, Dot, Panel, PlotRow, lined_name
+from personafit.reports.result import plain, signed
 
 RECORDED = "replay:docs/recordings/qwen2.5-coder-1.5b{}.jsonl,ask=likelihood"
 
@@ -75,8 +74,8 @@ def test_long_names_stay_apart() -> None:
 
 def test_a_figure_as_svg_has_a_title(tmp_path: Path) -> None:
     figure = plots.panels_figure([PlotRow("a <judge>", [Dot(50.0)])], [Panel("all")])
-    drawing.save(figure, tmp_path / "figure.svg")
-    drawing.save(figure, tmp_path / "figure.png")
+    plots.save(figure, tmp_path / "figure.svg")
+    plots.save(figure, tmp_path / "figure.png")
     text = (tmp_path / "figure.svg").read_text(encoding="utf-8")
     assert "<title>all: a &lt;judge&gt; 50.0.</title>" in text
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")

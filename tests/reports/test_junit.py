@@ -8,8 +8,7 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.api.run import Run
-from personafit.reports.gate import GateVerdict, Undecided, gate_verdicts
-from personafit.reports.junit import RunCheck, write_junit
+from personafit.reports.gate import GateVerdict, RunCheck, Undecided, gate_verdicts, write_junit
 from personafit.reports.result import Result
 from personafit.testing import assert_lift, assert_metric
 

@@ -83,7 +83,7 @@ def test_each_rater_is_planned_against_its_best_control_and_the_other(pilot: Run
 def test_more_people_show_smaller_differences(pilot: RunLines) -> None:
     few, many = plan_run(pilot)[2], plan_run(pilot, people=200, items=4)[2]
     assert (many.smallest.value or 1) < (few.smallest.value or 0)
-    assert "200 people with 4 items each show a true difference of" in many.sentence()
+    assert "200 people with 4 items each detect a true difference of" in many.sentence()
 
 
 def test_what_a_difference_takes(pilot: RunLines) -> None:
@@ -122,16 +122,16 @@ def test_where_nothing_can_be_planned_nothing_else_is_said(tmp_path: Path, store
 
 def test_numbers_of_items_are_rounded_and_one_is_an_item(pilot: RunLines) -> None:
     plan = plan_run(pilot, items=1, difference=0.9)[2]
-    assert "12 people with 1 item each show" in plan.sentence()
+    assert "12 people with 1 item each detect" in plan.sentence()
     assert ", or 1 item from each of 12 people." in plan.sentence()
-    assert "people with 27 items each show" in replace(plan, items=26.6).sentence()
+    assert "people with 27 items each detect" in replace(plan, items=26.6).sentence()
 
 
 def test_recurring_prompts_limit_what_people_can_show(recurring: RunLines) -> None:
     plan = plan_run(recurring, difference=0.3)[2]
     assert plan.prompts == 4
     assert plan.spread.prompt == pytest.approx(0.25, abs=0.05)
-    assert "12 people with 4 items each on 4 prompts cannot show" in plan.sentence()
+    assert "12 people with 4 items each on 4 prompts cannot detect" in plan.sentence()
     assert plan.needed["people"].value is None
     assert "No number of people alone is enough with 4 prompts: at least " in plan.sentence()
     body = plan.as_dict()
@@ -164,7 +164,7 @@ def test_systems_are_planned_against_an_even_win_rate(tmp_path: Path, store: Sto
         for n in range(8)
     ]
     log = write_lines(tmp_path / "log.jsonl", rows)
-    finished = run(store, RunConfig("answers", log=log, raters=["rule:length"], views=["profile"]))
+    finished = run(store, RunConfig(str(log), raters=["rule:length"], contexts=["profile"]))
     (plan,) = plan_run(run_lines(store, finished.run))
     assert plan.second == EVEN
     assert plan.observed == 0.0
@@ -174,7 +174,7 @@ def test_systems_are_planned_against_an_even_win_rate(tmp_path: Path, store: Sto
 
 def test_one_person_cannot_be_planned_from(tmp_path: Path, store: Store) -> None:
     write_folder(tmp_path / "one", ImportedPairs(write_pairs(tmp_path / "one.csv", simple_pairs(1, 3))))
-    finished = run(store, RunConfig(str(tmp_path / "one"), raters=["rule:overlap"], views=["profile"]))
+    finished = run(store, RunConfig(str(tmp_path / "one"), raters=["rule:overlap"], contexts=["profile"]))
     (plan,) = plan_run(run_lines(store, finished.run))
     assert plan.smallest.value is None
     assert "nothing can be planned (undefined: how much people differ" in plan.sentence()

@@ -148,7 +148,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch, Store(folder / "store.db") as store:
         patch.syspath_prepend(str(folder))
         leave_out_embedding(patch)
-        judged(store, folder, *raters, lines=lines, views=["none"])
+        judged(store, folder, *raters, lines=lines, contexts=["none"])
         with sqlite3.connect(folder / "store.db") as database:
             database.execute(
                 "update asks set reply = 'She spoke of QUINCES.' where id = "

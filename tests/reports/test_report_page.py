@@ -11,7 +11,7 @@ import pytest
 import personafit as pf
 from personafit.benchmarks.injection import ATTACKS
 from personafit.people import Person
-from personafit.reports.page import embed
+from personafit.reports.report_page import embed
 from personafit.store import Ask, Item, Judgment, Outcome, Product, RaterRecord, Status, Store
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

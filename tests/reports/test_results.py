@@ -45,7 +45,7 @@ def judged(store: Store, folder: Path, decide: Decide, views: tuple[str, ...] = 
     """A finished run of recorded replies."""
     said = folder / f"said-{len(list(folder.glob('said-*')))}.jsonl"
     recording = write_recording(said, FolderBenchmark(folder), decide)
-    finished = run(store, RunConfig(str(folder), raters=[f"replay:{recording}"], views=list(views)))
+    finished = run(store, RunConfig(str(folder), raters=[f"replay:{recording}"], contexts=list(views)))
     return load_totals(store, finished.run)
 
 

@@ -44,7 +44,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def finished(store: Store, folder: Path) -> RunRecord:
     raters = ["rule:length", "rule:name"]
-    return run(store, RunConfig(str(folder), raters=raters, views=["profile"])).run
+    return run(store, RunConfig(str(folder), raters=raters, contexts=["profile"])).run
 
 
 @pytest.fixture

@@ -22,8 +22,8 @@ def test_curves_are_read_from_their_table(tmp_path: Path) -> None:
     assert one.points("loss") == [(1.0, 0.7), (2.0, 0.5)]
     part = training_part(tmp_path / "a")
     assert part.sentences == [
+        "Accuracy on people held out, at the last reading: all pairs 75.0 %, hard 50.0 %.",
         "The loss went from 0.700 (step 1) to 0.500 (step 2).",
-        "At the last reading on people held out: all pairs 75.0 %, hard 50.0 %.",
     ]
     (picture,) = [piece for piece in part.lead if isinstance(piece, Picture)]
     assert [len(axis.lines) for axis in picture.figure.axes] == [2, 3]

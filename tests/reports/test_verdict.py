@@ -68,8 +68,8 @@ def test_a_win_by_length_alone_is_said() -> None:
 def test_two_systems_get_two_sentences_with_their_names() -> None:
     rows = [*answers((0.22, 0.01, 0.44)), *answers((0.02, -0.1, 0.14), system="them")]
     first, second = run_verdict("run", "choice", rows).sentences
-    assert first.startswith("us (profile)’s answers beat its own generic ones in 75.0 %")
-    assert second.startswith("them (profile)’s answers beat")
+    assert first.startswith("us (profile): its answers beat its own generic ones in 75.0 %")
+    assert second.startswith("them (profile): its answers beat")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from aiohttp import web
 
@@ -75,8 +75,9 @@ class Talking(StubEndpoint):
         self.answered: Counter[str] = Counter()
         self.broken: dict[str, int] = {}
         self.patience: int | None = None
+        self.why = "as told"
 
-    def __enter__(self) -> "Talking":
+    def __enter__(self) -> Self:
         super().__enter__()
         return self
 
@@ -98,9 +99,13 @@ class Talking(StubEndpoint):
         if held:
             await self.closing.wait()
         if broken:
-            return web.json_response({"error": {"message": "as told"}}, status=broken)
+            return web.json_response({"error": {"message": self.why}}, status=broken)
+        return web.json_response(self.reply(body))
+
+    def reply(self, body: Body) -> Body:
+        """What the model answers."""
         spoken = sum(message["role"] == "assistant" for message in body["messages"])
-        return web.json_response(completion(body, MODELS[name](body, spoken)))
+        return completion(body, MODELS[body["model"]](body, spoken))
 
 
 def people(count: int = 3) -> list[dict[str, Any]]:
@@ -159,6 +164,6 @@ def configuration(data: Path, endpoint: Talking, **more: Any) -> RunConfig:
         "systems": [endpoint.model("assistant")],
         "user": endpoint.model("user"),
         "raters": [endpoint.model("judge")],
-        "givens": ["none"],
+        "system_contexts": ["none"],
     }
     return RunConfig("personalens", data=data, **(given | more))

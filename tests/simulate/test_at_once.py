@@ -47,7 +47,7 @@ def test_every_dialogue_is_one_that_was_held(tmp_path: Path, monkeypatch: pytest
             systems=["python:talkers_at_once:assistant"],
             user="python:talkers_at_once:user",
             raters=[f"python:talkers_at_once:{judge}"],
-            givens=["none"],
+            system_contexts=["none"],
             options={"tasks": "SD"},
         )
         return await execute(store, wanted, Silence())

@@ -145,7 +145,7 @@ def test_a_user_may_think_first(tmp_path: Path, data: Path, talking: Talking) ->
 def test_each_side_is_sent_its_own_roles_and_temperature(
     tmp_path: Path, data: Path, talking: Talking
 ) -> None:
-    one(tmp_path, data, talking, givens=["D+I+S"])
+    one(tmp_path, data, talking, system_contexts=["D+I+S"])
     user = [body for body in talking.requests if body["model"] == "user"][1]
     system = [body for body in talking.requests if body["model"] == "assistant"][1]
     assert (user["temperature"], system["temperature"]) == (0.5, 0)
@@ -165,7 +165,7 @@ def test_each_side_is_sent_its_own_roles_and_temperature(
 
 def test_all_contexts_share_one_template(tmp_path: Path, data: Path, talking: Talking) -> None:
     names = ["none", "D", "I", "S", "D+I", "D+S", "I+S", "D+I+S"]
-    found = held(tmp_path, data, talking, options={"tasks": "SD"}, limit=1, givens=names)
+    found = held(tmp_path, data, talking, options={"tasks": "SD"}, limit=1, system_contexts=names)
     assert {dialogue.given for dialogue in found} == set(names)
     prompts = {body["messages"][0]["content"] for body in talking.requests if body["model"] == "assistant"}
     assert len(prompts) == 8
@@ -175,7 +175,7 @@ def test_all_contexts_share_one_template(tmp_path: Path, data: Path, talking: Ta
 def test_what_each_side_saw_can_be_read_back(tmp_path: Path, data: Path, talking: Talking) -> None:
     with Store(tmp_path / "store.db") as store:
         finished = run(
-            store, configuration(data, talking, givens=["wrong:I"], options={"tasks": "SD"}, limit=1)
+            store, configuration(data, talking, system_contexts=["wrong:I"], options={"tasks": "SD"}, limit=1)
         )
         (dialogue,) = dialogues(store, finished.run.id)
         texts = store.texts([dialogue.context, dialogue.brief, *(turn.product for turn in dialogue.turns)])
@@ -221,7 +221,13 @@ def test_functions_and_the_canned_control_can_be_systems(
     monkeypatch.syspath_prepend(str(tmp_path))
     systems = [f"python:my_assistants:{name}" for name in ("plain", "told", "raising")]
     found = held(
-        tmp_path, data, talking, options={"tasks": "SD"}, limit=1, givens=["S"], systems=[*systems, "canned"]
+        tmp_path,
+        data,
+        talking,
+        options={"tasks": "SD"},
+        limit=1,
+        system_contexts=["S"],
+        systems=[*systems, "canned"],
     )
     by_name = {dialogue.system_name: dialogue for dialogue in found}
     assert by_name[systems[0]].turns[1].text == "Plain answer 2."
@@ -275,8 +281,8 @@ def test_a_failed_turn_is_tried_again_by_the_same_command(
     [
         ({"systems": []}, "dialogues need --system SPEC"),
         ({"options": {"tasks": "XD"}}, "tasks=XD"),
-        ({"givens": ["D+D"]}, "name each at most once"),
-        ({"views": ["profile"]}, "--context profile: raters of dialogue items are told given"),
+        ({"system_contexts": ["D+D"]}, "name each at most once"),
+        ({"contexts": ["profile"]}, "--context profile: raters of dialogue items are told given"),
         ({"data": Path("nowhere")}, "there is no such folder"),
         ({"data": None}, "personalens needs --data FOLDER"),
         ({"systems": ["canned,mood=good"]}, "unknown option 'mood'"),

@@ -70,7 +70,7 @@ def test_kill_in_mid_dialogue_repeats_no_finished_turn(tmp_path: Path) -> None:
         assert sum(endpoint.answered.values()) == PATIENCE
         endpoint.patience = None
         with Store(path) as store:
-            again = run(store, configuration(data, endpoint, givens=["I"]))
+            again = run(store, configuration(data, endpoint, system_contexts=["I"]))
             found = list(dialogues(store, again.run.id))
             assert again.run.finished is not None
     assert len(found) == 2 * PEOPLE
@@ -84,17 +84,17 @@ def test_kill_in_mid_dialogue_repeats_no_finished_turn(tmp_path: Path) -> None:
 def test_the_same_run_again_asks_nothing(tmp_path: Path) -> None:
     data = write_tasks(tmp_path / "data")
     with Talking() as endpoint, Store(tmp_path / "store.db") as store:
-        first = run(store, configuration(data, endpoint, givens=["none", "D"]))
+        first = run(store, configuration(data, endpoint, system_contexts=["none", "D"]))
         asked = len(endpoint.requests)
         before = {dialogue.id: dialogue for dialogue in dialogues(store, first.run.id)}
-        second = run(store, configuration(data, endpoint, givens=["none", "D"]))
+        second = run(store, configuration(data, endpoint, system_contexts=["none", "D"]))
         assert len(endpoint.requests) == asked
         assert {dialogue.id: dialogue for dialogue in dialogues(store, second.run.id)} == before
         assert sum(lane.reused for lane in second.summary.lanes) == sum(
             lane.finished for lane in first.summary.lanes
         )
         # A run that wants more of the same shares what is there, and its own record knows all of it.
-        third = run(store, configuration(data, endpoint, givens=["none", "D", "S"]))
+        third = run(store, configuration(data, endpoint, system_contexts=["none", "D", "S"]))
         assert third.run.name != first.run.name
         assert len(list(dialogues(store, third.run.id))) == 18
         assert len(list(dialogues(store, first.run.id))) == 12
@@ -107,7 +107,7 @@ def test_a_budget_ends_dialogues_and_a_larger_one_goes_on(tmp_path: Path) -> Non
         roles = {
             "systems": [endpoint.model("assistant", price)],
             "user": endpoint.model("user", price),
-            "givens": ["I"],
+            "system_contexts": ["I"],
         }
         judges = [endpoint.model("judge", ",price=0/0")]
         # A stub's reply costs 110 tokens, so 0.011 USD: enough for 20 of the 42 turns, less the 800 tokens that each may be answered with.
@@ -125,7 +125,7 @@ def test_a_budget_ends_dialogues_and_a_larger_one_goes_on(tmp_path: Path) -> Non
 def test_forgetting_somebody_leaves_the_dialogues_of_others_whole(tmp_path: Path) -> None:
     data = write_tasks(tmp_path / "data")
     with Talking() as endpoint, Store(tmp_path / "store.db") as store:
-        finished = run(store, configuration(data, endpoint, givens=["none", "I", "wrong:I"]))
+        finished = run(store, configuration(data, endpoint, system_contexts=["none", "I", "wrong:I"]))
         before = {dialogue.id: dialogue for dialogue in dialogues(store, finished.run.id)}
         about = {key: store.frame(select(t.products.c.about).where(t.products.c.id == one.context)).item()
                  for key, one in before.items()}  # fmt: skip

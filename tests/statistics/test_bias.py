@@ -131,7 +131,7 @@ def test_a_different_taste_is_found_and_a_steadier_judge_is_not_one(
     plainly: tuple[float, float],
     found: tuple[float, float],
 ) -> None:
-    rng, claims, runs = np.random.default_rng(11), np.zeros(2), 60
+    rng, claims, runs = np.random.default_rng(11), np.zeros(2), 40
     columns = range(len(people))
     for _ in range(runs):
         mine, theirs = judge_and_people(rng, judge, people, steadier)
@@ -156,7 +156,7 @@ def test_one_feature_alone_sets_no_scale() -> None:
 def test_intervals_cover(people: int) -> None:
     large, answers, everyone = simulated(2000, 20, np.random.default_rng(9))
     truth = fit_choices(large, answers, everyone).weights
-    rng, hits, naive, runs = np.random.default_rng(people), 0, 0, 400
+    rng, hits, naive, runs = np.random.default_rng(people), 0, 0, 150
     for _ in range(runs):
         design, choices, who = simulated(people, 40, rng)
         fit = fit_choices(design, choices, who)

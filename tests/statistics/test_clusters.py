@@ -165,7 +165,7 @@ def test_intervals_cover_the_truth_when_people_differ() -> None:
         rates = source.beta(1.5, 1.5, 40)
         return (source.random(600) < rates[person]).astype(np.float64), person, None
 
-    clustered, naive = share_covered(draw, 2000)
+    clustered, naive = share_covered(draw, 600)
     assert 0.93 <= clustered <= 0.97
     assert naive < 0.80
 
@@ -178,7 +178,7 @@ def test_two_way_intervals_cover_the_truth_when_prompts_recur() -> None:
         rate = 0.5 + source.uniform(-0.25, 0.25, 30)[person] + source.uniform(-0.25, 0.25, 30)[prompt]
         return (source.random(900) < rate).astype(np.float64), person, prompt
 
-    clustered, naive = share_covered(draw, 1500)
+    clustered, naive = share_covered(draw, 500)
     assert 0.93 <= clustered <= 0.97
     assert naive < 0.80
 
@@ -186,7 +186,7 @@ def test_two_way_intervals_cover_the_truth_when_prompts_recur() -> None:
         values, person, _ = draw(source)
         return values, person, None
 
-    assert share_covered(one_way, 500)[0] < 0.92, "clustering by person alone is not enough here"
+    assert share_covered(one_way, 200)[0] < 0.92, "clustering by person alone is not enough here"
 
 
 @pytest.mark.parametrize("people", [6, 24])

@@ -4,7 +4,7 @@ import pytest
 from speed.coverage.__main__ import all_cells
 from speed.coverage.cells import COVERS, Cell, Outcome, run_cell
 
-REPETITIONS = 150
+REPETITIONS = 100
 SHORT = [cell for cell in all_cells() if cell.short]
 
 

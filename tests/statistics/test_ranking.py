@@ -61,8 +61,8 @@ def test_strengths_and_contrasts_equal_a_clustered_glm() -> None:
 
 def test_strengths_cover() -> None:
     rng = np.random.default_rng(1)
-    truth = [s.value for s in ranking.bradley_terry(*games(60_000, rng), 4).strengths]
-    runs, hits, naive_hits = 500, np.zeros(4), np.zeros(4)
+    truth = [s.value for s in ranking.bradley_terry(*games(10_000, rng), 4).strengths]
+    runs, hits, naive_hits = 150, np.zeros(4), np.zeros(4)
     for _ in range(runs):
         first, second, score, person = games(25, rng)
         clustered = ranking.bradley_terry(first, second, score, person, 4).strengths
@@ -112,17 +112,6 @@ def crossed(rng: np.random.Generator, people: int, prompts: int) -> tuple[Ints, 
     score = np.concatenate([(np.sign(right[i] * 1.0 - right[j]) + 1) / 2 for i, j in pairs])
     first, second = (np.repeat([pair[side] for pair in pairs], len(person)) for side in (0, 1))
     return first, second, score, np.tile(person, 3), np.tile(prompt, 3)
-
-
-def test_equals_rarely_rank_above_each_other_where_prompts_recur() -> None:
-    rng, claims = np.random.default_rng(6), np.zeros(2)
-    for _ in range(150):
-        first, second, score, person, prompt = crossed(rng, 40, 12)
-        for place, asked in enumerate((prompt, None)):
-            found = ranking.bradley_terry(first, second, score, person, 3, asked)
-            claims[place] += any(contrast.p <= 0.05 for contrast in found.contrasts)
-    assert claims[0] / 150 < 0.09
-    assert claims[1] / 150 > 0.15, "people alone are not enough here"
 
 
 def test_prompts_of_one_person_each_are_no_second_cluster() -> None:

@@ -37,25 +37,27 @@ def test_blocks_and_reliability_are_means_of_sklearns_kappas() -> None:
     codes, person = study(0)
     result = raters.compare_raters(codes, KINDS, person, None)
     kappa = {(i, j): cohen_kappa_score(codes[:, i], codes[:, j]) for i, j in combinations(range(5), 2)}
-    for pair in result.pairs:
-        assert pair.figure.value == pytest.approx(kappa[pair.first, pair.second], abs=1e-9)
-        assert pair.figure.low is not None
-        assert pair.figure.high is not None
-        assert pair.figure.low < kappa[pair.first, pair.second] < pair.figure.high
-    blocks = {block.kinds: block for block in result.blocks}
+    found = {(one.part, one.first, one.second): one for one in result}
+    for pair, expected in kappa.items():
+        figure = found["pair", *pair].figure
+        assert figure.value == pytest.approx(expected, abs=1e-9)
+        assert figure.low is not None
+        assert figure.high is not None
+        assert figure.low < expected < figure.high
+    blocks = {(one.first, one.second): one for one in result if one.part == "block"}
     assert set(blocks) == {("human", "human"), ("human", "llm"), ("llm", "llm")}
     mixed = [value for (i, j), value in kappa.items() if i < 3 <= j]
     assert blocks["human", "llm"].pairs == 6
     assert blocks["human", "llm"].figure.value == pytest.approx(np.mean(mixed))
-    single = next(r for r in result.reliability if r.rater == 1 and r.kind == "human")
+    single = found["reliability", 1, "human"]
     assert single.figure.value == pytest.approx((kappa[0, 1] + kappa[1, 2]) / 2)
-    judge = next(r for r in result.reliability if r.rater == 4 and r.kind == "human")
+    judge = found["reliability", 4, "human"]
     assert judge.figure.value == pytest.approx(np.mean([kappa[i, 4] for i in range(3)]))
 
 
 def test_one_rater_has_no_pairs() -> None:
     result = raters.compare_raters(np.zeros((6, 1), dtype=np.int64), ["human"], np.arange(6), None)
-    assert result == raters.AgreementTable((), (), ())
+    assert result == []
 
 
 def test_every_rater_needs_a_kind() -> None:
@@ -188,8 +190,8 @@ def below(machine: float, seed: int) -> bool:
 
 def test_a_machine_as_good_as_a_person_is_seldom_claimed_below_and_a_gap_is_found_in_half_of_runs() -> None:
     """A machine right 4.4 points less often scores 2.6 points below the ceiling."""
-    assert sum(below(0.8, seed) for seed in range(100)) <= 6
-    assert 35 <= sum(below(0.756, seed) for seed in range(100)) <= 65
+    assert sum(below(0.8, seed) for seed in range(60)) <= 4
+    assert 20 <= sum(below(0.756, seed) for seed in range(60)) <= 40
 
 
 def scored(seed: int) -> tuple[Floats, Ints, Ints]:
@@ -205,7 +207,7 @@ def test_rankings_equal_scipys_tau() -> None:
     scores, system, person = scored(0)
     means = np.array([[np.nanmean(scores[system == s, j]) for s in range(6)] for j in range(3)])
     for pair in raters.ranking_agreement(scores, system, person, None):
-        expected = kendalltau(means[pair.first], means[pair.second]).statistic
+        expected = kendalltau(means[int(pair.first)], means[int(pair.second)]).statistic
         assert pair.figure.value == pytest.approx(expected)
         assert pair.figure.n == 6
         assert pair.figure.low is not None

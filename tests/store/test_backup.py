@@ -18,7 +18,7 @@ from tests.stub_endpoint import StubEndpoint
 
 def _run(url: str | Path, folder: Path, endpoint: StubEndpoint) -> list[tuple[object, ...]]:
     """Judge everything that is not judged yet; all answers."""
-    config = RunConfig(benchmark=str(folder), raters=[endpoint.spec()], views=["profile"])
+    config = RunConfig(benchmark=str(folder), raters=[endpoint.spec()], contexts=["profile"])
     with Store(url) as store:
         finished = asyncio.run(execute(store, config, Silence()))
         answers = run_answers(store, finished.run.id).sort("job")

@@ -6,7 +6,7 @@ from sqlalchemy import select
 
 from personafit.store import Judgment, Product, Store, tables
 from tests.store.databases import PostgresServer, create_database
-from tests.store.test_store import outcome
+from tests.store.outcomes import outcome
 
 ODD = "tab\tnew\nline \\N \\. \x00 quote ' “是” 😀"
 

@@ -9,13 +9,16 @@ from personafit.reports.report_page import write_page
 from personafit.run import execute
 from personafit.simulate import StopReason, dialogues
 from personafit.store import Store
+from tests.reports.unpacking import browser_blocks
 from tests.simulate.talking import Talking, configuration, write_tasks
 
 
 def test_a_run_is_held_reported_resumed_and_forgotten(tmp_path: Path, url: str) -> None:
     data = write_tasks(tmp_path / "data", 3)
     with Talking() as talking, Store(url) as store:
-        config = configuration(data, talking, givens=["none", "I", "wrong:I"], views=["given", "full"])
+        config = configuration(
+            data, talking, system_contexts=["none", "I", "wrong:I"], contexts=["given", "full"]
+        )
         finished = asyncio.run(execute(store, config, Silence()))
         held = list(dialogues(store, finished.run.id))
         assert len(held) == 3 * 2 * 3
@@ -28,7 +31,7 @@ def test_a_run_is_held_reported_resumed_and_forgotten(tmp_path: Path, url: str) 
         assert totals["wrong:I", "given", "completion"].coverage == 1.0
         assert totals["none", None, "exchanges"].n == 6
         write_page([report.part()], tmp_path / "report.html")
-        assert "Here is option 1" in (tmp_path / "report.html").read_text(encoding="utf-8")
+        assert any("Here is option 1" in text for text in browser_blocks(tmp_path / "report.html")["texts"])
 
         asked = talking.answered.total()
         again = asyncio.run(execute(store, config, Silence()))

@@ -20,7 +20,7 @@ from personafit.store import Status, Store, database, run_answers
 from tests.faults.world import sentences, write_benchmark
 from tests.label.served import RaterClient, invitation, new_study, serving
 from tests.store.databases import NoPostgres, PostgresServer, create_database, started_postgres
-from tests.store.test_store import outcome
+from tests.store.outcomes import outcome
 from tests.stub_endpoint import StubEndpoint
 
 ITEMS, ASKS = 40, 80
@@ -55,7 +55,7 @@ def _run(
     """`personafit run` in this process; its exit code, and what it said."""
     monkeypatch.chdir(folder)
     rater = endpoint.spec(f",concurrency={AT_ONCE}")
-    line = ["run", "world", "--rater", rater, "--context", "profile", "--store", url, "--json"]
+    line = ["run", "village", "--rater", rater, "--context", "profile", "--store", url, "--json"]
     monkeypatch.setattr(sys, "argv", ["personafit", *line])
     code: object = 0
     try:
@@ -100,7 +100,7 @@ def test_a_run_goes_on_when_the_server_was_restarted(
     capsys: pytest.CaptureFixture[str],
     how: str,
 ) -> None:
-    write_benchmark(tmp_path / "world", ITEMS)
+    write_benchmark(tmp_path / "village", ITEMS)
     url = create_database(mortal.address, f"restarted_{how}")
     with SlowEndpoint() as endpoint:
         restart = _once_some_is_stored(url, lambda: mortal.stop(how), mortal.start)
@@ -117,7 +117,7 @@ def test_a_run_ends_with_a_sentence_when_the_server_stays_away(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    write_benchmark(tmp_path / "world", ITEMS)
+    write_benchmark(tmp_path / "village", ITEMS)
     url = create_database(mortal.address, "away")
     with SlowEndpoint() as endpoint:
         with monkeypatch.context() as impatient:

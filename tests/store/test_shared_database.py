@@ -56,13 +56,13 @@ def _started(folder: Path, *line: str) -> Iterator["subprocess.Popen[str]"]:
 @pytest.mark.slow
 def test_two_runs_and_a_study_at_once(server: PostgresServer, tmp_path: Path) -> None:
     url = create_database(server.address, "team")
-    write_benchmark(tmp_path / "world", ITEMS)
+    write_benchmark(tmp_path / "village", ITEMS)
     write_tasks(tmp_path / "tasks", 3)
     stub, talking = Gated(), GatedTalking()
     with stub, talking:
         choices = [
             "run",
-            "world",
+            "village",
             "--rater",
             stub.spec(),
             "--context",
@@ -96,7 +96,7 @@ def test_two_runs_and_a_study_at_once(server: PostgresServer, tmp_path: Path) ->
         assert len(stub.requests) == ASKS, "nothing was asked twice"
         asked = len(stub.requests) + len(talking.requests)
     with Store(url) as store:
-        world, talk = sorted(store.runs(), key=lambda run: not run.dataset.startswith("world@"))
+        world, talk = sorted(store.runs(), key=lambda run: not run.dataset.startswith("village@"))
         judged = run_answers(store, world.id)
         assert judged["job"].is_unique().all()
         assert set(judged["status"]) == {"ok"}

@@ -14,10 +14,8 @@ from personafit._errors import UserError
 from personafit.benchmarks import ingest, starter
 from personafit.people import Person
 from personafit.store import (
-    Ask,
     Item,
     Judgment,
-    Outcome,
     Product,
     Status,
     Store,
@@ -28,37 +26,9 @@ from personafit.store import (
 )
 from personafit.store.connection import HEAD, open_engine
 from personafit.store.tables import asks, metadata
+from tests.store.outcomes import outcome
 
 VERSIONS = Path(sys.modules["personafit.store"].__file__ or "").parent / "migrations" / "versions"
-
-
-def outcome(
-    job: str,
-    status: Status = Status.OK,
-    generation: int = 0,
-    label: str = "0",
-    ask: str = "",
-    at: float = 0.0,
-    reply: str | None = None,
-) -> Outcome:
-    ask = ask or f"{job}/{generation}"
-    made = Ask(
-        id=ask,
-        job=job,
-        generation=generation,
-        item=job,
-        question="fit",
-        rater="r",
-        status=status,
-        at=at,
-        reply=reply,
-    )
-    judgments = (
-        []
-        if status == Status.FAILED
-        else [Judgment(ask=ask, item=job, rater="r", status=status, label=label)]
-    )
-    return Outcome(ask=made, judgments=judgments)
 
 
 def test_the_migrations_make_exactly_the_tables(url: str) -> None:
@@ -228,16 +198,16 @@ def test_a_run_is_taken_up_under_its_name(url: str) -> None:
 WRITER = """
 import sys
 from personafit.store import Store
-from tests.store.test_store import outcome
+from tests.store.outcomes import outcome
 url, start, step = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 print("ready", flush=True)
 sys.stdin.readline()
 with Store(url) as store:  # opened, and its tables made, by both at once
-    run = store.begin_run("run", "d", {}, 4000).id
+    run = store.begin_run("run", "d", {}, 1000).id
     print("open", flush=True)
     sys.stdin.readline()
     for block in range(2):
-        jobs = [f"j{number:04}" for number in range(block * 2000, block * 2000 + 2000)][::step]
+        jobs = [f"j{number:04}" for number in range(block * 500, block * 500 + 500)][::step]
         store.plan_jobs(run, jobs)
         store.write([outcome(job, label=str(start)) for job in jobs])
 """
@@ -269,8 +239,8 @@ def test_two_processes_write_at_once(url: str) -> None:
     assert results == [("", 0), ("", 0)]
     with Store(url) as store:
         frame = run_answers(store, store.run("run").id)
-        assert sorted(frame["job"]) == [f"j{number:04}" for number in range(4000)]
-        assert count_status(store, store.run("run").id) == {"ok": 4000}
+        assert sorted(frame["job"]) == [f"j{number:04}" for number in range(1000)]
+        assert count_status(store, store.run("run").id) == {"ok": 1000}
 
 
 def test_a_command_that_is_no_text_is_kept_as_far_as_it_is_one(url: str) -> None:

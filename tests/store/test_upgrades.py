@@ -12,8 +12,9 @@ from sqlalchemy import Engine, MetaData, create_engine, select
 from personafit.store import Judgment, Status, Store, run_answers
 from personafit.store.connection import HEAD
 from personafit.store.tables import metadata
+from tests.store.outcomes import outcome
 from tests.store.schemas.make import ROWS, dump_path, versions
-from tests.store.test_store import open_raw, outcome
+from tests.store.test_store import open_raw
 
 
 def _load(url: str, version: str) -> None:

@@ -13,7 +13,7 @@ from personafit.benchmarks.statements import Statements, load_statements
 from personafit.models.embeddings import Embedder, make_embedder
 from personafit.raters.fitted import open_fitted, save_fitted
 from personafit.raters.fitted.model import Floats
-from personafit.raters.fitted.verifier import FEATURES, MODES, alone_features, statement_features
+from personafit.raters.fitted.verifier import FEATURES, MODES, Verifier, alone_features, statement_features
 from personafit.train.verifier import (
     ALONE,
     BY_PERSON,
@@ -43,6 +43,11 @@ def starter() -> Statements:
 @pytest.fixture(scope="module")
 def rows(starter: Statements, embedder: Embedder) -> Floats:
     return feature_rows(starter, embedder)
+
+
+@pytest.fixture(scope="module")
+def fitted(starter: Statements, rows: Floats, embedder: Embedder) -> Verifier:
+    return fit_verifier(starter, rows, embedder)
 
 
 def test_enough_statements_are_labelled_in_two_languages_with_every_failure_mode(starter: Statements) -> None:
@@ -120,9 +125,8 @@ def test_left_out_people_do_not_move_their_own_scores(starter: Statements, rows:
 
 
 def test_a_saved_verifier_gives_the_same_verdicts_and_a_changed_one_is_refused(
-    tmp_path: Path, starter: Statements, rows: Floats, embedder: Embedder
+    tmp_path: Path, rows: Floats, fitted: Verifier
 ) -> None:
-    fitted = fit_verifier(starter, rows, embedder)
     path = save_fitted(fitted, tmp_path / "v")
     again = open_fitted(tmp_path / "v", "attribute")
     assert again.fingerprint == fitted.fingerprint
@@ -138,12 +142,9 @@ def test_a_saved_verifier_gives_the_same_verdicts_and_a_changed_one_is_refused(
         open_fitted(tmp_path / "nowhere", "attribute")
 
 
-def test_the_shipped_verifier_is_the_one_the_labels_give(
-    starter: Statements, rows: Floats, embedder: Embedder
-) -> None:
+def test_the_shipped_verifier_is_the_one_the_labels_give(starter: Statements, fitted: Verifier) -> None:
     shipped = open_fitted("starter", "attribute")
-    fresh = fit_verifier(starter, rows, embedder)
-    assert np.allclose(shipped.problem.weights, fresh.problem.weights, atol=1e-3)
+    assert np.allclose(shipped.problem.weights, fitted.problem.weights, atol=1e-3)
     assert shipped.card["statements"] == len(starter)
 
 

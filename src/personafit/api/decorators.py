@@ -143,7 +143,7 @@ class _FunctionContext:
 
 
 def _takes(function: Callable[..., Any], count: int) -> bool:
-    """Whether a function can be given so many arguments by place."""
+    """Whether a function takes `count` positional arguments."""
     try:
         inspect.signature(function).bind(*range(count))
     except TypeError:

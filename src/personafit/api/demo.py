@@ -9,7 +9,6 @@ so the demo's figures are always the same.
 import textwrap
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import chdir
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -28,15 +27,14 @@ from personafit.engine import STOP, Stop
 from personafit.items.reading import replay_key
 from personafit.reports.gate import gate, totals
 from personafit.reports.report_page import write_page
-from personafit.reports.result import Result
-from personafit.reports.written import plain, with_interval
+from personafit.reports.result import Result, plain, with_interval
 from personafit.statistics.decisions import GateOutcome
 from personafit.store import Item, Store
 
 WIDTH = 100  # columns of the terminal
 RECORDING = Path(__file__).with_name("qwen2.5-coder-1.5b.jsonl")
-JUDGE = f"replay:{RECORDING.name},ask=likelihood"
-JUDGE_TITLE = "Qwen2.5-Coder-1.5B"
+MODEL = "Qwen2.5-Coder-1.5B"
+JUDGE = f"{MODEL}-recorded"
 LABELS = "starter-labels"
 WITH, WITHOUT = "assistant with memory", "assistant without memory"
 SHOWN = ("profile", "none", "wrong:profile")
@@ -45,13 +43,17 @@ LIVE = "embedded"
 LIVE_PEOPLE, LIVE_ITEMS = ["nadia"], 6
 """Six items of one person, told the profile, in both orders: twelve live asks."""
 LIVE_SECONDS = 20.0
-TITLE = "Starter set: which of two answers fits the person?"
+QUESTIONS = (
+    "Can a judge tell which of two answers fits the person?",
+    "Does memory make an assistant's answers fit the person better?",
+    "Would a gate in CI notice?",
+)
 GATES = ((WITH, 0.02), (WITHOUT, 0.02), (WITH, 0.05), (WITH, 0.2))
 """Systems and the lift that each has to show."""
 
 NOTE_JUDGE = (
-    f"{JUDGE} is a recording of Qwen2.5-Coder-1.5B-Instruct, made once on a GPU: how likely it found each answer, told the "
-    "profile, nothing, or a wrong person's profile. Replaying it asks no model. Only questions that call for the person are asked, so "
+    f"{JUDGE} is Qwen2.5-Coder-1.5B-Instruct, recorded once on a GPU: how likely it found each answer, told the profile, nothing, or "
+    "a wrong person's profile. Replaying it asks no model. Only questions that call for the person are asked, so "
     "restraint is not measured; the way of asking was settled before on 18 of these questions, of three people."
 )
 NOTE_ASSISTANT = (
@@ -61,10 +63,9 @@ NOTE_ASSISTANT = (
     "% of comparisons), and the lift would be 1.6 points. The bars of the gates were set for the demo once its figures were known."
 )
 NOTE_JUDGES = (
-    "The model that chose the drafts also judges them, told the profile in place of memories; starter-labels, the authors' own "
-    "labels of which draft suits whom, judges beside it and depends on no model."
+    "The model that chose the drafts also judges them, told the profile in place of memories. The authors' own labels of which "
+    "draft suits whom judge beside it and depend on no model."
 )
-
 NOTE_LIVE = (
     f"embedded is SmolLM2 with 135M parameters, asked live {2 * LIVE_ITEMS} times: it is at chance on such choices and is shown only "
     "to prove that live models run on this machine."
@@ -107,23 +108,25 @@ class Recording:
 def run_demo(out: Path, say: Callable[[str], None] = print) -> Path:
     """Run the whole demo into a folder, say what was measured and found, and return the path of the report."""
     make_folder(out)
-    say(f"Offline, no key: {JUDGE_TITLE} was recorded on a GPU and is replayed; all else runs here.")
+    say(f"Offline, no key: {MODEL} was recorded on a GPU and is replayed; all else runs here.")
     say("Scores in %, lift in points; in brackets 95 % intervals over people.")
     with Store(str((out / "store.db").resolve())) as store:
-        with chdir(out):  # the recording's name is the judge's name in every table
-            Path(RECORDING.name).write_bytes(_rekeyed())
-            judge = _evaluated(store, _Starter(TITLE, NOTE_JUDGE), raters=JUDGE, where=SPECIFIC)
-            _say_judge(judge.figures, say)
-            assistant = _evaluated(store, assistant_answers(), raters=[JUDGE, _label_rater()])
-            _say_assistant(assistant.figures, say)
-            say("\n4. Do live models run on this machine?")
-            live = _run_live(store, say)
+        recorded, labels = recorded_judges()
+        judge = _evaluated(store, _Starter(QUESTIONS[0], NOTE_JUDGE), raters=[recorded], where=SPECIFIC)
+        _say_judge(judge.figures, say)
+        assistant = _evaluated(store, assistant_answers(), raters=[recorded, labels])
+        _say_assistant(assistant.figures, say)
+        say("\n4. Do live models run on this machine?")
+        live = _run_live(store, say)
         runs = {"judge": judge, "assistant": assistant} | ({"live": live} if live else {})
         body = {"runs": {name: run.as_dict() for name, run in runs.items()}}
         (out / "results.json").write_bytes(orjson.dumps(body, option=orjson.OPT_INDENT_2))
         page = out / "report.html"
-        write_page([run.part() for run in runs.values()], page, "personafit demo")
-    _say_findings(judge.figures, assistant.figures, say)
+        findings = _findings(judge.figures, assistant.figures)
+        write_page([run.part() for run in runs.values()], page, "personafit demo", findings)
+    say("\nWhat was found")
+    for number, (_, answer) in enumerate(findings, 1):
+        say(textwrap.fill(answer, WIDTH, initial_indent=f"{number}. ", subsequent_indent="   "))
     return page
 
 
@@ -196,7 +199,7 @@ def assistant_answers() -> Answers:
             )
     people = {person.id: person for person in benchmark.people()}
     answers = Answers(rows, people, 0, [NOTE_ASSISTANT, NOTE_JUDGES])
-    answers.info = answers.info.model_copy(update={"title": "An assistant with memory and without"})
+    answers.info = answers.info.model_copy(update={"title": QUESTIONS[1]})
     return answers
 
 
@@ -208,51 +211,44 @@ def _questions(benchmark: FolderBenchmark) -> Iterator[tuple[Item, list[str]]]:
             yield item, [texts[product] for product in item.products]
 
 
-def _rekeyed() -> bytes:
-    """The recording, and the same figures again under the keys of the assistant's answers, which are the same texts."""
-    recording, answers = Recording(), assistant_answers()
-    drafts = {
-        (item.person, item.prompt): (item.id, texts) for item, texts in _questions(FolderBenchmark(FOLDER))
-    }
-    texts = {product.id: product.text for product in answers.products()}
-    rows = []
-    for item in answers.items():
-        source, known = drafts[item.person, item.prompt]
-        for context in SHOWN:
-            for place, product in enumerate(item.products):
-                score = recording.score(source, context, known.index(texts[product]))
-                key = replay_key(item.id, context, str(place), 0)
-                rows.append({"key": key, "reply": "", "letter_scores": {"likelihood": score}})
-    return RECORDING.read_bytes() + b"".join(orjson.dumps(row) + b"\n" for row in rows)
+Judge = Callable[[str, str, Sequence[str]], list[float]]
 
 
-def _label_rater() -> Callable[[str, str, Sequence[str]], list[float]]:
-    """The authors' labels as a judge: it knows which draft suits the person it is told about, and nothing without one."""
-    benchmark = FolderBenchmark(FOLDER)
+def recorded_judges() -> tuple[Judge, Judge]:
+    """The recorded model, which prefers the answer that gains most from what it is told, and the authors' labels, as judges."""
+    benchmark, recording = FolderBenchmark(FOLDER), Recording()
     people = {person.id: person for person in benchmark.people()}
-    profile = make_context("profile", People(people), 0)
-    labels = {judgment.item: judgment.label for judgment in benchmark.gold()}
-    suited = {
-        (profile.build(people[item.person], item).text, item.prompt, drafts[int(labels[item.id] or 0)])
-        for item, drafts in _questions(benchmark)
-    }
+    contexts = {name: make_context(name, People(people), 0) for name in SHOWN}
+    gold = {judgment.item: int(judgment.label or 0) for judgment in benchmark.gold()}
+    scores: dict[tuple[str, str, str], float] = {}
+    suited: set[tuple[str, str, str]] = set()
+    for item, drafts in _questions(benchmark):
+        for name, context in contexts.items():
+            told = context.build(people[item.person], item).text
+            for place, draft in enumerate(drafts):
+                gain = recording.score(item.id, name, place) - recording.score(item.id, "none", place)
+                scores[told, item.prompt, draft] = gain
+            if name == "profile":
+                suited.add((told, item.prompt, drafts[gold[item.id]]))
+
+    @rater(JUDGE, version=benchmark.info.version, order_matters=False)
+    def recorded(person: str, question: str, answers: Sequence[str]) -> list[float]:
+        return [scores[person, question, answer] for answer in answers]
 
     @rater(LABELS, version=benchmark.info.version, order_matters=False)
-    def starter_labels(person: str, question: str, answers: Sequence[str]) -> list[float]:
+    def labels(person: str, question: str, answers: Sequence[str]) -> list[float]:
         return [float((person, question, answer) in suited) for answer in answers]
 
-    return starter_labels
+    return recorded, labels
 
 
 def _say_judge(results: Sequence[Result], say: Callable[[str], None]) -> None:
     """Print how often each judge chose the fitting answer, told the right person, nobody and a wrong person."""
     first = _total(results, "accuracy", JUDGE)
-    say(
-        f"\n1. Can a judge tell which of two answers suits the person? {first.n} questions of {first.people} invented people"
-    )
+    say(f"\n1. {QUESTIONS[0]} {first.n} questions of {first.people} invented people")
     say(f"   {'':<33} {'told the profile':<17} {'nothing':>7} {'wrong person':>13}  lift")
     for name, title in (
-        (JUDGE, f"{JUDGE_TITLE}, recorded"),
+        (JUDGE, JUDGE),
         ("rule:overlap", "rule: overlaps more with profile"),
         ("rule:length", "rule: longer answer"),
     ):
@@ -266,13 +262,13 @@ def _say_judge(results: Sequence[Result], say: Callable[[str], None]) -> None:
 def _say_assistant(results: Sequence[Result], say: Callable[[str], None]) -> None:
     """Print how the assistant's answers fare with memory and without, and what gates make of it."""
     first = _total(results, "win_rate", JUDGE, system=WITH)
-    say(f"\n2. Does memory make an assistant's answers fit the person better? {first.n} comparisons")
-    say(f"   Scripted: it sends one of two written drafts, chosen by the recorded {JUDGE_TITLE} from")
+    say(f"\n2. {QUESTIONS[1]} {first.n} comparisons")
+    say(f"   Scripted: it sends one of two written drafts, chosen by the recorded {MODEL} from")
     say("   three memories of the person or none; judged against its generic and its wrong-person answer.")
     say(f"   {'':<24}  {'judged by':<28}  {'win rate':<17}  lift")
-    judges = ((JUDGE, f"{JUDGE_TITLE}, recorded"), (LABELS, "labels of the starter set"))
-    for system, named in ((WITH, judges), (WITHOUT, ((JUDGE, "both"),))):
-        for name, title in named:
+    for system, named in ((WITH, (JUDGE, LABELS)), (WITHOUT, (JUDGE,))):
+        for name in named:
+            title = name if system == WITH else "both"
             win, lift = (_total(results, metric, name, system=system) for metric in ("win_rate", "lift"))
             say(
                 f"   {system:<24}  {title:<28}  {with_interval(win):<17}  {with_interval(lift, difference=True)}"
@@ -282,28 +278,28 @@ def _say_assistant(results: Sequence[Result], say: Callable[[str], None]) -> Non
         say(f"   lift={bar:<5g} {system.removeprefix('assistant '):<16} {_gate(results, system, bar)}")
 
 
-def _say_findings(judged: Sequence[Result], answered: Sequence[Result], say: Callable[[str], None]) -> None:
-    told, wrong = (
-        _percent(_total(judged, "accuracy", JUDGE, context)) for context in ("profile", "wrong:profile")
+def _findings(judged: Sequence[Result], answered: Sequence[Result]) -> list[tuple[str, str]]:
+    """What was measured, as questions, and what was found."""
+    told, none, wrong = (_percent(_total(judged, "accuracy", JUDGE, context)) for context in SHOWN)
+    lift = _total(judged, "lift", JUDGE)
+    can = "Yes" if (lift.low or 0) > 0 else "Not shown"
+    first = (
+        f"{can}: {MODEL} chooses the fitting answer in {told} % of {lift.n} questions told the person's profile, in {none} % told "
+        f"nothing, in {wrong} % told a wrong person's. Knowing the person adds {with_interval(lift, unit=' points', difference=True)}."
     )
-    uses = "uses" if (_total(judged, "lift", JUDGE).low or 0) > 0 else "is not shown to use"
     wins = [_total(answered, "win_rate", name, system=WITH) for name in (JUDGE, LABELS)]
-    helps = "helps" if all((win.low or 0) > 0.5 for win in wins) else "is not shown to help"
-    shares = " and ".join(map(_percent, wins))
-    passed = [f"lift={bar:g}" for system, bar in GATES if system == WITH and _passes(answered, system, bar)]
-    without = any(_passes(answered, system, bar) for system, bar in GATES if system == WITHOUT)
-    say("\nWhat was found")
-    say(
-        f"   {JUDGE_TITLE} {uses} the person: right in {told} % told the profile, {wrong} % told a wrong one."
+    helps = "Yes" if all((win.low or 0) > 0.5 for win in wins) else "Not shown"
+    shares = " and ".join(with_interval(win, unit=" %") for win in wins)
+    second = (
+        f"{helps}: with memory the assistant's answers win {shares} of {wins[0].n} comparisons by its two judges, where 50 % is "
+        "chance. Without memory it sends everybody the same."
     )
-    say(f"   Memory {helps} the assistant: it wins {shares} % by its two judges; 50 is chance.")
-    say(
-        f"   The assistant passes {' and '.join(passed) or 'no gate'} with memory, {'a' if without else 'no'} gate without."
-    )
-
-
-def _passes(results: Sequence[Result], system: str, bar: float) -> bool:
-    return _gate(results, system, bar).startswith(GateOutcome.PASSES.value)
+    outcomes = {(system, bar): _gate(answered, system, bar).partition(" (")[0] for system, bar in GATES}
+    bar = GATES[0][1]
+    noticed = "Yes" if outcomes[WITH, bar] != outcomes[WITHOUT, bar] else "No"
+    rest = " and ".join(f"lift={other:g} {outcomes[WITH, other]}" for system, other in GATES[2:])
+    third = f"{noticed}: the gate lift={bar:g} {outcomes[WITH, bar]} with memory and {outcomes[WITHOUT, bar]} without; with memory {rest}."
+    return list(zip(QUESTIONS, (first, second, third), strict=True))
 
 
 def _gate(results: Sequence[Result], system: str, bar: float) -> str:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from personafit._errors import UserError
 from personafit._plugins import NAME
 from personafit.api.callables import Callables, Named, each_of
-from personafit.api.frames import benchmark_of, is_file
+from personafit.api.frames import benchmark_of
 from personafit.api.places import hint, make_folder, working_on
 from personafit.api.run import Run, open_store
-from personafit.benchmarks import Benchmark
+from personafit.benchmarks import Benchmark, is_file
 from personafit.benchmarks.config import Finished, RunConfig
 from personafit.engine import STOP, Bars, ProgressView, Silence, Stop
 from personafit.kinds import Kind, kind_of
@@ -77,13 +77,6 @@ class Evaluation:
         self.warn()
         with giving(self.given):
             return estimate_run(store, self.config, self.benchmark)
-
-
-def evaluation_of(config: RunConfig) -> Evaluation:
-    """The evaluation of a configuration, with its benchmark opened."""
-    ready = Evaluation(config, open_source(config))
-    refuse_unused(config, ready.kind)
-    return ready
 
 
 def evaluate(
@@ -227,13 +220,13 @@ def prepare(benchmark: Any, **asked: Unpack[EvaluateOptions]) -> Evaluation:
         benchmark=str(benchmark) if isinstance(benchmark, str | Path) else "rows",
         data=None if data is None else Path(data),
         raters=callables.specs(raters, "raters"),
-        views=_contexts(asked.get("contexts")),
+        contexts=_contexts(asked.get("contexts")),
         systems=callables.specs(systems, "systems"),
-        givens=_contexts(asked.get("system_contexts")),
+        system_contexts=_contexts(asked.get("system_contexts")),
         user=next(iter(callables.specs(asked.get("user"), "user")), None),
         options={name: str(value) for name, value in (asked.get("options") or {}).items()},
         kind=asked.get("kind"),
-        users=_people(asked.get("people")),
+        people=_people(asked.get("people")),
         where=[f"{name}={value}" for name, value in where.items()]
         if isinstance(where, Mapping)
         else _texts(where),

@@ -5,19 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from personafit._errors import UserError
-from personafit.benchmarks import Benchmark, open_benchmark, open_whole
-from personafit.people import Person
-
-FILES = (".jsonl", ".csv", ".parquet")
+from personafit.benchmarks import Benchmark, known_people, open_benchmark, open_log
 
 
 def _is_benchmark(source: object) -> bool:
     return all(hasattr(source, name) for name in ("info", "items", "gold", "people", "products"))
-
-
-def is_file(source: object) -> bool:
-    """Whether a source is a file of rows."""
-    return isinstance(source, str | Path) and Path(source).suffix in FILES and not Path(source).is_dir()
 
 
 def benchmark_of(source: Any, data: str | Path | None, seed: int) -> Benchmark:
@@ -25,14 +17,11 @@ def benchmark_of(source: Any, data: str | Path | None, seed: int) -> Benchmark:
     if _is_benchmark(source):
         benchmark: Benchmark = source
         return benchmark
-    from personafit.benchmarks.rows import file_benchmark, rows_benchmark
+    if isinstance(source, str | Path):
+        return open_log(Path(source), None if data is None else Path(data), seed)
+    from personafit.benchmarks.rows import rows_benchmark
 
-    known: dict[str, Person] = {}
-    if data is not None:
-        known = {person.id: person for person in open_whole(str(data)).people()}
-    if not isinstance(source, str | Path):
-        return rows_benchmark(rows_of(source), known, seed)
-    return file_benchmark(Path(source), known, seed)
+    return rows_benchmark(rows_of(source), known_people(data), seed)
 
 
 def named_benchmark(made: Any, name: str) -> Benchmark:

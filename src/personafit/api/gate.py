@@ -12,8 +12,7 @@ from personafit.api.run import Run
 from personafit.benchmarks.answers import Answers
 from personafit.benchmarks.benchmark import Prompts
 from personafit.engine import Summary
-from personafit.reports.gate import COVERAGE, MADE, Bar, Undecided, bar_metric, read_bar
-from personafit.reports.junit import RunCheck
+from personafit.reports.gate import COVERAGE, MADE, Bar, RunCheck, Undecided, bar_metric, read_bar
 from personafit.statistics.decisions import GateOutcome
 
 MOST_VALUES = 20  # that a sentence lists
@@ -34,7 +33,8 @@ def say_end(summary: Summary) -> int:
         return 130
     if summary.failed and not any(lane.stopped for lane in summary.lanes):
         hint(
-            f"personafit: {summary.failed} asks failed ({summary.last_failure}); the same command tries them again."
+            f"personafit: {summary.failed} {'ask' if summary.failed == 1 else 'asks'} failed ({summary.last_failure}); "
+            "the same command tries again."
         )
     return code
 
@@ -107,7 +107,7 @@ def known_slices(ready: Evaluation) -> dict[str, set[str]]:
 
 def check_bars(ready: Evaluation, bars: Sequence[str]) -> None:
     """Refuse bars on a metric or a slice that the evaluation cannot have: now, not after it is paid for."""
-    kind, views = ready.kind, ready.config.views
+    kind, contexts = ready.kind, ready.config.contexts
     metrics, slices = gate_metrics(ready), None
     for text in bars:
         metric, within = bar_metric(parse_bar(text, metrics)[0])
@@ -122,8 +122,8 @@ def check_bars(ready: Evaluation, bars: Sequence[str]) -> None:
             if name in slices and value not in slices[name]:
                 values = ", ".join(sorted(slices[name])[:MOST_VALUES])
                 raise UserError(f"--fail-under {text}: no item has {name}={value}; there are {values}.")
-        told_apart = "none" in views and any(view.startswith("wrong:") for view in views)
-        if metric == "lift" and kind.name == "choice" and views and not told_apart:
+        told_apart = "none" in contexts and any(name.startswith("wrong:") for name in contexts)
+        if metric == "lift" and kind.name == "choice" and contexts and not told_apart:
             raise UserError(
                 f"--fail-under {text}: a lift is over choices told of nobody and of somebody else; add --context none and "
                 "--context wrong:profile, or name no context."

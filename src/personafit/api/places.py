@@ -11,7 +11,6 @@ import orjson
 
 from personafit._errors import UserError, writing
 from personafit._names import inside
-from personafit.kinds.choice import RunScores, load_scores
 from personafit.reports.result import Result
 from personafit.store import RunRecord, Store
 
@@ -81,14 +80,6 @@ def require_judged(run: RunRecord) -> RunRecord:
             f"{run.name} only made answers so far; the same `run answers` command goes on to judge them."
         )
     return run
-
-
-def load_run(store: Store, name: str) -> RunScores:
-    """The scores of a run of choices; other kinds have none of that sort."""
-    run = require_judged(find_run(store, name))
-    if (kind := run.config.get("kind", "choice")) != "choice":
-        raise UserError(f"{run.name} is a {kind} run; this command reads runs in which raters chose answers.")
-    return load_scores(store, run)
 
 
 def results_object(benchmark: str, results: Iterable[Result]) -> dict[str, Any]:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from personafit._errors import UserError
-from personafit.api.frames import benchmark_of, is_file
-from personafit.api.places import find_run, load_run, require_judged, store_url
+from personafit.api.frames import benchmark_of
+from personafit.api.places import find_run, require_judged, store_url
 from personafit.api.run import Run, open_store
-from personafit.benchmarks import open_benchmark
+from personafit.benchmarks import is_file, open_benchmark
 from personafit.kinds import run_lines
 from personafit.kinds.choice import load_scores
 from personafit.kinds.lines import RunLines
@@ -258,18 +258,18 @@ def analyze(
     look_into: Callable[..., Analysis] = getattr(import_module(f"personafit.reports.{module}"), name)
     with ExitStack() as closing:
         where, record = _judged(run, store, closing)
-        if what == "correct":
-            return look_into(where, record, None if human is None else Path(human))
-        if what == "aspects":
-            return look_into(where, load_run(where, record.name))
-        if what == "failures":
-            return look_into(where, record, rater)
-        if what == "power":
-            from personafit.reports.power import plan_run
-
-            pilot = run_lines(where, record)
-            return look_into(pilot, plan_run(pilot, people, items, difference, prompts, metric))
-        return look_into(where, record)
+        options: dict[str, dict[str, Any]] = {
+            "correct": {"human": None if human is None else Path(human)},
+            "failures": {"rater": rater},
+            "power": {
+                "people": people,
+                "items": items,
+                "prompts": prompts,
+                "difference": difference,
+                "metric": metric,
+            },
+        }
+        return look_into(where, record, **options.get(what, {}))
 
 
 def _opened(store: str | Path | Store | None, closing: ExitStack) -> Store:

@@ -226,7 +226,7 @@ class Run:
             pl.Series(name, [item.slices.get(name) for item in items], dtype=pl.String)
             for name in slices
             if name not in frame.columns
-        )
+        ).rename({"given": "system_context"}, strict=False)
 
     @property
     def verdict(self) -> RunVerdict:

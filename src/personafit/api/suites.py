@@ -9,14 +9,14 @@ import orjson
 
 from personafit._errors import UserError, writing
 from personafit._names import inside
-from personafit.api.evaluating import Evaluation, carry_out, evaluation_of
+from personafit.api.evaluating import Evaluation, carry_out, prepare
 from personafit.api.gate import check_bars, gated, run_check, say_end_of
 from personafit.api.places import HOME, hint, make_folder, out_folder
 from personafit.api.run import Run
+from personafit.benchmarks import is_file
 from personafit.benchmarks.config import RunConfig
 from personafit.benchmarks.suite import Suite
-from personafit.reports.gate import Undecided
-from personafit.reports.junit import RunCheck, write_junit
+from personafit.reports.gate import RunCheck, Undecided, write_junit
 from personafit.reports.pieces import Grid
 from personafit.store import Status, Store
 
@@ -29,7 +29,7 @@ class SuiteRunner:
         suite: Suite,
         limit: int | None,
         budget: float | None,
-        retry: frozenset[Status],
+        retry: Sequence[Status],
         undecided: Undecided = Undecided.FAIL,
         bars: Sequence[str] = (),
         reuse: bool = False,
@@ -42,15 +42,16 @@ class SuiteRunner:
         self._plans: list[Evaluation] = []
         unfit: dict[str, UserError] = {}
         fitting: set[str] = set()
-        for config, own in self.suite.runs:  # what is missing is found before hours of other runs
+        for one in self.suite.runs:  # what is missing is found before hours of other runs
+            asked = one.arguments | {"retry": retry, "limit": limit or one.arguments["limit"]}
             try:
-                ready = evaluation_of(replace(config, retry=retry, limit=limit or config.limit))
+                ready = prepare(one.benchmark, **asked)
             except UserError as error:
-                if config.log is None:
+                if not is_file(one.benchmark):
                     raise
-                self.failed.append((config.benchmark, str(error)))  # answers of a step that went wrong
+                self.failed.append(("answers", str(error)))  # answers of a step that went wrong
                 continue
-            held = list(own)
+            held = list(one.bars)
             for bar in bars:  # a run is held against those bars that are on its metrics and slices
                 try:
                     check_bars(ready, [bar])

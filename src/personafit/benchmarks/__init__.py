@@ -4,15 +4,28 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from personafit._errors import UserError
 from personafit._plugins import find_plugin
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls, Prompts, Published, ingest
 from personafit.benchmarks.folder import FolderBenchmark, check_folder, write_folder
 from personafit.benchmarks.lines import read_lines
-from personafit.benchmarks.personafeedback import PersonaFeedback
-from personafit.benchmarks.rows import ImportedPairs, file_benchmark
 from personafit.benchmarks.starter import starter
+from personafit.people import Person
+
+if TYPE_CHECKING:
+    from personafit.benchmarks.personafeedback import PersonaFeedback
+    from personafit.benchmarks.rows import ImportedPairs
+
+_READERS = {"ImportedPairs": "rows", "PersonaFeedback": "personafeedback"}
+"""Readers that are imported when they are first used."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _READERS:
+        raise AttributeError(f"module 'personafit.benchmarks' has no attribute '{name}'")
+    return getattr(import_module(f"personafit.benchmarks.{_READERS[name]}"), name)
 
 
 def _opened_by(opener: str) -> Callable[[Path | None], Benchmark]:
@@ -68,12 +81,9 @@ BENCHMARKS: dict[str, Callable[[Path | None], Benchmark]] = {
     "responses": _opened_by("recentering.responses:open_responses"),
     "personalens": _opened_by("personalens:open_tasks"),
     "injection": _opened_by("injection:open_injection"),
+    "world": _opened_by("world:open_world"),
 }
 """Name to how the benchmark is opened, given its folder of data."""
-
-
-NEITHER_OR_BOTH = "run answers needs --system SPEC, which makes the answers; `run FILE.jsonl` evaluates answers that are already there."
-"""What is said where `answers` is given no system, or a log of answers is given one."""
 
 
 def open_benchmark(name: str, data: Path | None = None, kind: str | None = None) -> Benchmark:
@@ -86,7 +96,9 @@ def open_benchmark(name: str, data: Path | None = None, kind: str | None = None)
     if Path(name).is_dir():
         return open_folder(Path(name), kind)
     if name == "answers":
-        raise UserError(NEITHER_OR_BOTH)
+        raise UserError(
+            "run answers needs --system SPEC, which makes the answers; `run FILE.jsonl` evaluates answers that are already there."
+        )
     raise UserError(no_benchmark(name))
 
 
@@ -117,9 +129,11 @@ def open_folder(folder: Path, kind: str | None = None) -> Benchmark:
     if kind is None:
         if len(held) > 1:
             raise UserError(
-                f"{folder} holds items of several kinds ({', '.join(held)}): say which is meant with --kind, such as --kind {held[0]}."
+                f"{folder} holds items of several kinds ({', '.join(held)}): say which is meant with --kind (kind=), such as {held[0]}."
             )
         kind = next(iter(held), "choice")
+    elif kind == "dialogue" and (folder / "tasks.jsonl").is_file():
+        pass  # dialogues are held about the tasks, whatever items lie beside them
     elif kind not in held:
         raise UserError(
             f"{folder} holds no items of kind '{kind:.40}'; there are {', '.join(held) or 'none'}."
@@ -137,10 +151,24 @@ def folder_kinds(folder: Path) -> list[str]:
     return list(held) or (["dialogue"] if (folder / "tasks.jsonl").is_file() else [])
 
 
+FILES = (".jsonl", ".csv", ".parquet")
+
+
+def is_file(source: object) -> bool:
+    """Whether a source is a file of rows."""
+    return isinstance(source, str | Path) and Path(source).suffix in FILES and not Path(source).is_dir()
+
+
 def open_log(log: Path, data: Path | None, seed: int) -> Benchmark:
     """The rows of a file; `data` has the people whom it names by id."""
-    people = {} if data is None else {person.id: person for person in open_whole(str(data)).people()}
-    return file_benchmark(log, people, seed)
+    from personafit.benchmarks.rows import file_benchmark
+
+    return file_benchmark(log, known_people(data), seed)
+
+
+def known_people(data: str | Path | None) -> dict[str, Person]:
+    """The people of a benchmark or folder by id, whom rows may name."""
+    return {} if data is None else {person.id: person for person in open_whole(str(data)).people()}
 
 
 def open_questions(name: str, data: Path | None) -> Benchmark | None:
@@ -154,7 +182,6 @@ def open_questions(name: str, data: Path | None) -> Benchmark | None:
 
 __all__ = [
     "BENCHMARKS",
-    "NEITHER_OR_BOTH",
     "Benchmark",
     "BenchmarkInfo",
     "Controls",
@@ -165,6 +192,8 @@ __all__ = [
     "check_folder",
     "folder_kinds",
     "ingest",
+    "is_file",
+    "known_people",
     "no_benchmark",
     "open_benchmark",
     "open_folder",

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from personafit._hashing import draw
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo
@@ -74,8 +74,10 @@ class AnswerRow(BaseModel):
         description="'generic' where a good answer should not be personal; restraint is measured there.",
     )
     system: str | None = Field(None, description="Which system answered, if the log holds several.")
-    given: str | None = Field(
-        None, description="What the system was told about the person, such as 'profile'."
+    system_context: str | None = Field(
+        None,
+        validation_alias=AliasChoices("system_context", "given"),
+        description="What the system was told about the person, such as 'profile'.",
     )
     seconds: float | None = Field(None, ge=0, description="How long the system took to answer.")
     cost: float | None = Field(None, ge=0, description="What the answer cost, in USD.")
@@ -102,7 +104,7 @@ class Answers(Benchmark):
     @property
     def spent(self) -> pl.DataFrame:
         """Seconds and cost of every answer, where the log says them."""
-        known = [(row.system, row.given, row.seconds, row.cost) for row in self.rows]
+        known = [(row.system, row.system_context, row.seconds, row.cost) for row in self.rows]
         return pl.DataFrame(known, schema=SPENT, orient="row")
 
     def people(self) -> Iterator[Person]:
@@ -209,7 +211,7 @@ def _product(text: str, row: AnswerRow, about: str) -> Product:
 
 def _slices(row: AnswerRow, against: str) -> dict[str, str]:
     """What tells comparisons apart, and what else the log says of the answer, under its own names."""
-    slices = {"against": against, "expect": row.expect, "system": row.system, "given": row.given}
+    slices = {"against": against, "expect": row.expect, "system": row.system, "given": row.system_context}
     more = {slice_name(name): _metadata(value) for name, value in (row.model_extra or {}).items()}
     own = {name: value for name, value in slices.items() if value is not None}
     return {name: value for name, value in more.items() if value} | own
@@ -238,12 +240,12 @@ def _wrong_answers(rows: list[AnswerRow], people: Mapping[str, Person], seed: in
     """
     by_question: dict[tuple[str | None, str | None, str], list[AnswerRow]] = defaultdict(list)
     for row in rows:
-        by_question[row.system, row.given, row.question].append(row)
+        by_question[row.system, row.system_context, row.question].append(row)
     found: dict[str, str] = {}
     for row in rows:
         others = [
             other
-            for other in by_question[row.system, row.given, row.question]
+            for other in by_question[row.system, row.system_context, row.question]
             if other.answer
             and _person_id(other) != _person_id(row)
             and people[_person_id(other)].language == people[_person_id(row)].language

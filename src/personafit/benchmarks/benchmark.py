@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import Any, Protocol, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from personafit._errors import UserError
 from personafit._hashing import hash_stream
@@ -16,14 +16,20 @@ BATCH = 2000
 
 T = TypeVar("T")
 
+_CONTEXT = AliasChoices("context", "view")
+"""Earlier folders say `view`; stores keep that name, so that data sets keep their ids."""
+
 
 class Controls(BaseModel):
     """What is run beside every rater, so that a score says what remains."""
 
     model_config = ConfigDict(extra="forbid")
 
-    views: list[str] = Field(
-        default_factory=lambda: ["none", "wrong:profile"], description="Control contexts."
+    contexts: list[str] = Field(
+        default_factory=lambda: ["none", "wrong:profile"],
+        validation_alias=AliasChoices("contexts", "views"),
+        serialization_alias="views",
+        description="Control contexts.",
     )
     raters: list[str] = Field(
         default_factory=lambda: ["rule:length", "rule:overlap"], description="Control raters."
@@ -37,7 +43,12 @@ class Published(BaseModel):
 
     model: str = Field(description="The model as the source calls it.")
     source: str = Field(description="Paper and table.")
-    view: str = Field("profile", description="What the model was told.")
+    context: str = Field(
+        "profile",
+        validation_alias=_CONTEXT,
+        serialization_alias="view",
+        description="What the model was told.",
+    )
     family: str | None = Field(None, description="Model family, such as Qwen2.5.")
     size: float | None = Field(None, description="Parameters in billions, where known.")
     kind: str = Field(description="reasoning, chat, open-source, reward or trained reward.")
@@ -57,7 +68,12 @@ class BenchmarkInfo(BaseModel):
     language: list[str] = Field(default_factory=list, description="Languages of the texts.")
     gold: str = Field("author", description="Name of the gold rater that counts.")
     metric: str = Field("accuracy", description="The headline metric.")
-    view: str = Field("profile", description="The view whose scores are the headline.")
+    context: str = Field(
+        "profile",
+        validation_alias=_CONTEXT,
+        serialization_alias="view",
+        description="The context whose scores are the headline.",
+    )
     layout: list[list[str]] = Field(
         default_factory=lambda: [["tier"]],
         description="Slices to report by, each a list of names: [['half', 'tier'], ['half']].",
@@ -72,11 +88,15 @@ class BenchmarkInfo(BaseModel):
 
     def identity(self) -> str:
         """What the info adds to the hash of a data set."""
-        return self.model_dump_json(exclude={"kind"} if self.kind is None else None)
+        return self.model_dump_json(exclude={"kind"} if self.kind is None else None, by_alias=True)
+
+    def stored(self) -> dict[str, Any]:
+        """The info as stores keep it, under the names it always had there."""
+        return self.model_dump(by_alias=True)
 
 
 class Benchmark(Protocol):
-    """A source of people, products, items and gold. Whoever has no gold, published scores or notes leaves those out and inherits."""
+    """A source of people, products, items and gold. A reader without gold, published scores or notes inherits empty ones."""
 
     info: BenchmarkInfo
 
@@ -123,7 +143,8 @@ def ingest(store: Store, benchmark: Benchmark) -> str:
         forgotten |= store.forgotten(ids)
     if forgotten:
         benchmark = WithoutForgotten(benchmark, forgotten)
-    info = benchmark.info.model_dump() | {"published": [row.model_dump() for row in benchmark.published()]}
+    info = benchmark.info.stored()
+    info |= {"published": [row.model_dump(by_alias=True) for row in benchmark.published()]}
     info |= {"notes": benchmark.notes(), "forgotten": len(forgotten)}
     store.begin_dataset(dataset, benchmark.info.name, info)
     for people in _batches(benchmark.people()):

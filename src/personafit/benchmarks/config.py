@@ -13,21 +13,21 @@ from personafit.store import RunRecord, Status
 
 @dataclass
 class RunConfig:
-    """The settings of one run. Stored configurations keep these names; the command line and `evaluate` have their own."""
+    """The settings of one run, as the command line, `evaluate` and suites give them."""
 
     benchmark: str
     data: Path | None = None
-    log: Path | None = None
     raters: list[str] = field(default_factory=list)
-    views: list[str] = field(default_factory=list)
+    contexts: list[str] = field(default_factory=list)
     systems: list[str] = field(default_factory=list)
-    givens: list[str] = field(default_factory=list)
+    system_contexts: list[str] = field(default_factory=list)
     user: str | None = None
     options: dict[str, str] = field(default_factory=dict)
     """Options of one kind only, as `-K NAME=VALUE` gives them."""
     kind: str | None = None
     """Which kind of item is run, where a folder holds several."""
-    users: str | list[str] | None = None
+    people: str | list[str] | None = None
+    """A number of people to draw, a file of ids, or the ids."""
     where: list[str] = field(default_factory=list)
     """NAME=VALUE: only items of this slice."""
     limit: int | None = None
@@ -36,7 +36,7 @@ class RunConfig:
     budget: float | None = None
     retry: frozenset[Status] = frozenset()
     command: str | None = None
-    """What was typed, for whoever wants to do it again."""
+    """The command or call, stored so that the run can be repeated."""
     gate: list[str] = field(default_factory=list)
     """METRIC=X, as `--fail-under` gives them."""
     fresh: bool = False
@@ -51,22 +51,22 @@ class Finished:
     summary: Summary
 
 
-def chosen_people(present: Sequence[str], users: str | list[str], seed: int) -> list[str]:
+def chosen_people(present: Sequence[str], people: str | list[str], seed: int) -> list[str]:
     """The ids that `--people` selects: N people drawn by hash, or the ids that a file lists."""
-    if isinstance(users, list):
-        return users
-    if users.isdecimal():
-        return sorted(present, key=lambda person: hash_text("users", person, str(seed)))[: int(users)]
+    if isinstance(people, list):
+        return people
+    if people.isdecimal():
+        return sorted(present, key=lambda person: hash_text("users", person, str(seed)))[: int(people)]
     try:
         wanted = [
-            line.strip() for line in Path(users).read_text(encoding="utf-8-sig").splitlines() if line.strip()
+            line.strip() for line in Path(people).read_text(encoding="utf-8-sig").splitlines() if line.strip()
         ]
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise UserError(f"--people {users}: neither a number nor a readable file of ids ({why}).") from error
+        raise UserError(f"--people {people}: neither a number nor a readable file of ids ({why}).") from error
     unknown = [person for person in wanted if person not in set(present)]
     if unknown:
-        raise UserError(f"--people {users}: nobody is called '{unknown[0][:80]}' in this benchmark.")
+        raise UserError(f"--people {people}: nobody is called '{unknown[0][:80]}' in this benchmark.")
     return wanted
 
 

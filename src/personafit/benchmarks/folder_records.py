@@ -11,8 +11,8 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from personafit._errors import UserError, located
-from personafit.benchmarks.lines import read_lines, refuse, validated
+from personafit._errors import located
+from personafit.benchmarks.lines import read_records, refuse
 from personafit.items import MOST
 from personafit.people import Conversation, Person, Task
 from personafit.store import TIE, Item, Judgment, Product
@@ -190,24 +190,10 @@ class FolderRecords:
         self, file: str, model: type[M], key: Callable[[M], str], field: str = "id"
     ) -> Iterator[tuple[int, M]]:
         """The records of a file, each key once."""
-        seen: set[str] = set()
-        for number, record in self._lines(self._folder / file, model):
-            if (name := key(record)) in seen:
-                place = located(self._folder / file, number, field)
-                self._complain(f"{place}: '{name}' occurs twice; ids must be unique.")
-            else:
-                seen.add(name)
-                yield number, record
+        return read_records(self._folder / file, model, self._complain, self._strict, key, field)
 
     def _lines(self, path: Path, model: type[M]) -> Iterator[tuple[int, M]]:
-        for number, row in read_lines(path, self._complain, self._strict):
-            try:
-                record = validated(model, row, path, number)
-            except UserError as error:
-                for fault in error.faults:
-                    self._complain(fault)
-                continue
-            yield number, record
+        return read_records(path, model, self._complain, self._strict)
 
 
 def _gold_key(gold: Judgment) -> str:

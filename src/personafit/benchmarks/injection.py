@@ -139,7 +139,7 @@ INFO = BenchmarkInfo(
     licence="Apache-2.0",
     language=["en", "zh"],
     layout=[["version"], ["place", "version"]],
-    controls=Controls(views=[], raters=["rule:length", "rule:overlap"]),
+    controls=Controls(contexts=[], raters=["rule:length", "rule:overlap"]),
 )
 
 

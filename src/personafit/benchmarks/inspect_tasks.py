@@ -1,7 +1,7 @@
 """personafit's choice benchmarks as an Inspect AI task: the same prompts and parser, so the same replies score the same.
 
 `inspect eval personafit/choices -T benchmark=starter --model PROVIDER/MODEL`. Installed with the extra `inspect` and found by
-Inspect through its entry point. One sample is one item under one view in one order; a reply that names no letter is scored
+Inspect through its entry point. One sample is one item under one context in one order; a reply that names no letter is scored
 unanswered and left out of the accuracy, with the share of answered samples beside it, as everywhere in personafit. There is no
 re-ask here: Inspect's log shows each reply as it came.
 """
@@ -25,31 +25,31 @@ MAX_TOKENS = 4096  # room for models that reason first; others stop after a lett
 
 @task
 def choices(
-    benchmark: str = "starter", data: str | None = None, view: str | None = None, seed: int = 0
+    benchmark: str = "starter", data: str | None = None, context: str | None = None, seed: int = 0
 ) -> Task:
-    """Which answer fits the person: every item of a choice benchmark, in both orders, under its own view or another."""
+    """Which answer fits the person: every item of a choice benchmark, in both orders, under its own context or another."""
     opened = open_benchmark(benchmark, Path(data) if data else None, "choice")
-    view = view or opened.info.view
+    context = context or opened.info.context
     return Task(
-        dataset=MemoryDataset(list(_samples(opened, view, seed)), name=opened.info.name),
+        dataset=MemoryDataset(list(_samples(opened, context, seed)), name=opened.info.name),
         solver=[generate()],
         scorer=fit(),
         config=GenerateConfig(temperature=0.0, max_tokens=MAX_TOKENS),
         version=opened.info.version,
-        metadata={"question": FIT.fingerprint, "view": view, "seed": seed},
+        metadata={"question": FIT.fingerprint, "context": context, "seed": seed},
     )
 
 
-def _samples(benchmark: Benchmark, view: str, seed: int) -> Iterator[Sample]:
+def _samples(benchmark: Benchmark, context: str, seed: int) -> Iterator[Sample]:
     people = People({person.id: person for person in benchmark.people()})
-    context = make_context(view, people, seed)
+    builder = make_context(context, people, seed)
     texts = {product.id: product.text for product in benchmark.products()}
     gold = {row.item: row for row in benchmark.gold() if row.rater == benchmark.info.gold}
     for item in sorted(benchmark.items(), key=lambda item: item.person):
         if item.id not in gold:
             continue
         plain = tuple(range(len(item.products)))
-        told = context.build(people[item.person], item)
+        told = builder.build(people[item.person], item)
         answers = tuple(texts[product] for product in item.products)
         for order in (plain, plain[::-1]):
             shown = Shown(
@@ -65,7 +65,7 @@ def _samples(benchmark: Benchmark, view: str, seed: int) -> Iterator[Sample]:
             )
             messages: list[ChatMessage] = [ChatMessageUser(content=m["content"]) for m in FIT.messages(shown)]
             yield Sample(
-                id=f"{item.id}|{view}|{shown.order_name}|0",
+                id=f"{item.id}|{context}|{shown.order_name}|0",
                 input=messages,
                 target=str(gold[item.id].label),
                 metadata={

@@ -28,7 +28,7 @@ T = TypeVar("T")
 LICENCE = "CC-BY-NC-SA-4.0 (its method); the data under the licences of their sources"
 VERSION = "2304.11406"
 # Retrieval as in the paper; no embedder is needed, and four entries are told whole.
-VIEW = "memory:k=4,by=bm25,budget=4000"
+CONTEXT = "memory:k=4,by=bm25,budget=4000"
 SPLITS = ("dev", "train")
 UNFIT = 0.01  # of a task's questions may be malformed, as one of LaMP_2's dev is; more are a wrong file
 
@@ -139,9 +139,9 @@ INFO = BenchmarkInfo(
     licence=LICENCE,
     language=["en"],
     gold="published",
-    view=VIEW,
+    context=CONTEXT,
     layout=[["task"]],
-    controls=Controls(views=["none", f"wrong:{VIEW}"]),
+    controls=Controls(contexts=["none", f"wrong:{CONTEXT}"]),
     metrics={"chance": 0},  # no one number: each task has its own number of answers
 )
 
@@ -258,9 +258,9 @@ WRITING_INFO = BenchmarkInfo(
     language=["en"],
     gold="published",
     metric="rouge_1",
-    view=VIEW,
+    context=CONTEXT,
     layout=[["task"]],
-    controls=Controls(views=["none", f"wrong:{VIEW}"], raters=[]),
+    controls=Controls(contexts=["none", f"wrong:{CONTEXT}"], raters=[]),
 )
 
 

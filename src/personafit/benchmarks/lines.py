@@ -95,6 +95,37 @@ def read_lines(
         complain(fault)
 
 
+def read_records(
+    path: Path,
+    model: type[M],
+    complain: Callable[[str], None] = refuse,
+    strict: bool = False,
+    key: Callable[[M], str] | None = None,
+    field: str = "id",
+) -> Iterator[tuple[int, M]]:
+    """Each line of a JSONL file as a record, with its number; faulty lines go to `complain` and are passed over.
+
+    Of two records with the same `key`, which `field` holds, the second is a fault.
+    """
+    seen: set[str] = set()
+    for number, row in read_lines(path, complain, strict):
+        try:
+            record = validated(model, row, path, number)
+        except UserError as error:
+            if complain is refuse:
+                raise
+            for fault in error.faults:
+                complain(fault)
+            continue
+        name = None if key is None else key(record)
+        if name in seen:
+            complain(f"{located(path, number, field)}: '{name}' occurs twice; ids must be unique.")
+            continue
+        if name is not None:
+            seen.add(name)
+        yield number, record
+
+
 def read_csv(
     path: Path, needed: Sequence[str] = (), complain: Callable[[str], None] = refuse
 ) -> Iterator[tuple[int, dict[str, str | None]]]:

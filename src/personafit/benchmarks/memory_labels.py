@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from personafit._errors import UserError, located
 from personafit.benchmarks.folder import FolderBenchmark
-from personafit.benchmarks.lines import read_lines, validated
+from personafit.benchmarks.lines import read_records
 from personafit.benchmarks.starter import FOLDER as STARTER
 from personafit.contexts.memories import memories_of
 from personafit.contexts.retrieval import Retrieval, Retriever
@@ -59,15 +59,10 @@ class LabelledMemories:
             )
 
     def _read(self, path: Path) -> Iterator[tuple[Item, Sequence[str]]]:
-        seen: set[str] = set()
-        for number, row in read_lines(path):
-            label = validated(MemoryLabel, row, path, number)
+        for number, label in read_records(path, MemoryLabel, key=lambda label: label.item, field="item"):
             item = self._items.get(label.item)
             if item is None:
                 raise UserError(f"{located(path, number, 'item')}: there is no item '{label.item}'.")
-            if label.item in seen:
-                raise UserError(f"{located(path, number, 'item')}: '{label.item}' was labelled before.")
-            seen.add(label.item)
             known = {memory.id for memory in memories_of(self.people[item.person])}
             if unknown := [one for one in label.relevant if one not in known]:
                 raise UserError(

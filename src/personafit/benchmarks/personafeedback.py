@@ -7,6 +7,7 @@ and `persona/all_personas.jsonl`, where `user_id` is a 1-based line number. The 
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ import orjson
 from personafit._errors import UserError, located
 from personafit.benchmarks.benchmark import BenchmarkInfo
 from personafit.benchmarks.choices import ChoiceBenchmark, MultipleChoice
-from personafit.benchmarks.lines import read_lines, read_object, required_text
+from personafit.benchmarks.lines import FilledText, PublishedLine, read_lines, read_object, read_records
 from personafit.people import Person, flatten
 
 TIERS = {"easy": "easy", "mid": "medium", "medium": "medium", "hard": "hard"}
@@ -49,6 +50,13 @@ INFO = BenchmarkInfo(
 )
 
 
+class _FeedbackLine(PublishedLine):
+    user_id: int | str
+    question: FilledText
+    chosen: FilledText
+    reject: FilledText
+
+
 class _Source(NamedTuple):
     path: Path
     half: str
@@ -64,33 +72,27 @@ class PersonaFeedback(ChoiceBenchmark):
         self._folder = folder
         self._sources = _find_sources(folder)
         self._repairs: Counter[str] = Counter()
-        self._people: dict[str, Person] | None = None
 
     def people(self) -> Iterator[Person]:
         """Every persona of the folder; those without items may stand in as the wrong person."""
-        yield from self._load_people().values()
+        yield from self._people.values()
 
     def read(self) -> Iterator[MultipleChoice]:
         """One choice per line; the id is half, tier and line, because the same pair occurs in several tiers."""
-        people = self._load_people()
         for source in self._sources:
-            for number, row in read_lines(source.path):
-                user = str(row.get("user_id", ""))
-                if user not in people:
+            for number, row in read_records(source.path, _FeedbackLine):
+                user = str(row.user_id)
+                if user not in self._people:
                     raise UserError(
                         f"{located(source.path, number, 'user_id')}: there is no persona '{user}' in this folder."
                     )
-                question, chosen, reject = (
-                    required_text(row, field, source.path, number)
-                    for field in ("question", "chosen", "reject")
-                )
                 item = f"personafeedback/{source.half}/{source.tier}/{number}"
                 slices = {"half": source.half}
-                yield MultipleChoice(item, user, question, chosen, (reject,), slices, source.tier)
+                yield MultipleChoice(item, user, row.question, row.chosen, (row.reject,), slices, source.tier)
 
     def remarks(self) -> list[str]:
         """Which persona keys were normalised, and how often; which half is missing."""
-        self._load_people()
+        _ = self._people
         notes = [
             f"Persona key normalised: {repair} ({count} times)."
             for repair, count in self._repairs.most_common()
@@ -102,15 +104,14 @@ class PersonaFeedback(ChoiceBenchmark):
     def _note_sizes(self) -> Iterator[str]:
         published = orjson.loads(PUBLISHED.read_bytes())["sizes"]["pairs"]
         for half in sorted({source.half for source in self._sources}):
-            here = sum(1 for source in self._sources if source.half == half for _ in read_lines(source.path))
+            here = sum(choice.slices["half"] == half for choice in self._all)
             whole = sum(count for name, count in published.items() if name.startswith(f"{half}/"))
             if here != whole:
                 yield f"{here:,} of the {whole:,} {half} pairs are here; published scores are over all of them."
 
-    def _load_people(self) -> dict[str, Person]:
-        if self._people is None:
-            self._people = {person.id: person for person in self._read_people()}
-        return self._people
+    @cached_property
+    def _people(self) -> dict[str, Person]:
+        return {person.id: person for person in self._read_people()}
 
     def _read_people(self) -> Iterator[Person]:
         hub = self._folder / "persona" / "all_personas.jsonl"

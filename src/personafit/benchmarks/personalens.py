@@ -146,7 +146,7 @@ class PersonaLens(TaskBenchmark):
             licence="CC-BY-NC-4.0",
             language=["en"],
             layout=LAYOUT,
-            controls=Controls(views=[], raters=[]),
+            controls=Controls(contexts=[], raters=[]),
             metrics={"closed_values": closed},
         )
         self._repairs: dict[str, Counter[str]] = {}

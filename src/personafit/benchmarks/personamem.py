@@ -70,9 +70,9 @@ class PersonaMem(ChoiceBenchmark):
 
     def __init__(self, data: Path) -> None:
         self._questions, self._size = _find(data)
-        view = f"history:budget={SIZES[self._size]}"
+        context = f"history:budget={SIZES[self._size]}"
         self.info = INFO.model_copy(
-            update={"view": view, "controls": Controls(views=["none", f"wrong:{view}"])}
+            update={"context": context, "controls": Controls(contexts=["none", f"wrong:{context}"])}
         )
         self._contexts = self._questions.with_name(f"shared_contexts_{self._size}.jsonl")
         if not self._contexts.is_file():
@@ -119,7 +119,7 @@ class PersonaMem(ChoiceBenchmark):
         return [
             f"Histories of the size {self._size}; the published scores are of models that were given them whole.",
             "Without any history a model was reported to choose 49.2 % right on the 128k questions (PersonaMem issue 41): what a "
-            "score is worth is its lift over the view none.",
+            "score is worth is its lift over the context none.",
             *(f"{other.name} is there too: --data {other} reads it." for other in others if other.is_file()),
         ]
 

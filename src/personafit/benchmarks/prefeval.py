@@ -8,6 +8,7 @@ the wording in `mcq_options`, which its own classification code takes; `explicit
 
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,12 @@ from pydantic import Field
 from personafit._errors import UserError
 from personafit.benchmarks.benchmark import BenchmarkInfo, Controls
 from personafit.benchmarks.choices import ChoiceBenchmark, MultipleChoice, said
-from personafit.benchmarks.lines import FilledText, PublishedLine, read_entries, required_text, validated
+from personafit.benchmarks.lines import FilledText, PublishedLine, read_entries, validated
 from personafit.people import Memory, Person
 
 EXPLICIT = "explicit"
 IMPLICIT = {"choice": "choice-based", "persona": "persona-driven"}
 ANSWERS = 4
-ANSWERED = ("query", "assistant_options", "user_selection", "assistant_acknowledgment")
 
 INFO = BenchmarkInfo(
     name="prefeval",
@@ -32,9 +32,9 @@ INFO = BenchmarkInfo(
     licence="CC-BY-NC-4.0 (its LICENSE, as others quote it)",
     language=["en"],
     gold="published",
-    view="history",
+    context="history",
     layout=[["form"]],
-    controls=Controls(views=["none", "wrong:history"]),
+    controls=Controls(contexts=["none", "wrong:history"]),
     metrics={"chance": 1 / 4},
 )
 
@@ -43,6 +43,27 @@ class _ChoiceLine(PublishedLine):
     preference: FilledText
     question: FilledText
     classification_task_options: list[FilledText] = Field(min_length=ANSWERS, max_length=ANSWERS)
+
+
+class _Selection(PublishedLine):
+    query: FilledText
+    assistant_options: FilledText
+    user_selection: FilledText
+    assistant_acknowledgment: FilledText
+
+
+class _ChoiceTalk(PublishedLine):
+    conversation: _Selection
+
+
+class _Exchange(PublishedLine):
+    user: FilledText
+    assistant: FilledText
+
+
+class _PersonaTalk(PublishedLine):
+    conversation: dict[str, _Exchange | None] = Field(min_length=1)
+    """Copies that went through a table have a column for the most turns there are, null where there is none."""
 
 
 class PrefEval(ChoiceBenchmark):
@@ -133,25 +154,15 @@ def _matching(
             f"{place}: the preference is not entry {number + 1} of implicit_preference/{IMPLICIT[form]}; take both from one copy."
         )
     where, row = entries[number]
-    spoken = row.get("conversation")
-    if not isinstance(spoken, dict) or not spoken:
-        raise UserError(f"{where}, field 'conversation' must be an object of turns.")
     if form == "choice":
-        texts = [required_text(spoken, name, f"{where}, conversation") for name in ANSWERED]
-        return said(zip(("user", "assistant") * 2, texts, strict=True), form)
-    turns: list[tuple[str, str]] = []
-    for name, turn in spoken.items():
-        if turn is None:  # copies that went through a table have a column for the most turns there are
-            continue
-        if not isinstance(turn, dict):
-            raise UserError(f"{where}, conversation {name} must be an object with 'user' and 'assistant'.")
-        turns += [
-            (role, required_text(turn, role, f"{where}, conversation {name}"))
-            for role in ("user", "assistant")
-        ]
-    if not turns:
+        one = validated(_ChoiceTalk, row, where, None).conversation
+        texts = [one.query, one.assistant_options, one.user_selection, one.assistant_acknowledgment]
+    else:
+        turns = validated(_PersonaTalk, row, where, None).conversation.values()
+        texts = [text for turn in turns if turn is not None for text in (turn.user, turn.assistant)]
+    if not texts:
         raise UserError(f"{where}, field 'conversation' has no turns.")
-    return said(turns, form)
+    return said(zip(cycle(("user", "assistant")), texts, strict=False), form)
 
 
 def _bare(text: object) -> str:

@@ -34,14 +34,14 @@ def refuse_reach(info: BenchmarkInfo, path: Path) -> None:
                 f"{located(path, field='controls.raters')}: '{rater[:_SHOWN]}' is not for data to name, only rule:NAME is; "
                 "take it out, and name it with --rater if you want it."
             )
-    refuse_view(info.view, located(path, field="view"))
-    for view in info.controls.views:
-        refuse_view(view, located(path, field="controls.views"))
+    refuse_context(info.context, located(path, field="context"))
+    for context in info.controls.contexts:
+        refuse_context(context, located(path, field="controls.contexts"))
 
 
-def refuse_view(view: str, place: str) -> None:
+def refuse_context(context: str, place: str) -> None:
     """Refuse a context that is more than the person's record."""
-    if not is_plain(view):
+    if not is_plain(context):
         raise Refused(
-            f"{place}: '{view[:_SHOWN]}' is not for data to name, only {PLAIN}; take it out, and name it with --context if you want it."
+            f"{place}: '{context[:_SHOWN]}' is not for data to name, only {PLAIN}; take it out, and name it with --context if you want it."
         )

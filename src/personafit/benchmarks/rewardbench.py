@@ -19,6 +19,7 @@ from personafit.benchmarks.lines import (
     PublishedLine,
     read_lines,
     read_parquet,
+    read_records,
     validated,
 )
 from personafit.items import MOST
@@ -47,8 +48,7 @@ class RatedPair(NamedTuple):
 def rated_pairs(path: Path) -> Iterator[RatedPair]:
     """Every two answers that follow each other on one prompt, `GAP` or more points apart."""
     before: _RatedLine | None = None
-    for number, row in read_lines(path):
-        line = validated(_RatedLine, row, path, number)
+    for number, line in read_records(path, _RatedLine):
         if before is None or before.prompt != line.prompt:
             before = line
             continue
@@ -78,7 +78,7 @@ SECTION_OF = {subset: section for section, subsets in SECTIONS.items() for subse
 FILES = ("data/filtered-*.parquet", "data/test-*.parquet", "*.parquet", "*.jsonl")
 HELPSTEER = ("validation.jsonl.gz", "validation.jsonl", "train.jsonl.gz", "train.jsonl")
 TIES = "Ties"
-NOBODY = Controls(views=[], raters=["rule:length"])  # there is no person to know or to mistake
+NOBODY = Controls(contexts=[], raters=["rule:length"])  # there is no person to know or to mistake
 
 REWARDBENCH = BenchmarkInfo(
     name="rewardbench",

@@ -27,7 +27,18 @@ PAIRS = ("person", "question", "chosen", "rejected")
 ANSWERS = ("person", "question", "answer")
 _PAIRS_FIELDS = (*PAIRS, "id", "tier", "language")
 _TEXTS = ("answer", "generic", "wrong")  # an empty one is an answer that was not made
-_ANSWERS_ALSO = ("id", "generic", "wrong", "expect", "system", "given", "seconds", "cost", "language")
+_ANSWERS_ALSO = (
+    "id",
+    "generic",
+    "wrong",
+    "expect",
+    "system",
+    "system_context",
+    "given",
+    "seconds",
+    "cost",
+    "language",
+)
 NEAR = 0.75  # how alike an unknown field is to one we know, for it to look like a slip
 IN_MEMORY = Path("rows")  # stands for the file where rows come from none
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from personafit._errors import UserError, located
-from personafit.benchmarks.lines import read_lines, validated
+from personafit.benchmarks.lines import read_records
 from personafit.benchmarks.starter import FOLDER as STARTER
 from personafit.people import Conversation
 from personafit.raters.fitted.verifier import MODES, Turn
@@ -93,14 +93,8 @@ def turns_of(conversation: Conversation) -> list[Turn]:
 
 
 def _joined(source: str, said: Path, files: Sequence[Path]) -> Statements:
-    conversations: dict[str, Conversation] = {}
-    for number, line in read_lines(said):
-        one = validated(Conversation, line, said, number)
-        if one.id in conversations:
-            raise UserError(
-                f"{located(said, number, 'id')}: the conversation '{one.id}' stands twice; keep one."
-            )
-        conversations[one.id] = one
+    read = read_records(said, Conversation, key=lambda one: one.id)
+    conversations = {one.id: one for _, one in read}
     known = [
         StatementLabel(
             conversation=one.id, text=attribute.text, label="accepted", failure=None, same_as=attribute.id
@@ -110,8 +104,7 @@ def _joined(source: str, said: Path, files: Sequence[Path]) -> Statements:
     ]
     rows = {(row.conversation, row.text): row for row in known}
     for path in files:
-        for number, line in read_lines(path):
-            row = validated(StatementLabel, line, path, number)
+        for number, row in read_records(path, StatementLabel):
             _check_row(row, conversations, located(path, number))
             before = rows.setdefault((row.conversation, row.text), row)
             if before.label != row.label:

@@ -4,14 +4,14 @@ Each `[[run]]` takes what `personafit run` takes, under the same names in the pl
 """
 
 import tomllib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from personafit._errors import UserError
-from personafit.benchmarks import folder_kinds
-from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks import folder_kinds, is_file
 from personafit.benchmarks.lines import validated
 
 
@@ -74,12 +74,22 @@ TAKE_SYSTEMS = ("answers", "responses", "personalens", "lamp-writing")
 
 
 @dataclass(frozen=True)
+class SuiteEntry:
+    """One run of a suite that is ready to be run."""
+
+    benchmark: str
+    arguments: dict[str, Any]
+    """What `evaluate` is asked for."""
+    bars: list[str]
+    """The bars it must clear."""
+
+
+@dataclass(frozen=True)
 class Suite:
     """A suite that is ready to be run."""
 
     title: str
-    runs: list[tuple[RunConfig, list[str]]]
-    """What each run is asked for, and the bars it must clear."""
+    runs: list[SuiteEntry]
 
 
 def read_suite(path: Path) -> Suite:
@@ -93,37 +103,26 @@ def read_suite(path: Path) -> Suite:
     file = validated(SuiteFile, raw, path, None)
     runs = []
     for one in file.run:
-        raters = [] if one.benchmark in UNJUDGED else file.raters
-        systems = file.systems if one.benchmark in TAKE_SYSTEMS else []
-        is_log = one.benchmark.endswith(".jsonl")
-        place = _place(path, Path(one.benchmark)) if is_log or "/" in one.benchmark else Path(one.benchmark)
-        config = RunConfig(
-            benchmark="answers" if is_log else place.as_posix(),
-            data=_place(path, one.data) if one.data else None,
-            log=place if is_log else None,
-            raters=raters if one.raters is None else one.raters,
-            systems=systems if one.systems is None else one.systems,
-            views=one.contexts,
-            givens=one.system_contexts,
-            user=one.user,
-            options=one.options,
-            kind=one.kind,
-            users=one.people,
-            where=one.where,
-            limit=one.limit or file.limit,
-            seed=file.seed,
-            samples=one.samples,
-            command=f"personafit run {path}",
-        )
-        runs += [(replace(config, kind=kind), one.fail_under) for kind in _kinds(config)]
+        here = Path(one.benchmark)
+        place = _place(path, here) if is_file(here) or "/" in one.benchmark else here
+        arguments: dict[str, Any] = {
+            "raters": [] if one.benchmark in UNJUDGED else file.raters,
+            "systems": file.systems if one.benchmark in TAKE_SYSTEMS else [],
+            "limit": file.limit,
+            "seed": file.seed,
+            "command": f"personafit run {path}",
+        } | one.model_dump(exclude={"benchmark", "fail_under"}, exclude_none=True)
+        if one.data is not None:
+            arguments["data"] = _place(path, one.data)
+        for kind in _kinds(place, one.kind):
+            runs.append(SuiteEntry(place.as_posix(), arguments | {"kind": kind}, one.fail_under))
     return Suite(file.title or path.stem, runs)
 
 
-def _kinds(config: RunConfig) -> list[str | None]:
+def _kinds(folder: Path, kind: str | None) -> list[str | None]:
     """The kinds of item that a run is of, where its folder holds several."""
-    folder = Path(config.benchmark)
-    held = folder_kinds(folder) if config.kind is None and folder.is_dir() else []
-    return [*held] if len(held) > 1 else [config.kind]
+    held = folder_kinds(folder) if kind is None and folder.is_dir() else []
+    return [*held] if len(held) > 1 else [kind]
 
 
 def _place(suite: Path, named: Path) -> Path:

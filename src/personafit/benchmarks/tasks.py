@@ -79,7 +79,7 @@ class FolderTasks(TaskBenchmark):
                 name=name or as_name(folder.resolve().name),
                 version=version[:8],
                 layout=LAYOUT,
-                controls=Controls(views=[], raters=[]),
+                controls=Controls(contexts=[], raters=[]),
             )
         self.info.metrics["closed_values"] = _closed_values(folder / "ontology.json")
 

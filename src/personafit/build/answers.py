@@ -17,6 +17,7 @@ from personafit.build.answer_texts import answer_reader, bounds, template_answer
 from personafit.build.asking import Generation, Target
 from personafit.build.bench import Bench
 from personafit.build.config import MOST_ANSWERERS, ConfigSection
+from personafit.build.given import habits_of
 from personafit.build.prompts import PROMPTS
 from personafit.build.questions.lists import expected_questions
 from personafit.build.rows import in_blocks
@@ -36,7 +37,8 @@ FIRST_ANSWERS = (A1, A2, A3, WRONG)
 WORSE = ("less-personal", "less-helpful")
 NAME = "Name"
 CORE = ("Demographics", "Personality")
-BEARING, MASKED = "rule:bearing-1", "rule:masked-1"
+BEARING, MASKED = "rule:bearing-2", "rule:masked-1"
+BEARS = 0.85  # of the likeness of the preference that is most like the question: what is as much like it bears on it too
 FIRST, BLOCK = 8, 50  # people at a time
 ATTEMPTS = 2  # asks for one answer, each with the model told what was wrong once
 
@@ -51,7 +53,12 @@ class AnswersSection(ConfigSection):
         le=MOST_ANSWERERS,
         description="Models of the pool, drawn, that answer each question.",
     )
-    features: int = Field(4, ge=1, le=20, description="Features that bear on the question, told for A1.")
+    features: int = Field(
+        4,
+        ge=1,
+        le=20,
+        description="Fewest preferences told for A1 besides the features of the question; all that bear on it nearly as much are told too.",
+    )
     masked: float = Field(0.8, gt=0, lt=1, description="Share of the profile that is masked for A2.")
     improved: int = Field(1, ge=0, le=4, description="Answers to each question that are made better.")
     degraded: int = Field(1, ge=0, le=4, description="Answers to each question that are made worse.")
@@ -65,28 +72,23 @@ class AnswerContext:
     masked: tuple[str, ...] = ()
 
 
-def known_of(person: Person) -> list[tuple[str, str]]:
-    """What may bear on a question besides the core, as (id or path, text): inferred features, then preferences."""
-    return [(one.id, one.text) for one in person.attributes] + [
-        (path, "; ".join(value) if isinstance(value, list) else str(value))
-        for path, value in person.facets.items()
-        if path != NAME and path.partition(".")[0] not in CORE
-    ]
-
-
 def bearing(
-    person: Person, likeness: Vectors, made_from: Sequence[str], count: int, *key: str | int
+    person: Person, vectors: Vectors, question: Vectors, made_from: Sequence[str], count: int, *key: str | int
 ) -> AnswerContext:
-    """The core fields, and the features most like the question; those it was made from come first."""
-    known = known_of(person)
-    order = sorted(
-        range(len(known)), key=lambda place: (known[place][0] not in made_from, -likeness[place], place)
-    )
-    chosen = [known[place] for place in order[:count]]
+    """The core fields, the features the question was made from, and all preferences that bear on it.
+
+    These are the `count` most like the question, and every other that is nearly as much like it as the first.
+    """
+    known, likeness = habits_of(person), vectors @ question
+    order = sorted(range(len(known)), key=lambda place: (-likeness[place], place))
+    near = [place for place in order if likeness[place] >= BEARS * max(likeness, default=0)]
+    places = sorted({*order[:count], *near, *(n for n, (path, _) in enumerate(known) if path in made_from)})
+    features = [(one.id, one.text) for one in person.attributes if one.id in made_from]
+    chosen = dict.fromkeys([*features, *(known[place] for place in places)])
     core = {path: value for path, value in person.facets.items() if path.partition(".")[0] in CORE}
     lines = [render_facets(core), *(f"- {text}" for _, text in chosen)]
-    parents = [person.id, *(name for name, _ in chosen)]
-    return AnswerContext(_context("\n".join(filter(None, lines)), BEARING, person.id, parents, *key))
+    parents = dict.fromkeys([person.id, *(name for name, _ in chosen)])
+    return AnswerContext(_context("\n".join(filter(None, lines)), BEARING, person.id, [*parents], *key))
 
 
 def mostly_masked(person: Person, share: float, *key: str | int) -> AnswerContext:
@@ -168,17 +170,17 @@ def first_drafts(
 ) -> list[AnswerDraft]:
     """A1, A2, A3 and one for another person, by each drawn model."""
     people = list({asked.person.id: asked.person for asked in block}.values())
-    vectors = {one.id: embedder.embed([text for _, text in known_of(one)]) for one in people}
+    vectors = {one.id: embedder.embed([text for _, text in habits_of(one)] or [""]) for one in people}
     questions = embedder.embed([asked.row["text"] for asked in block])
     for asked, question in zip(block, questions, strict=True):
         row, person = asked.row, asked.person
         key = (*seed, "answers", row["id"])
         others = [one for one in people if one.language == person.language and one.id != person.id]
         order = sorted(range(pool), key=lambda place: draw(*key, "maker", place, among=2**63))
-        near = bearing(person, vectors[person.id] @ question, row["features"], section.features, *key)
+        near = bearing(person, vectors[person.id], question, row["features"], section.features, *key)
         masked = mostly_masked(person, section.masked, *key)
         other = others[draw(*key, "other", among=len(others))] if others else None
-        far = bearing(other, vectors[other.id] @ question, (), section.features, *key) if other else None
+        far = bearing(other, vectors[other.id], question, (), section.features, *key) if other else None
         for maker in sorted(order[: section.makers]):
             asked.drafts += [
                 AnswerDraft(asked, A1, maker, person, near),
@@ -255,7 +257,7 @@ class AnswersStep(BuildStep):
     after = ("people", "questions")
     uses = ("memories", "features")
     section = AnswersSection
-    version = 2
+    version = 3
     roles = ("answerers",)
     prompts = (FOR_PERSON, FOR_ANYBODY, BETTER, LESS_PERSONAL, LESS_HELPFUL)
 
@@ -267,9 +269,9 @@ class AnswersStep(BuildStep):
         again = questions * (section.improved + section.degraded)
         long = round(1.4 * section.words)
         for model in pool:
-            yield ExpectedAsks("answers", model, ceil(first / len(pool)), 260, long)
+            yield ExpectedAsks("answers", model, ceil(first / len(pool)), 480, long)
             if again:
-                yield ExpectedAsks("rewrites", model, ceil(again / len(pool)), 260 + long, long)
+                yield ExpectedAsks("rewrites", model, ceil(again / len(pool)), 420 + long, long)
 
     async def make(self, bench: Bench) -> None:
         """Block after block of people."""

@@ -2,9 +2,11 @@
 
 Jobs, places, names, households and habits are data, by language. Every element may say for which ages it holds, what it
 implies (`tags`) and what it goes ill with (`against`), so that consistency is a rule about data and not a list of cases in code.
-The same seed and number give the same combination.
+The text of an element may have gaps, such as `Swims on {day}s`, which are filled from the lists of `[parts]`: a few patterns make
+many thousands of sentences. The same seed and number give the same combination.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -36,10 +38,14 @@ LEAVES: dict[str, str] = {
     "Productivity.Fitness": "fitness",
 }
 INTERESTS = "Content_Interests"
+LISTED = "; "  # between the interests of a line
 MBTI, VALUES = "Personality.MBTI", "Personality.Values"
 AXES = ("EI", "SN", "TF", "JP")
 INTERESTS_DRAWN = VALUES_DRAWN = 3
 GENDERS = {"en": ("woman", "man"), "zh": ("女", "男")}
+PARTS = "parts"
+DEEPEST = 6  # parts within parts
+_GAP = re.compile(r"\{(\w+)\}")
 
 
 class Element(BaseModel):
@@ -64,10 +70,16 @@ class Element(BaseModel):
     """The region that people of a home have their names from."""
     gender: str = ""
     """Of a first name: f or m; family for a family name."""
+    composed: bool = False
+    """Whether gaps of its text were filled."""
+
+
+class _Parts(BaseModel):
+    lists: dict[str, list[str]]
 
 
 class Elements:
-    """What people of one language are drawn from: the tables of a file."""
+    """What people of one language are drawn from: the tables of a file, and the parts that fill gaps."""
 
     def __init__(self, path: Path) -> None:
         rows = read_toml(path)
@@ -82,6 +94,28 @@ class Elements:
                 checked(Element, {"text": row} if isinstance(row, str) else row, f"{path}, {name}, {number}")
                 for number, row in enumerate(rows[name], 1)
             )
+        self.parts = checked(_Parts, {"lists": rows.get(PARTS, {})}, f"{path}, [{PARTS}]").lists
+        for name, elements in self.tables.items():
+            for element in elements:
+                self._check_gaps(element.text, f"{path}, {name}, '{element.text}'")
+
+    def _check_gaps(self, text: str, place: str, depth: int = 0) -> None:
+        for gap in _GAP.findall(text):
+            if not self.parts.get(gap):
+                raise UserError(f"{place}: there is no list '{gap}' in [{PARTS}] to fill {{{gap}}} from.")
+            if depth == DEEPEST:
+                raise UserError(f"{place}: the lists of [{PARTS}] that fill {{{gap}}} refer to each other.")
+            for part in self.parts[gap]:
+                self._check_gaps(part, place, depth + 1)
+
+    def fill(self, element: Element, pick: "_Pick") -> Element:
+        """The element with every gap filled by a draw."""
+        text = element.text
+        while gap := _GAP.search(text):
+            text = text[: gap.start()] + pick.one(self.parts[gap[1]]) + text[gap.end() :]
+        return (
+            element if text == element.text else element.model_copy(update={"text": text, "composed": True})
+        )
 
     @cached_property
     def fields_of_work(self) -> tuple[str, ...]:
@@ -179,13 +213,19 @@ class ProfileDraft:
             VALUES: [element.text for element in self.values],
         }
         facets |= {leaf: words.get(leaf, element.text) for leaf, element in self.leaves.items()}
-        facets[INTERESTS] = [element.text for element in self.interests]
+        drawn = LISTED.join(element.text for element in self.interests)
+        facets[INTERESTS] = words.get(INTERESTS, drawn).split(LISTED)
         return Person(id=self.id, language=self.language, facets=facets)
+
+    @property
+    def drawn(self) -> list[Element]:
+        """Everything drawn but the name."""
+        who = [self.job, self.home, self.household, self.education]
+        return [*who, *self.values, *self.interests, *self.leaves.values()]
 
     def contradictions(self) -> Iterator[str]:
         """Why the combination cannot be one person; nothing where it can."""
-        drawn = [self.job, self.home, self.household, self.education]
-        drawn += [*self.values, *self.interests, *self.leaves.values()]
+        drawn = self.drawn
         for element in drawn:
             if not element.ages[0] <= self.age <= element.ages[1]:
                 yield f"age {self.age} does not go with '{element.text}'"
@@ -212,12 +252,20 @@ class CandidateSampler:
         language, known = self._elements[place]
         pick = _Pick(hash_text("person", *self._key, str(number)))
         field = known.fields_of_work[turn % len(known.fields_of_work)]
-        job = pick.one(known.some("jobs", "field", field))
+        job = known.fill(pick.one(known.some("jobs", "field", field)), pick)
         age = job.ages[0] + pick.below(job.ages[1] - job.ages[0] + 1)
         gender = pick.below(2)
-        home = pick.one(known.tables["homes"])
-        first = pick.one(known.names(home, ("f", "m")[gender]))
-        family = pick.one(known.names(home, "family"))
+        home = known.fill(pick.one(known.tables["homes"]), pick)
+        first = known.fill(pick.one(known.names(home, ("f", "m")[gender])), pick)
+        family = known.fill(pick.one(known.names(home, "family")), pick)
+
+        def one(table: str, tags: frozenset[str] = frozenset()) -> Element:
+            return known.fill(pick.one(known.of_age(table, age, tags)), pick)
+
+        def some(table: str, count: int) -> tuple[Element, ...]:
+            drawn = pick.some(known.of_age(table, age), count)
+            return tuple(known.fill(element, pick) for element in drawn)
+
         return ProfileDraft(
             id=f"p{number:06}" + (f"-{self._key[1]}" if self._key[1] != "0" else ""),
             language=language,
@@ -228,11 +276,11 @@ class CandidateSampler:
             mbti="".join(axis[pick.below(2)] for axis in AXES),
             job=job,
             home=home,
-            household=pick.one(known.of_age("households", age)),
-            education=pick.one(known.levels(job)),
-            values=pick.some(known.tables["values"], VALUES_DRAWN),
-            interests=pick.some(known.of_age("interests", age), INTERESTS_DRAWN),
-            leaves={leaf: pick.one(known.of_age(table, age, job.tags)) for leaf, table in LEAVES.items()},
+            household=one("households"),
+            education=known.fill(pick.one(known.levels(job)), pick),
+            values=some("values", VALUES_DRAWN),
+            interests=some("interests", INTERESTS_DRAWN),
+            leaves={leaf: one(table, job.tags) for leaf, table in LEAVES.items()},
         )
 
 

@@ -1,7 +1,9 @@
-"""The memories and features steps: what an assistant has noted of each person, and what a profiler infers from a sample of it.
+"""The memories and features steps: what each person wrote or saved, and what a profiler infers from samples of it.
 
-Memories are entries chosen from the user's corpora, or notes that the writer wrote. Questions are made from the features and not
-from the whole profile, so that they come from what somebody does and not from a label on them.
+Memories are entries chosen from the user's corpora, or posts and messages that the writer wrote, with other people's among them
+(`noise`), as in anything an assistant retrieves from. Every question has a sample of its own, from which the profiler infers
+features. Questions are made from these and not from the whole profile, so that they come from what somebody does and not from a
+label on them.
 """
 
 import re
@@ -14,13 +16,14 @@ from pydantic import Field
 from personafit._hashing import draw
 from personafit.build.asking import Generation, Target, Unfit
 from personafit.build.bench import TRAINING, Bench
-from personafit.build.candidates import INTERESTS, LEAVES
 from personafit.build.config import BuildConfig, ConfigSection
 from personafit.build.corpus import LONGEST, MemoryCorpus, read_corpus
-from personafit.build.people import PeopleSection, check_sentence
+from personafit.build.given import habits_of
+from personafit.build.people import SHORTEST, PeopleSection, check_sentence
 from personafit.build.prompts import PROMPTS, WORDINGS
-from personafit.build.step import BuildStep, ExpectedAsks
-from personafit.people import Attribute, Memory, Person, facet_values, render_person, select_facets
+from personafit.build.questions.lists import QuestionsSection
+from personafit.build.step import BuildStep, ExpectedAsks, table
+from personafit.people import Attribute, Memory, Person, render_person
 
 SELECT = PROMPTS["memories.select"]
 WRITE = PROMPTS["memories.write"]
@@ -28,6 +31,7 @@ FEATURES = PROMPTS["memories.features"]
 STREAMS = ("people", TRAINING)
 SHORTLIST = 30  # entries of the corpora offered for each person, or twice as many as are wanted
 MOST_ENTRIES = 20_000  # looked at; of larger corpora a sample
+TRIES = 8  # draws of other people's memories for each of one's own
 LOOKED_AT = 1_000  # entries, to see before anything is asked whether there are enough
 
 _NUMBERED = re.compile(r"^\s*(\d{1,3})\s*[.)、:：]\s*(.+?)\s*$")
@@ -37,13 +41,21 @@ _EVIDENCE = re.compile(r"(?<!\s)\s*[\[【(（]([\d,，、\s]+)[\]】)）]\s*+(?:
 class MemoriesSection(ConfigSection):
     """What the memories and features steps are asked for."""
 
-    per_person: int = Field(12, ge=1, le=200, description="Memories of each person.")
+    per_person: int = Field(16, ge=1, le=200, description="Memories of each person's own.")
+    noise: float = Field(
+        0.25,
+        ge=0,
+        le=4,
+        description="Other people's memories among them, as a share of their own; 0 leaves them clean.",
+    )
     corpora: list[str] = Field(
         default_factory=list,
         description="JSONL files with `text`, or plain text with an empty line between entries; empty lets the writer write.",
     )
-    sampled: int = Field(6, ge=1, description="Memories drawn for the profiler to infer features from.")
-    features: int = Field(3, ge=1, le=20, description="Features inferred of each person.")
+    sampled: int = Field(
+        4, ge=1, description="Memories that the features of each question are inferred from."
+    )
+    features: int = Field(3, ge=1, le=20, description="Features inferred for each question.")
 
     def faults(self, config: BuildConfig) -> Iterator[str]:
         """Quotas that no corpus or person can fill, and corpora with nothing in them."""
@@ -98,7 +110,7 @@ def list_reader(language: str, count: int, among: int = 0) -> Callable[[str], st
         found = []
         for text in (match[2] for match in matched if match):
             said, notes = _evidence(text, among) if among else (text, "")
-            found.append(check_sentence(said, language) + notes)
+            found.append(check_sentence(said, language, least=SHORTEST[language] // 2) + notes)
         if len(set(found)) < count:
             raise Unfit("two lines say the same", "有两行内容相同")
         return "\n".join(found)
@@ -120,7 +132,15 @@ def _evidence(text: str, among: int) -> tuple[str, str]:
 
 
 def _likes(person: Person) -> list[str]:
-    return facet_values(select_facets(person.facets, [*LEAVES, INTERESTS]))
+    return [text for _, text in habits_of(person)]
+
+
+def deal(count: int, size: int, number: int, *key: str | int) -> list[int]:
+    """Places of `size` among `count` things for draw `number`: all are dealt before any comes again, in a new order each round."""
+    hands = max(1, count // size)
+    turn, hand = divmod(number, hands)
+    order = sorted(range(count), key=lambda place: draw("deal", *key, turn, place, among=2**63))
+    return order[hand * size : (hand + 1) * size]
 
 
 class MemoriesStep(BuildStep):
@@ -129,7 +149,7 @@ class MemoriesStep(BuildStep):
     name = "memories"
     after = ("people",)
     section = MemoriesSection
-    version = 3
+    version = 4
     roles = ("writer",)
     prompts = (SELECT, WRITE)
 
@@ -147,29 +167,77 @@ class MemoriesStep(BuildStep):
             yield ExpectedAsks("memories", bench.model(), people, 450, 35 * section.per_person)
 
     async def make(self, bench: Bench) -> None:
-        """Ask for everyone, benchmark and training, and write them with what they remember."""
+        """Ask for everyone who has too few, benchmark and training, and mix other people's in."""
         section = bench.config.section(MemoriesSection)
         paths = [bench.config.place(name) for name in section.corpora]
         corpus = MemoryCorpus(paths, MOST_ENTRIES, bench.seed) if paths else None
         for stream in STREAMS:
             people = list(bench.read("people", Person, stream))
+            wanting = [person for person in people if len(person.memories) < section.per_person]
             if corpus is None:
-                targets = [_to_write(bench, person, section.per_person) for person in people]
+                targets = [_to_write(bench, person, section.per_person) for person in wanting]
             else:
-                targets = [_to_choose(bench, person, section.per_person, corpus) for person in people]
+                targets = [_to_choose(bench, person, section.per_person, corpus) for person in wanting]
             answers = await bench.ask_after_trial(bench.model(), targets, "memories", differ=corpus is None)
-            for person, answer in zip(people, answers, strict=True):
+            own = {
+                person.id: [(one.text, one.source or one.id) for one in person.memories] for person in people
+            }
+            for person, answer in zip(wanting, answers, strict=True):
                 bench.reject_reply(answer)
-                texts = dict.fromkeys((answer.text or "").splitlines(), answer.product)
-                if corpus is not None:
+                if corpus is None:
+                    own[person.id] = [(text, answer.product) for text in (answer.text or "").splitlines()]
+                else:
                     offered = _offered(bench, person, section.per_person, corpus)
-                    texts = dict(offered[int(number) - 1] for number in (answer.text or "").split(","))
-                memories = [
-                    Memory(id=f"m{number:02}", text=text, time=None, source=source)
-                    for number, (text, source) in enumerate(texts.items(), 1)
-                ]
-                bench.write(person.model_copy(update={"memories": memories}), stream)
+                    own[person.id] = [offered[int(number) - 1] for number in (answer.text or "").split(",")]
                 bench.write({"id": person.id, "by": answer.maker, "products": [answer.product]}, "lineage")
+            everyone: dict[str, list[tuple[str, str]]] = {}
+            for person in people:
+                everyone.setdefault(person.language, []).extend(own[person.id])
+            for person in people:
+                _write(bench, person, own[person.id], everyone[person.language], section.noise, stream)
+
+    def card(self, bench: Bench) -> str:
+        """How many memories there are, and whose; a warning where nothing but one's own is among them."""
+        section, rows = bench.config.section(MemoriesSection), list(bench.read("memories", Person, "people"))
+        own = {row["id"]: len(row["own"]) for row in bench.read_rows("memories", "own")}
+        counts = [(len(person.memories), own[person.id]) for person in rows]
+        mean = [sum(column) / max(1, len(rows)) for column in zip(*counts, strict=True)] or [0, 0]
+        warning = (
+            ""
+            if section.noise
+            else " **These memories are clean**: nothing of anybody else is among them, so retrieval from them is easier than it is from "
+            "what people leave behind, and scores with `memory` do not compare with published ones."
+        )
+        found = table(
+            ("memories of each", "their own", "other people's"),
+            [[f"{n:.1f}" for n in (mean[0], mean[1], mean[0] - mean[1])]],
+        )
+        return "\n".join(["## Memories", "", f"Posts, messages and notes, in no order.{warning}", "", *found])
+
+
+def _write(
+    bench: Bench,
+    person: Person,
+    mine: list[tuple[str, str]],
+    everyone: list[tuple[str, str]],
+    noise: float,
+    stream: str,
+) -> None:
+    """A person with memories of their own and of others, mixed; which are their own is a stream of its own."""
+    key = (bench.seed, bench.take, person.id)
+    own, mixed = dict(mine), dict(mine)
+    for number in range(TRIES * len(own)):
+        if len(mixed) >= round((1 + noise) * len(own)):
+            break
+        text, source = everyone[draw("noise", *key, number, among=len(everyone))]
+        mixed.setdefault(text, source)
+    order = sorted(mixed.items(), key=lambda entry: draw("mixed", *key, *entry, among=2**63))
+    memories = [
+        Memory(id=f"m{number:02}", text=text, time=None, source=source)
+        for number, (text, source) in enumerate(order, 1)
+    ]
+    bench.write(person.model_copy(update={"memories": memories}), stream)
+    bench.write({"id": person.id, "own": [one.id for one in memories if one.text in own]}, "own")
 
 
 def _to_write(bench: Bench, person: Person, count: int) -> Target:
@@ -213,53 +281,77 @@ def _offered(bench: Bench, person: Person, count: int, corpus: MemoryCorpus) -> 
 
 
 class FeaturesStep(BuildStep):
-    """Features of everyone, as attributes with the memories they rest on."""
+    """Features of everyone, as attributes with the memories they rest on: a few for each question to be asked."""
 
     name = "features"
     after = ("memories",)
     section = MemoriesSection
-    version = 2
+    version = 3
     roles = ("profiler",)
     prompts = (FEATURES,)
 
     def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
-        """One ask for each person."""
-        section, people = bench.config.section(MemoriesSection), bench.config.section(PeopleSection).total
-        size = 120 + 35 * section.sampled, 30 * section.features
-        yield ExpectedAsks("features", bench.model("profiler"), people, *size)
+        """One ask for each specific question, and one for each person for training."""
+        section, people = bench.config.section(MemoriesSection), bench.config.section(PeopleSection)
+        size = 140 + 45 * section.sampled, 30 * section.features
+        asks = people.quota * _samples(bench) + people.training
+        yield ExpectedAsks("features", bench.model("profiler"), asks, *size)
+
+    def outside(self, bench: Bench) -> Any:
+        """How many questions each person is asked."""
+        return _samples(bench)
 
     async def make(self, bench: Bench) -> None:
         """Infer, and write everyone with the features added."""
-        section = bench.config.section(MemoriesSection)
+        section, own = bench.config.section(MemoriesSection), _own_memories(bench)
         for stream in STREAMS:
             people = list(bench.read("memories", Person, stream))
-            samples = [_sample(bench, section, person) for person in people]
-            targets = [
-                _inference(section, person, sample) for person, sample in zip(people, samples, strict=True)
+            draws = range(_samples(bench) if stream == "people" else 1)
+            sampled = [
+                (person, number, _sample(bench, section, person, own[person.id], number))
+                for person in people
+                for number in draws
             ]
+            targets = [_inference(section, *one) for one in sampled]
             answers = await bench.ask_after_trial(bench.model("profiler"), targets, "features")
-            for person, sample, answer in zip(people, samples, answers, strict=True):
+            found: dict[str, dict[str, Attribute]] = {person.id: {} for person in people}
+            for (person, number, sample), answer in zip(sampled, answers, strict=True):
                 bench.reject_reply(answer, "profiler")
-                attributes = _attributes(answer, sample)
-                bench.write(person.model_copy(update={"attributes": attributes}), stream)
-                row = {"id": person.id, "product": answer.product, "by": answer.maker}
-                bench.write({**row, "sampled": [memory.id for memory in sample]}, "lineage")
+                ids = [_add(found[person.id], text, evidence) for text, evidence in _read(answer, sample)]
+                row = {"person": person.id, "number": number, "features": ids, "product": answer.product}
+                bench.write(
+                    {**row, "by": answer.maker, "sampled": [memory.id for memory in sample]}, "lineage"
+                )
+            for person in people:
+                bench.write(person.model_copy(update={"attributes": [*found[person.id].values()]}), stream)
 
 
-def _sample(bench: Bench, section: MemoriesSection, person: Person) -> list[Memory]:
-    """The memories the profiler sees, drawn by the person and the take."""
+def _samples(bench: Bench) -> int:
+    """How many samples of memories are drawn for each person: one for each specific question."""
+    asked = bench.config.sections.get("questions")
+    return max(1, asked.specific) if isinstance(asked, QuestionsSection) else 1
+
+
+def _own_memories(bench: Bench) -> dict[str, set[str]]:
+    return {row["id"]: set(row["own"]) for row in bench.read_rows("memories", "own")}
+
+
+def _sample(
+    bench: Bench, section: MemoriesSection, person: Person, own: set[str], number: int
+) -> list[Memory]:
+    """The memories the profiler sees for a question: the person's own, dealt so that all are used alike often."""
+    mine = [memory for memory in person.memories if memory.id in own]
     key = (bench.seed, bench.take, person.id)
-    order = sorted(person.memories, key=lambda memory: draw("sample", *key, memory.id, among=2**63))
-    return order[: section.sampled]
+    return [mine[place] for place in deal(len(mine), section.sampled, number, *key)]
 
 
-def _inference(section: MemoriesSection, person: Person, sample: list[Memory]) -> Target:
+def _inference(section: MemoriesSection, person: Person, number: int, sample: list[Memory]) -> Target:
     """Features for the profiler to infer; our template's take one memory each."""
     count, seems = min(section.features, len(sample)), WORDINGS["features"][person.language]
-    said = "\n".join(f"{number}. {memory.text}" for number, memory in enumerate(sample, 1))
+    said = "\n".join(f"{place}. {memory.text}" for place, memory in enumerate(sample, 1))
     return Target.for_person(
         person,
-        person.id,
+        f"{person.id}/{number}",
         FEATURES,
         {"memories": said, "count": count},
         "attribute",
@@ -267,15 +359,22 @@ def _inference(section: MemoriesSection, person: Person, sample: list[Memory]) -
         parents=tuple(memory.source or memory.id for memory in sample),
         max_tokens=80 * section.features,
         stand_in="\n".join(
-            f"{seems.format(memory.text)} [{number}]" for number, memory in enumerate(sample[:count], 1)
+            f"{seems.format(memory.text)} [{place}]" for place, memory in enumerate(sample[:count], 1)
         ),
     )
 
 
-def _attributes(answer: Generation, sample: list[Memory]) -> list[Attribute]:
-    found = []
-    for number, line in enumerate((answer.text or "").splitlines(), 1):
+def _read(answer: Generation, sample: list[Memory]) -> Iterator[tuple[str, list[str]]]:
+    """The features of a reply, each with the memories it rests on."""
+    for line in (answer.text or "").splitlines():
         said, _, notes = line.rpartition(" [")
-        evidence = [sample[int(note) - 1].id for note in notes.rstrip("]").split(",")]
-        found.append(Attribute(id=f"f{number}", text=said, evidence=evidence))
-    return found
+        yield said, [sample[int(note) - 1].id for note in notes.rstrip("]").split(",")]
+
+
+def _add(known: dict[str, Attribute], text: str, evidence: list[str]) -> str:
+    """Take a feature in, and return its id; one that says the same as another gets its evidence added."""
+    if text not in known:
+        known[text] = Attribute(id=f"f{len(known) + 1}", text=text, evidence=[])
+    one = known[text]
+    one.evidence.extend(note for note in evidence if note not in one.evidence)
+    return one.id

@@ -17,7 +17,6 @@ from pydantic import Field
 from personafit._errors import UserError
 from personafit._hashing import draw, hash_text
 from personafit.benchmarks import BENCHMARKS
-from personafit.benchmarks.lines import read_lines, required_text
 from personafit.build.answer_texts import check_rewrite
 from personafit.build.asking import Generation, Target, Unfit, plain
 from personafit.build.bench import TRAINING, Bench
@@ -25,7 +24,8 @@ from personafit.build.config import TEMPLATE, BuildConfig, ConfigSection
 from personafit.build.duplicates import NearDuplicates
 from personafit.build.held_out import HeldOut
 from personafit.build.people import PeopleSection
-from personafit.build.prompts import PROMPTS, WORDINGS, PromptTemplate
+from personafit.build.prompts import PROMPTS, PromptTemplate
+from personafit.build.questions.lists import open_scenarios, read_pool
 from personafit.build.questions.rules import question_reader
 from personafit.build.rows import in_blocks, write_rows
 from personafit.build.step import BuildStep, ExpectedAsks, table
@@ -40,7 +40,6 @@ OVERDONE = PROMPTS["pair-overdone"]
 LESS_PERSONAL = PROMPTS["pair-less-personal"]
 LESS_HELPFUL = PROMPTS["pair-less-helpful"]
 SPOILT = {"less-personal": LESS_PERSONAL, "less-helpful": LESS_HELPFUL}
-THEMES: dict[str, list[str]] = WORDINGS["themes"]
 NO_PERSONA, DEGRADED = "no-persona", "degraded"
 NOT_PERSONAL = "not personal"  # the tier of a pair that is nobody's, in files that are trained on
 HARD = ("wrong-person", "over-personalized", DEGRADED)
@@ -56,7 +55,8 @@ class PairsSection(ConfigSection):
 
     per_person: int = Field(2, ge=1, description="Questions for each person of [people] training.")
     questions: str = Field(
-        "", description="JSONL file with a `prompt` in each line; empty has the writer ask."
+        "",
+        description="File of questions, in any form that `pool` of [questions] takes; empty has the writer ask.",
     )
     hard: int = Field(1, ge=0, le=len(HARD), description="Harder negatives for each question, in turn.")
     words: int = Field(120, ge=20, description="Length asked for, in words or characters.")
@@ -144,9 +144,9 @@ def told(person: Person) -> Product:
     )
 
 
-def question_target(unit: QuestionAnswers, seed: str) -> Target:
-    """A question for the writer to ask in a person's place."""
-    person, themes = unit.person, THEMES[unit.person.language]
+def question_target(unit: QuestionAnswers, themes: Sequence[str], seed: str) -> Target:
+    """A question for the writer to ask in a person's place, about one of some themes."""
+    person = unit.person
     theme = themes[draw(seed, unit.key, "theme", among=len(themes))]
     values = {"person": render_person(person), "theme": theme}
     key, given = f"{unit.key}/question", told(person).id
@@ -430,7 +430,12 @@ async def _ask_questions(
         for unit in todo:
             unit.question, unit.source = next(given)
         return
-    targets = [question_target(unit, seed) for unit in todo]
+    known = open_scenarios(bench.config).category
+    themes = {
+        language: [scenario.title(language) for one in known for scenario in one.scenario]
+        for language in {unit.person.language for unit in todo}
+    }
+    targets = [question_target(unit, themes[unit.person.language], seed) for unit in todo]
     for unit, answer in zip(todo, await bench.ask(bench.model(), targets, "questions"), strict=True):
         bench.reject_reply(answer)
         unit.question, unit.source = answer.text or "", answer.product
@@ -458,10 +463,7 @@ async def _ask_answers(
 
 def _given_questions(path: Path) -> Iterator[tuple[str, str]]:
     """The questions of the user's file, each with its file and line, from the beginning again when it ends."""
-    found = [
-        (required_text(row, "prompt", path, number).strip(), f"{path.name}#{number}")
-        for number, row in read_lines(path)
-    ]
+    found = [(one.text, one.source) for one in read_pool([path])]
     if not found:
-        raise UserError(f"{path} holds no questions; each line is an object with `prompt`.")
+        raise UserError(f"{path} holds no questions; each line is an object with `prompt` or `text`.")
     return cycle(found)

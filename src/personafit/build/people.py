@@ -1,20 +1,25 @@
-"""The people step: candidates drawn, put into words, screened, and queued for review, until there are enough.
+"""The people step: candidates drawn, made somebody by the writer, screened, and queued for review, until there are enough.
 
-The writer's words stand where they can be used, the drawn words themselves (`template:people-1`) where not. Nobody may be there
-twice: near-duplicates are looked for among people of the same language and job, since others differ in that already.
+The writer invents habits from what was drawn and from a seed profile; where its words cannot be used, those drawn stand
+(`template:people-1`). Nobody may be there twice: near-duplicates are looked for among people of the same language and field of
+work. `given` takes people as they are in place of drawing any.
 """
 
+import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 from pydantic import Field, model_validator
 
+from personafit._errors import UserError
 from personafit.build.asking import Target, Unfit, check_prose, verdict
 from personafit.build.bench import TRAINING, Bench
 from personafit.build.candidates import (
     INTERESTS,
     LEAVES,
+    LISTED,
     MBTI,
     VALUES,
     CandidateSampler,
@@ -25,7 +30,9 @@ from personafit.build.candidates import (
     read_seeds,
 )
 from personafit.build.config import BuildConfig, ConfigSection, meant
+from personafit.build.diversity import describe_people
 from personafit.build.duplicates import NearDuplicates
+from personafit.build.given import given_people
 from personafit.build.prompts import PROMPTS
 from personafit.build.quota import Quota
 from personafit.build.rows import DROPPED, REVIEWER, read_drops, write_review
@@ -45,7 +52,11 @@ VERDICTS = {
 RULES, LIKENESS = "rule:people-1", "rule:near-duplicates"
 WHO = ("Name", "Demographics", "Personality")
 HABITS = (MBTI, VALUES, *LEAVES, INTERESTS)  # what makes somebody this person and no other of the same job
-SHORTEST, LONGEST = {"en": 20, "zh": 8}, {"en": 260, "zh": 130}
+WRITTEN = (*LEAVES, INTERESTS)
+GIVEN = "given"
+"""The maker of people who were given."""
+SHORTEST, LONGEST = {"en": 20, "zh": 8}, {"en": 420, "zh": 200}
+MOST_SHARED, PER = 3, 1_000  # people of so many who may share a composed sentence
 
 
 class PeopleSection(ConfigSection):
@@ -55,13 +66,21 @@ class PeopleSection(ConfigSection):
     training: int = Field(
         0, ge=0, description="Further people for training pairs, none of them in the benchmark."
     )
+    given: str = Field(
+        "",
+        description="People to start from instead of drawing any: a people.jsonl, a CSV, or the folder of a benchmark, PersonaFeedback "
+        "or PersonaLens.",
+    )
     seeds: str = Field("", description="JSONL file of your own seed profiles; empty takes ours.")
     fields: list[str] = Field(
-        default_factory=lambda: list(LEAVES),
-        description="Fields the writer puts into words; the others stay as drawn.",
+        default_factory=lambda: list(WRITTEN),
+        description="Fields the writer invents from what was drawn; the others stay as drawn.",
     )
     similarity: float = Field(
-        0.9, gt=0, le=1, description="Cosine from which two profiles of the same job are near-duplicates."
+        0.9,
+        gt=0,
+        le=1,
+        description="Cosine from which two profiles of the same field of work are near-duplicates.",
     )
 
     @property
@@ -72,12 +91,21 @@ class PeopleSection(ConfigSection):
     @model_validator(mode="after")
     def _known_fields(self) -> Self:
         for name in self.fields:
-            if name not in LEAVES:
-                raise ValueError(f"fields: there is no field '{name}'; {meant(name, list(LEAVES))}")
+            if name not in WRITTEN:
+                raise ValueError(f"fields: there is no field '{name}'; {meant(name, list(WRITTEN))}")
         return self
 
     def faults(self, config: BuildConfig) -> Iterator[str]:
-        """Seeds that are not there, and lists that leave nothing to be drawn."""
+        """Files that are not there, too few given people, and lists that leave nothing to be drawn."""
+        if self.given:
+            path = config.place(self.given)
+            if not path.exists():
+                yield f"given: there is no file or folder {path}"
+                return
+            found = len(given_people(path, config.build.languages, 0))
+            if found < self.total:
+                yield f"quota = {self.quota} and training = {self.training} are more than the {found:,} people of {path}"
+            return
         yield from config.missing("seeds", self.seeds)
         for known in _elements(config).values():
             yield from known.faults()
@@ -112,36 +140,49 @@ class PeopleStep(BuildStep):
 
     name = "people"
     section = PeopleSection
-    version = 3
+    version = 4
     roles = ("writer", "checker")
     prompts = (PROFILE, SCREEN)
 
     def outside(self, bench: Bench) -> Any:
         """The lists, the seeds, and whom people dropped."""
+        drops = sorted(read_drops(bench.out, self.name))
+        if bench.config.section(PeopleSection).given:
+            return [[person.version for person in _given(bench)], drops]
         lists = bench.config.hashes(known.path for known in _elements(bench.config).values())
-        return [lists, [seed.version for seed in _seeds(bench)], sorted(read_drops(bench.out, self.name))]
+        return [lists, [seed.version for seed in _seeds(bench)], drops]
 
     def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
-        """An ask for words and one for screening."""
+        """An ask for words and one for screening; people who are given are not asked about."""
         section = bench.config.section(PeopleSection)
+        if section.given:
+            return
         if section.fields:
-            yield ExpectedAsks("words", bench.model(), section.total, 700, 45 * len(section.fields))
+            yield ExpectedAsks("words", bench.model(), section.total, 900, 60 * len(section.fields))
         yield ExpectedAsks("screening", bench.model("checker"), section.total, 550, 1)
 
     async def make(self, bench: Bench) -> None:
-        """Rounds of candidates until the quota is full."""
+        """Rounds of candidates until the quota is full; people who are given are taken as they are."""
         section = bench.config.section(PeopleSection)
+        if section.given:
+            self._take(bench, section)
+            return
         sampler = CandidateSampler(_seeds(bench), _elements(bench.config), bench.seed, bench.take)
         quota, known = Quota("people", section.total), NearDuplicates(section.similarity)
-        review = []
+        review: list[dict[str, Any]] = []
+        shared, most = Counter[str](), max(MOST_SHARED, MOST_SHARED * section.total // PER)
         while numbers := quota.round():
             drafts = []
             for draft in map(sampler.draw, numbers):
+                composed = [element.text for element in draft.drawn if element.composed]
                 fault = next(draft.contradictions(), "")
+                if not fault and any(shared[text] >= most for text in composed):
+                    fault = f"a sentence is shared with {most} others"
                 if fault:
-                    quota.reject("the combination contradicts itself")
+                    quota.reject("the combination contradicts itself or has too much in common with others")
                     bench.reject(draft.id, fault, render_person(draft.person({})), by=RULES)
                 else:
+                    shared.update(composed)
                     drafts.append(draft)
             for candidate in await self._screened(bench, await _worded(bench, section, drafts), quota):
                 if reason := _unneeded(candidate, quota, known):
@@ -153,6 +194,24 @@ class PeopleStep(BuildStep):
                     quota.kept += 1
                     review.append({"id": candidate.person.id, "person": candidate.person.facets})
         write_review(bench.out, self.name, review)
+
+    def _take(self, bench: Bench, section: PeopleSection) -> None:
+        """Write people who were given; whom a person dropped is replaced by the next."""
+        dropped = read_drops(bench.out, self.name)
+        kept = [person for person in _given(bench) if person.id not in dropped][: section.total]
+        if len(kept) < section.total:
+            raise UserError(
+                f"people: {len(dropped)} were dropped in review and nobody is left to take their place."
+            )
+        for place, person in enumerate(kept):
+            _write(
+                bench, person, GIVEN, [section.given], {}, TRAINING if place >= section.quota else "people"
+            )
+        write_review(bench.out, self.name, ({"id": one.id, "person": one.facets} for one in kept))
+
+    def card(self, bench: Bench) -> str:
+        """How far people differ, beside PersonaFeedback's."""
+        return describe_people(list(bench.read("people", Person)))
 
     async def _screened(self, bench: Bench, found: list[Candidate], quota: Quota) -> list[Candidate]:
         """Those in whom neither the checker nor a person found a fault."""
@@ -180,15 +239,26 @@ def _unneeded(candidate: Candidate, quota: Quota, known: NearDuplicates) -> str:
         return "not needed: there are enough"
     person = candidate.person
     habits = " ".join(facet_values(select_facets(person.facets, HABITS)))
-    (twin,) = known.add([(person.id, habits)], f"{person.language}|{candidate.draft.job.text}")
+    (twin,) = known.add([(person.id, habits)], f"{person.language}|{candidate.draft.job.field}")
     return f"near-duplicate of: {twin}" if twin else ""
 
 
+def _given(bench: Bench) -> list[Person]:
+    config = bench.config
+    return given_people(config.place(config.section(PeopleSection).given), config.build.languages, bench.seed)
+
+
 def _keep(bench: Bench, candidate: Candidate, stream: str) -> None:
-    person, makers = candidate.person, candidate.makers
+    makers = candidate.makers
     maker = next((maker for maker in makers.values() if maker != bench.template), bench.template)
+    _write(bench, candidate.person, maker, candidate.parents, makers, stream)
+
+
+def _write(
+    bench: Bench, person: Person, maker: str, parents: list[str], makers: dict[str, str], stream: str
+) -> None:
     product = Product(
-        kind="profile", text=render_person(person), maker=maker, about=person.id, parents=candidate.parents
+        kind="profile", text=render_person(person), maker=maker, about=person.id, parents=parents
     )
     bench.add(product)
     if stream != TRAINING:  # the benchmark folder holds what its own items refer to
@@ -200,21 +270,21 @@ def _keep(bench: Bench, candidate: Candidate, stream: str) -> None:
 async def _worded(bench: Bench, section: PeopleSection, drafts: Sequence[ProfileDraft]) -> list[Candidate]:
     """Drawn candidates with the fields that were asked for in the writer's words."""
     if not section.fields:
-        makers = dict.fromkeys(LEAVES, bench.template)
+        makers = dict.fromkeys(WRITTEN, bench.template)
         return [Candidate(draft, draft.person({}), [draft.seed.id], dict(makers)) for draft in drafts]
     found, targets = [], [_target(section, draft) for draft in drafts]
     answers = await bench.ask_after_trial(bench.model(), targets, "profiles")
     for draft, answer in zip(drafts, answers, strict=True):
         bench.reject_reply(answer)
         words = dict(line.split(": ", 1) for line in (answer.text or "").splitlines())
-        makers = dict.fromkeys(LEAVES, bench.template) | dict.fromkeys(words, answer.maker)
+        makers = dict.fromkeys(WRITTEN, bench.template) | dict.fromkeys(words, answer.maker)
         found.append(Candidate(draft, draft.person(words), [draft.seed.id, answer.product], makers))
     return found
 
 
 def _target(section: PeopleSection, draft: ProfileDraft) -> Target:
-    hints = {leaf: draft.leaves[leaf].text for leaf in section.fields}
     person = draft.person({})
+    hints = {path: LISTED.join(facet_values({path: person.facets[path]})) for path in section.fields}
     points = "\n".join(f"{leaf}: {hint}" for leaf, hint in hints.items())
     return Target.for_person(
         person,
@@ -229,7 +299,7 @@ def _target(section: PeopleSection, draft: ProfileDraft) -> Target:
         "profile",
         lines_reader(draft.language, section.fields, draft.name),
         parents=(draft.seed.id,),
-        max_tokens=160 * len(hints),
+        max_tokens=220 * len(hints),
         stand_in=points,
     )
 
@@ -255,7 +325,14 @@ def lines_reader(language: str, fields: Sequence[str], name: str) -> Callable[[s
                 )
             if key in found:
                 raise Unfit(f"{key} occurs twice", f"{key} 出现了两次")
-            found[key] = check_sentence(rest, language, name)
+            if key == INTERESTS:
+                parts = [
+                    check_sentence(part, language, name, SHORTEST[language] // 3)
+                    for part in re.split(r"[;；]", rest)
+                ]
+                found[key] = LISTED.join(parts)
+            else:
+                found[key] = check_sentence(rest, language, name)
         if missing := [key for key in fields if key not in found]:
             raise Unfit(f"{missing[0]} is missing", f"缺少 {missing[0]}")
         return "\n".join(f"{key}: {found[key]}" for key in fields)
@@ -263,14 +340,14 @@ def lines_reader(language: str, fields: Sequence[str], name: str) -> Callable[[s
     return read
 
 
-def check_sentence(text: str, language: str, name: str = "") -> str:
-    """A sentence that can stand in a profile, or why it cannot."""
+def check_sentence(text: str, language: str, name: str = "", least: int = 0) -> str:
+    """One or a few sentences that can stand in a profile, or why they cannot; what they say is up to the writer."""
     text = " ".join(text.split()).strip("\"'“”*")
-    least, most = SHORTEST[language], LONGEST[language]
+    least, most = least or SHORTEST[language], LONGEST[language]
     if not least <= len(text) <= most:
         raise Unfit(
-            f"a sentence has {least} to {most} characters, '{text[:30]}' has {len(text)}",
-            f"一句话应有{least}到{most}个字符，“{text[:30]}”有{len(text)}个",
+            f"it has to have {least} to {most} characters, '{text[:30]}' has {len(text)}",
+            f"应有{least}到{most}个字符，“{text[:30]}”有{len(text)}个",
         )
     check_prose(text, language)
     if name and name in text:

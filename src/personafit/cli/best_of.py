@@ -63,7 +63,7 @@ def best_of(
 
         personafit data best-of questions.jsonl --system openai:MODEL@URL --samples 8 --rater reward:my-reward --out best.jsonl
     """
-    from personafit.best_of import BestOf, carry_out
+    from personafit.best_of import BestOf, run_best_of
     from personafit.engine import Bars
 
     asked = BestOf(
@@ -82,7 +82,7 @@ def best_of(
     if out.is_dir() or not out.absolute().parent.is_dir():
         raise UserError(f"{out} cannot be written; give --out a file in a folder that is there.")
     with Store(store_url(store)) as opened, Bars() as progress:
-        carried = asyncio.run(carry_out(opened, asked, progress))
+        carried = asyncio.run(run_best_of(opened, asked, progress))
     code = 0
     for summary in carried.summaries:
         code = max(code, say_end(summary))

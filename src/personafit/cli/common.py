@@ -14,7 +14,7 @@ from personafit.api.run import Run
 from personafit.reports.analysis import Analysis
 from personafit.reports.gate import Undecided
 
-MIN_WIDTH = 150  # in a pipe or a log there is no terminal to be narrower than
+MIN_WIDTH = 100  # in a pipe or a log there is no terminal to be narrower than
 
 
 def console() -> Console:
@@ -63,7 +63,7 @@ def report_run(
         run.print(console())
         print(f"Report: {page}")
     if junit is not None:
-        from personafit.reports.junit import write_junit
+        from personafit.reports.gate import write_junit
 
         write_junit(junit, [run_check(run, undecided)])
     return say_end_of(run, undecided)

@@ -10,7 +10,7 @@ import polars as pl
 import typer
 
 from personafit._errors import UserError, writing
-from personafit.api.frames import benchmark_of, is_file
+from personafit.api.frames import benchmark_of
 from personafit.api.places import find_run, make_folder, store_url
 from personafit.api.run import Run
 from personafit.benchmarks import (
@@ -19,6 +19,7 @@ from personafit.benchmarks import (
     FolderBenchmark,
     ImportedPairs,
     check_folder,
+    is_file,
     open_benchmark,
     open_whole,
     write_folder,

@@ -84,6 +84,14 @@ def run(
     redact: Annotated[
         bool, typer.Option(help="Remove e-mail addresses, phone and card numbers and keys from all texts.")
     ] = True,
+    confidence: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            help="Use only attributes the extractor is at least this sure of; the published pipeline uses 0.4.",
+        ),
+    ] = 0.0,
     limit: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Use a random sample of N conversations.")
     ] = None,
@@ -121,6 +129,7 @@ def run(
         prompts=prompts,
         matcher=matcher,
         redacting=redact,
+        least_confidence=confidence,
         limit=limit,
         seed=seed,
         budget=budget,
@@ -173,6 +182,16 @@ def _below_bar(counts: dict[str, Any]) -> str | None:
     if readable < COVERAGE_BAR:
         return f"{100 * readable:.1f} % of the log's conversations could be read, {bar}"
     return None
+
+
+def _extractor(folder: Path) -> str:
+    """The model that extracted the attributes of a folder of `extract run`; the folder's name where it does not say."""
+    summary = StageFile(folder).summary
+    return (
+        str(orjson.loads(summary.read_bytes()).get("model", folder.name))
+        if summary.is_file()
+        else folder.name
+    )
 
 
 @app.command("measure")
@@ -294,7 +313,7 @@ def flow(
                 f"The flow was stopped{why}; the same command goes on from there.",
                 130 if done.interrupted else 1,
             ) from None
-    names = {"attributes": folder.name, "relevance": matcher}
+    names = {"attributes": _extractor(folder), "relevance": matcher}
     if model:
         names["response"] = f"{model}, judged by {rater}"
     results = flow_results(traced, names)

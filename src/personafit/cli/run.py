@@ -1,6 +1,5 @@
 """`personafit run`: evaluate raters on a benchmark, or a system by its answers."""
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +11,6 @@ from personafit.api.evaluating import carry_out, prepare
 from personafit.api.gate import gated
 from personafit.api.places import make_folder, store_url, working_on
 from personafit.benchmarks import BENCHMARKS, folder_kinds
-from personafit.benchmarks.suite import Suite, read_suite
 from personafit.cli.common import console, print_object, report_run, this_command
 from personafit.cli.options import panel, read_assignments
 from personafit.reports.gate import Undecided
@@ -130,25 +128,23 @@ def run(
         personafit run starter --rater openai:MODEL --limit 50
         personafit run answers.jsonl --rater openai:MODEL --fail-under lift=0.05
     """
-    prepared = partial(
-        prepare,
-        benchmark,
-        data=data,
-        raters=rater or [],
-        contexts=context or [],
-        systems=system or [],
-        system_contexts=system_context or [],
-        user=user,
-        options=read_assignments("-K", options),
-        people=people,
-        where=where or [],
-        limit=limit,
-        seed=seed,
-        samples=samples,
-        budget=budget,
-        retry=retry or [],
-        command=this_command(),
-    )
+    asked: dict[str, Any] = {
+        "data": data,
+        "raters": rater or [],
+        "contexts": context or [],
+        "systems": system or [],
+        "system_contexts": system_context or [],
+        "user": user,
+        "options": read_assignments("-K", options),
+        "people": people,
+        "where": where or [],
+        "limit": limit,
+        "seed": seed,
+        "samples": samples,
+        "budget": budget,
+        "retry": retry or [],
+        "command": this_command(),
+    }
     suite = None
     if benchmark.endswith(".toml"):
         own = (data, rater, context, system, system_context, user, options, people, where, kind)
@@ -157,21 +153,25 @@ def run(
                 f"{benchmark} says itself what is evaluated, by whom and on what; beside it only --limit, --budget, --retry, "
                 "--fail-under, --undecided, --reuse, --junit, --dry-run, --backend, --store, --out and --json mean something."
             )
+        from personafit.benchmarks.suite import read_suite
+
         suite = read_suite(Path(benchmark))
     elif kind is None and benchmark not in BENCHMARKS and len(held := folder_kinds(Path(benchmark))) > 1:
+        from personafit.benchmarks.suite import Suite, SuiteEntry
+
         title = Path(benchmark).resolve().name
-        suite = Suite(title, [(prepared(kind=one).config, []) for one in held])
+        suite = Suite(title, [SuiteEntry(benchmark, asked | {"kind": one}, []) for one in held])
     if suite is not None:
         from personafit.api.suites import SuiteRunner
 
-        runner = SuiteRunner(suite, limit, budget, frozenset(retry or []), undecided, fail_under or [], reuse)
+        runner = SuiteRunner(suite, limit, budget, retry or [], undecided, fail_under or [], reuse)
         with Store(store_url(store)) as opened, working_on(backend):
             if dry_run:
                 _print_plan(runner.estimate(opened), {"suite": suite.title, "runs": []}, json)
                 return
             code = _run_suite(runner, opened, Path(benchmark).resolve().stem, out, junit, json)
     else:
-        ready = gated(prepared(kind=kind), fail_under or [], reuse)
+        ready = gated(prepare(benchmark, **asked, kind=kind), fail_under or [], reuse)
         with Store(store_url(store)) as opened, working_on(backend):
             if dry_run:
                 _print_plan(ready.estimate(opened), {"benchmark": benchmark, "results": []}, json)

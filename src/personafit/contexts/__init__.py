@@ -32,6 +32,7 @@ from personafit.contexts.profile import (
     AttributesContext,
     WrongContext,
     attributes_context,
+    dis_context,
     none_context,
     profile_context,
 )
@@ -66,8 +67,6 @@ def make_context(name: str, people: People, seed: int, model: str | None = None)
     if is_remembered(name):
         return _remembered_context(name, people, model)
     if re.match(r"[DIS](?:$|\+)", name):
-        from personafit.contexts.dis import dis_context
-
         return dis_context(name, people)
     kind, _, argument = name.partition(":")
     if kind in CONTEXTS:
@@ -76,7 +75,7 @@ def make_context(name: str, people: People, seed: int, model: str | None = None)
         built: ContextBuilder = found(argument, people, seed)
         return built
     raise UserError(
-        f"Unknown context '{name}'; there are {', '.join(CONTEXTS)}, memory, memory+filter, induced, "
+        f"Unknown context '{name}'; there are {', '.join(CONTEXTS)}, memory, memory+filter[:profile], induced, "
         "sums of D, I and S, and wrong:CONTEXT."
     )
 
@@ -102,7 +101,7 @@ def is_plain(name: str) -> bool:
 
 
 # Options may hold the address of an embedder, and so an @ of their own.
-_MEMORY = re.compile(r"memory(?::(.*?))?(?:(\+filter)(?:@(.+))?)?")
+_MEMORY = re.compile(r"memory(?::(.*?))?(?:(\+filter(?::profile)?)(?:@(.+))?)?")
 _INDUCED = re.compile(r"induced()()(?:@(.+))?")
 
 
@@ -113,7 +112,7 @@ def is_remembered(name: str) -> bool:
 
 def _remembered_context(name: str, people: People, model: str | None) -> ContextBuilder:
     """Make the builder; `model` is the spec that is meant where the name has none."""
-    from personafit.contexts.filtering import SUFFIX, FilteredContext
+    from personafit.contexts.filtering import BY_PROFILE, SUFFIX, FilteredContext
     from personafit.contexts.induction import InducedContext
     from personafit.contexts.memories import MemoryContext, check_people, memory_settings
 
@@ -121,7 +120,7 @@ def _remembered_context(name: str, people: People, model: str | None) -> Context
     match = (_INDUCED if induced else _MEMORY).fullmatch(name)
     if match is None:
         raise UserError(
-            f"'{name}' is no context; write memory[:k=3,by=hybrid], memory[:OPTIONS]{SUFFIX}[@MODEL] or "
+            f"'{name}' is no context; write memory[:k=3,by=hybrid], memory[:OPTIONS]{SUFFIX}[{BY_PROFILE}][@MODEL] or "
             "induced[@MODEL]; plain memory needs no model."
         )
     argument, filtered, named = match[1] or "", match[2], match[3]
@@ -130,7 +129,8 @@ def _remembered_context(name: str, people: People, model: str | None) -> Context
         return InducedContext(_model(name, named or model), named)
     settings = memory_settings(argument, name)
     if filtered:
-        return FilteredContext(settings, people, _model(name, named or model), named)
+        by_profile = filtered.endswith(BY_PROFILE)
+        return FilteredContext(settings, people, _model(name, named or model), named, by_profile)
     return MemoryContext(settings, people)
 
 

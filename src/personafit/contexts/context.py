@@ -62,7 +62,7 @@ T = TypeVar("T")
 
 
 def in_language(words: Mapping[str, T], language: str) -> T:
-    """What is said in the person's language where we speak it, else in English."""
+    """Return the Chinese text for a Chinese person, else the English one."""
     return words["zh" if language.startswith("zh") else "en"]
 
 
@@ -127,7 +127,7 @@ class People(Mapping[str, Person]):
 
 
 def _written(person: Person) -> str:
-    """What is written about a person, as far as it shows the script."""
+    """Return text about a person from which the script can be told."""
     texts = (str(value) for value in person.facets.values())
     return " ".join((*texts, *(memory.text for memory in person.memories[:5])))
 
@@ -144,7 +144,7 @@ class ContextBuilder(Protocol):
 
 @runtime_checkable
 class Choosy(Protocol):
-    """A builder that has enough to tell about some people only, depending on the item."""
+    """A builder that cannot tell about everybody: `covers` says about whom."""
 
     def covers(self, person: Person, item: Item) -> bool:
         """Whether the person can stand in for somebody else at this item."""
@@ -156,7 +156,7 @@ def has_memories(person: Person) -> bool:
 
 
 class FromMemories:
-    """What builders share that tell of memories."""
+    """Base of builders that use memories."""
 
     def covers(self, person: Person, item: Item) -> bool:
         """Whether there is anything to tell of the person, so that they can stand in for somebody."""

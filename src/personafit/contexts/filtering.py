@@ -1,5 +1,6 @@
-"""`memory+filter[@SPEC]`: what retrieval found, gone over by a model that keeps, drops or flags each memory for the question.
+"""`memory+filter[:profile][@SPEC]`: what retrieval found, gone over by a model that keeps, drops or flags each memory for the question.
 
+With `:profile` the model is shown the person's profile as well, as in PersonaFeedback; whoever is told the context sees only memories.
 The model decides by number and can add nothing: a memory that tells it what to write is still only kept, dropped or flagged. A
 reply that does not decide on every memory is asked for once more; after that all that was found is told, and the status says so.
 """
@@ -14,14 +15,15 @@ from pathlib import Path
 from personafit._hashing import content_hash
 from personafit._versions import frozen_text
 from personafit.contexts.context import Context, People, in_language
-from personafit.contexts.making import ContextPrompt, ModelMade, context_job
+from personafit.contexts.making import FILTER, FILTER_BY_PROFILE, ContextPrompt, ModelMade, context_job
 from personafit.contexts.memories import MemoryContext, MemorySettings, told
 from personafit.engine import Job
 from personafit.models import Message, Model
-from personafit.people import Memory, Person
+from personafit.people import RENDERING, Memory, Person, render_person
 from personafit.store import Item, Status
 
 SUFFIX = "+filter"
+BY_PROFILE = ":profile"
 KEEP, DROP, CONFLICT = "keep", "drop", "conflict"
 VERDICTS = (KEEP, DROP, CONFLICT)
 _TAGS = re.compile(r"<(?=[\s/]*(?:question|memories|persona))", re.IGNORECASE)
@@ -32,22 +34,29 @@ WORDINGS: dict[str, dict[str, dict[str, str]]] = tomllib.loads(
 )
 """What models are asked that make contexts, by context and language."""
 WORDING = WORDINGS["filter"]
+PROFILE_WORDING = WORDINGS["filter_by_profile"]
+PROFILE_VERSION = "1"  # of the prompt that shows the profile
 
 
 class FilteredContext(ModelMade):
-    """Memories that were found and then gone over by a model."""
+    """Memories that were found and then gone over by a model, which may be shown the person's profile."""
 
-    question = "memory-filter"
     per_person = False
 
-    def __init__(self, settings: MemorySettings, people: People, model: Model, named: str | None) -> None:
+    def __init__(
+        self, settings: MemorySettings, people: People, model: Model, named: str | None, by_profile: bool
+    ) -> None:
         self._plain = MemoryContext(settings, people)
+        self._by_profile = by_profile
+        self.question = FILTER_BY_PROFILE if by_profile else FILTER
         made_by = [self._plain.fingerprint, model.settings, WORDING, _TAGS.pattern, frozen_code()]
-        name = f"{self._plain.name}{SUFFIX}" + (f"@{named}" if named else "")
-        super().__init__(model, name, content_hash(made_by))
+        if by_profile:
+            made_by += [RENDERING, PROFILE_WORDING, PROFILE_VERSION]
+        suffix = SUFFIX + (BY_PROFILE if by_profile else "") + (f"@{named}" if named else "")
+        super().__init__(model, f"{self._plain.name}{suffix}", content_hash(made_by))
 
     def job(self, person: Person, item: Item) -> Job | None:
-        """The ask about what was found; None where nothing was."""
+        """Return the job that filters the retrieved memories; None if none were found."""
         found = self._plain.find(person, item)
         return context_job(self._prompt(person, item, found), self.asker) if found else None
 
@@ -62,37 +71,44 @@ class FilteredContext(ModelMade):
         if verdicts is None:
             return replace(plain, parents=(*plain.parents, ask.id), status=ask.status)
         kept = [memory for memory, verdict in zip(found, verdicts, strict=True) if verdict != DROP]
-        mark = in_language(WORDING, person.language)["mark"]
+        mark = in_language(PROFILE_WORDING if self._by_profile else WORDING, person.language)["mark"]
         marks = {m.id: mark for m, verdict in zip(found, verdicts, strict=True) if verdict == CONFLICT}
         chosen = told(self.name, self.fingerprint, person, kept, marks)
         return replace(chosen, parents=(*chosen.parents, ask.id))
 
     def _prompt(self, person: Person, item: Item, found: Sequence[Memory]) -> ContextPrompt:
         keys = ", ".join(f'"{number}"' for number in range(1, len(found) + 1))
+        profile = render_person(person) if self._by_profile else None
         return ContextPrompt(
             item=item.id,
             view=self.name,
             question=self.question,
             fingerprint=self.fingerprint,
             source=told(self._plain.name, self._plain.fingerprint, person, found, {}).product,
-            messages=filter_messages(item.prompt, found, person.language),
+            messages=filter_messages(item.prompt, found, person.language, profile),
             again=in_language(WORDING, person.language)["again"].format(keys=keys),
             readable=lambda reply: verdicts_in(reply, len(found)) is not None,
         )
 
 
 def frozen_code() -> list[str]:
-    """What stands for the version in fingerprints."""
+    """Return what fingerprints hold for the version."""
     parts = ("filter-messages", "filter-verdicts", "filter-numbered", "filter-tagged")
     return [frozen_text(part, WORDING_VERSION) for part in parts]
 
 
-def filter_messages(question: str, memories: Sequence[Memory], language: str) -> tuple[Message, ...]:
-    """The prompt."""
+def filter_messages(
+    question: str, memories: Sequence[Memory], language: str, profile: str | None = None
+) -> tuple[Message, ...]:
+    """Return the prompt; `profile` is None for a filter that is not shown it."""
     words = in_language(WORDING, language)
     example = json.dumps({str(n): (KEEP, DROP)[n % 2] for n in range(1, min(len(memories), 2) + 1)})
+    about = [words["task"]]
+    if profile is not None:
+        by_profile = in_language(PROFILE_WORDING, language)
+        about = [by_profile["task"], tagged("persona", profile or by_profile["empty"])]
     parts = [
-        words["task"],
+        *about,
         tagged("question", question),
         tagged("memories", numbered(memories)),
         words["closing"].format(example=example),

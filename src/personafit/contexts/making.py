@@ -21,7 +21,8 @@ from personafit.people import Person
 from personafit.store import Ask, Item, Outcome, Product, RaterRecord, Status, Store
 from personafit.store import tables as t
 
-MADE = ("memory-filter", "induce")
+FILTER, FILTER_BY_PROFILE = "memory-filter", "memory-filter-by-profile"
+MADE = (FILTER, FILTER_BY_PROFILE, "induce")
 """What the asks that make contexts are called."""
 
 USUAL_TOKENS = (900, 200)  # in and out, for estimates
@@ -29,9 +30,9 @@ RATERS_OWN = ("ask", "guard")  # options that say how a model is asked to judge,
 
 
 class ModelMade(FromMemories, ABC):
-    """A builder whose contexts take a model's work."""
+    """Base of builders that need a model."""
 
-    question: ClassVar[str]  # what its asks are called in the store
+    question: str  # what its asks are called in the store
     per_person: ClassVar[bool]  # whether what is made depends on the person alone, and not on the item
 
     def __init__(self, model: Model, name: str, fingerprint: str) -> None:
@@ -43,7 +44,7 @@ class ModelMade(FromMemories, ABC):
 
     @property
     def model(self) -> Model:
-        """Who does the work."""
+        """The model that makes the contexts."""
         return self.asker.model
 
     def begin(self, store: Store) -> None:
@@ -56,10 +57,10 @@ class ModelMade(FromMemories, ABC):
 
     @abstractmethod
     def build(self, person: Person, item: Item) -> Context:
-        """What is told of the person, from what was made."""
+        """Build the context from the model's stored replies."""
 
     def _reply(self, prompt: "ContextPrompt", about: str) -> Ask:
-        """The ask that was made of a prompt."""
+        """Return the stored ask of a prompt."""
         asks = self._store.final_asks([prompt.key]) if self._store is not None else {}
         if prompt.key not in asks:
             raise Unmade(
@@ -184,7 +185,7 @@ async def make_contexts(
 
 
 def usual_cost(price: tuple[float, float] | None) -> float:
-    """About what one ask costs in USD."""
+    """Estimate the cost of one ask in USD."""
     return (USUAL_TOKENS[0] * price[0] + USUAL_TOKENS[1] * price[1]) / 1e6 if price else 0.0
 
 

@@ -145,7 +145,7 @@ class MemorySettings(BaseModel):
 
     @property
     def options(self) -> str:
-        """What differs from the usual, as on the command line."""
+        """The options that differ from the defaults, as written on the command line."""
         return ",".join(f"{name}={value}" for name, value in self.model_dump(exclude_defaults=True).items())
 
 
@@ -168,7 +168,7 @@ class MemoryContext(FromMemories):
         return told(self.name, self.fingerprint, person, found, {})
 
     def find(self, person: Person, item: Item) -> list[Memory]:
-        """What is found, best first."""
+        """Return the retrieved memories, best first."""
         memories = memories_at(person, item)
         found = self._retriever.find(person.id, memories, item.prompt, self.settings.k)
         return within(found, self.settings.budget)
@@ -230,7 +230,7 @@ def check_people(people: People, name: str) -> None:
 
 
 def _cut(text: str, budget: int) -> str:
-    """So much of a text that it fits; counted, not guessed, since scripts differ."""
+    """Return the longest beginning of a text within a number of tokens."""
     low, high = 0, len(text)
     while low < high:
         middle = (low + high + 1) // 2

@@ -1,13 +1,16 @@
-"""Contexts from the person's record alone: nothing, the profile or some fields of it, statements about the person; and any about another."""
+"""Contexts from the person's record alone: nothing, the profile or some fields of it, statements about the person, sums of D, I and S
+(demographics, summaries of earlier conversations, the task's situation); and any of them about another person.
+"""
 
+import re
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from personafit._errors import UserError
 from personafit._hashing import draw
-from personafit.contexts.context import Choosy, Context, ContextBuilder, People, Unmade
+from personafit.contexts.context import SUM, Choosy, Context, ContextBuilder, People, TaskItem, Unmade
 from personafit.people import FacetValue, Person, facet_values, render_person, select_facets
 from personafit.store import Item
 from personafit.store.forgetting import COPY
@@ -49,7 +52,7 @@ class ProfileContext:
 
     @cached_property
     def _anybody(self) -> bool:
-        """Whether there is anything to tell of anybody: if not, one stands in as well as another."""
+        """Whether anybody has such facets; if nobody has, anybody can stand in."""
         return any(self._facets(person) for person in self._people.values())
 
     def _facets(self, person: Person) -> dict[str, FacetValue]:
@@ -118,6 +121,64 @@ def attributes_context(argument: str, people: People, seed: int) -> ContextBuild
     )
 
 
+DEMOGRAPHICS = "Demographics"
+PARTS = "DIS"
+
+
+@dataclass
+class DisContext:
+    """A sum of D, I and S."""
+
+    name: str
+
+    def build(self, person: Person, item: Item) -> Context:
+        """The parts that were asked for, in the order D, I, S, each under a heading of its own."""
+        sections: list[str] = []
+        facets: dict[str, FacetValue] = {}
+        values: list[str] = []
+        if "D" in self.name:
+            facets = select_facets(person.facets, [DEMOGRAPHICS])
+            values += facet_values(facets)
+            if facets:
+                sections.append(render_person(person, facets))
+        if "I" in self.name:
+            domains = item.task.domains if isinstance(item, TaskItem) else list(person.summaries)
+            history = {domain: person.summaries[domain] for domain in domains if domain in person.summaries}
+            sections += _section("Earlier conversations with the person, summed up by topic:", history)
+        if "S" in self.name:
+            if not isinstance(item, TaskItem):
+                raise UserError(
+                    f"{self.name}: S tells the situation of a dialogue task, and this benchmark has no such tasks."
+                )
+            values += item.task.situation.values()
+            sections += _section("Situation:", item.task.situation)
+        return Context(self.name, "\n\n".join(sections), tuple(values), person.id, facets)
+
+    def covers(self, person: Person, item: Item) -> bool:
+        """Whether the person has a history in every domain of the task, so that they can stand in for somebody."""
+        if "I" not in self.name or not isinstance(item, TaskItem):
+            return True
+        return all(domain in person.summaries for domain in item.task.domains)
+
+
+def dis_context(name: str, people: People) -> ContextBuilder:
+    """Make a sum of D, I and S; the order in which it is written makes no difference."""
+    named = name.split("+")
+    if not re.fullmatch(SUM, name) or len(set(named)) < len(named):
+        raise UserError(f"'{name}' is no sum of D, I and S; name each at most once, as in D+I+S.")
+    if "D" in named and not any(select_facets(person.facets, [DEMOGRAPHICS]) for person in people.values()):
+        raise UserError(f"{name}: nobody here has demographics, which D would tell.")
+    if "I" in named and not any(person.summaries for person in people.values()):
+        raise UserError(f"{name}: nobody here has summaries of earlier conversations, which I would tell.")
+    return DisContext("+".join(part for part in PARTS if part in named))
+
+
+def _section(heading: str, entries: dict[str, str]) -> list[str]:
+    """A heading with its entries below it; nothing where there are none."""
+    lines = [f"  {name}: {text}" for name, text in entries.items()]
+    return ["\n".join([heading, *lines])] if lines else []
+
+
 class WrongContext:
     """`wrong:CONTEXT`: any context, about another person: the control that shows whether the person matters.
 
@@ -133,12 +194,12 @@ class WrongContext:
         self._seed = seed
 
     def build(self, person: Person, item: Item) -> Context:
-        """What would be told about the other person."""
+        """Build the context of the other person."""
         told = self.inner.build(self.stand_in(person, item), item)
         return replace(told, name=self.name, maker=told.maker and f"wrong:{told.maker}")
 
     def stand_in(self, person: Person, item: Item) -> Person:
-        """Who is told about in place of the person."""
+        """Return the person whose context is told instead."""
         return self._people[self._stand_in(person, item)]
 
     def _stand_in(self, person: Person, item: Item) -> str:
@@ -153,7 +214,7 @@ class WrongContext:
         return next(others, other)
 
     def other(self, person: Person) -> str:
-        """Who is mistaken for this person."""
+        """Return the id of the person drawn as the wrong one."""
         pool = self._people.mates(person)
         if len(pool) < 2:
             # Where it is so for everybody, it is the run that has no such control.

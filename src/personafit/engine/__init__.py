@@ -1,7 +1,6 @@
 """Runs keyed jobs: concurrency, retries, resume, progress, budget. It knows no raters."""
 
-from personafit.engine.jobs import Job, Lane, LaneReport, Summary, together
-from personafit.engine.lane_run import check_budget
+from personafit.engine.jobs import Job, Lane, LaneReport, Summary, check_budget, together
 from personafit.engine.limits import RetryPolicy
 from personafit.engine.progress import Bars, ProgressView, Silence
 from personafit.engine.runner import Runner

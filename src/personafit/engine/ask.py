@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Exchange:
-    """What one ask came to, and what all its calls took together."""
+    """The outcome of one ask: status, reply, and the cost of all its calls."""
 
     status: Status = Status.OK
     reply: str | None = None
@@ -123,7 +123,7 @@ class Asker:
         return reply
 
     def given_room(self, request: ChatRequest) -> ChatRequest:
-        """The request as this model gets it now."""
+        """Return the request with room to reason if this model needs it."""
         return with_room(request) if self.thinks else request
 
 
@@ -155,7 +155,7 @@ class AskKey:
     sample: int = 0
 
     def row(self, ask_id: str, generation: int, exchange: Exchange, seconds: float) -> Ask:
-        """The ask as it is stored."""
+        """Return the row of the asks table."""
         return Ask.built(
             id=ask_id,
             job=self.job,

@@ -1,4 +1,4 @@
-"""Patience with an endpoint: how many calls it gets at once, and how often and how long a failing one is tried again.
+"""Limits per endpoint: how many calls run at once, and how often and how long a failing one is retried.
 
 Slow start adds one slot per success, which doubles the limit each round trip; an overload takes a third off, at most
 once a second, and honours the pause the server asks for; from then on a round trip of successes adds one slot.
@@ -58,13 +58,13 @@ class AdaptiveLimit:
         self._wake()
 
     def succeeded(self) -> None:
-        """Note a good answer: the limit may grow."""
+        """Record a success, which may raise the limit."""
         if self.limit < self.maximum:
             self.limit = min(self.maximum, self.limit + (1.0 if self._slow_start else 1.0 / self.limit))
             self._wake()
 
     def overloaded(self, retry_after: float | None) -> None:
-        """Note that the endpoint complained: shrink, and pause if it says for how long."""
+        """Record an overload: lower the limit, and pause for as long as the server asks."""
         now = time.monotonic()
         if retry_after:
             self._paused_until = max(self._paused_until, now + retry_after)
@@ -84,7 +84,7 @@ class AdaptiveLimit:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Bounds on tries of one job."""
+    """When to retry a failed job, and when to give up."""
 
     attempts: int = 6
     seconds: float = 180.0
@@ -109,7 +109,7 @@ GRACE = 4.0  # seconds a tick may be late on a busy machine before it counts as 
 
 
 class WorkClock:
-    """A monotonic clock that leaves out standstills; it ticks while its block runs."""
+    """A monotonic clock that skips suspensions of the process; it ticks while its block runs."""
 
     def __init__(self) -> None:
         self._seen = time.monotonic()
@@ -126,12 +126,12 @@ class WorkClock:
             self._timer = None
 
     def now(self) -> float:
-        """Seconds since some moment, standstills left out."""
+        """Seconds since an arbitrary start, suspensions excluded."""
         self._look()
         return self._seen - self._lost
 
     def _look(self) -> None:
-        """Note the time; whoever comes first after a standstill finds it out."""
+        """Read the time and, after a gap much longer than a tick, count the gap as a suspension."""
         now = time.monotonic()
         if self._timer is not None and now - self._seen > TICK + GRACE:
             self._lost += now - self._seen

@@ -20,13 +20,13 @@ LOG_SECONDS = 15.0
 
 
 class ProgressView(Protocol):
-    """Where the engine says how far it is."""
+    """Receives the engine's progress."""
 
     def begin(self, lane: str, total: int) -> None:
         """A lane starts."""
 
     def advance(self, lane: str, by: int, note: str = "") -> None:
-        """So many more jobs of the lane are safely stored."""
+        """`by` more jobs of the lane are stored."""
 
 
 class Silence:

@@ -10,12 +10,16 @@ import gc
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from personafit.engine.jobs import Job, Lane, LaneReport, Summary, Together
-from personafit.engine.lane_run import (
+from personafit.engine.jobs import (
     FinishedJob,
+    Job,
+    Lane,
+    LaneReport,
     LaneRun,
     Outbox,
     PendingJobs,
+    Summary,
+    Together,
     finish,
     first_failure_of,
 )
@@ -31,7 +35,7 @@ ALLOCATIONS = 200_000  # between two walks over the young; Python's own figure i
 
 @contextlib.contextmanager
 def rare_collections() -> Iterator[None]:
-    """Collect cycles rarely within the block, and as before after it."""
+    """Run the cyclic garbage collector less often within the block."""
     young, middle, old = gc.get_threshold()
     if young:  # 0 is somebody's wish for no collections at all
         gc.set_threshold(max(young, ALLOCATIONS), middle, old)
@@ -251,7 +255,7 @@ class Runner:
         return list(left.values())
 
     async def _take_in(self, run: LaneRun, job: Job, outcome: Outcome) -> Job | None:
-        """Hand an outcome on to be stored; returns the link that follows from it, if any."""
+        """Queue an outcome for storing; return the next link of its chain, if any."""
         if run.failures_in_a_row:
             run.failures_in_a_row.pop(job.endpoint, None)
         run.answered.add(job.endpoint)
@@ -280,14 +284,14 @@ class Runner:
         self._outbox.put(FinishedJob(run, job, failed, True))
 
     def _lose(self, paid: list[float]) -> float:
-        """What the calls of a try cost that came to nothing: it is spent all the same."""
+        """Book the cost of a failed attempt's calls and return it."""
         lost = sum(paid)
         paid.clear()
         self._summary.cost += lost
         return lost
 
     def _count(self, ask: Ask) -> None:
-        """Add up what was spent at once, not when it is stored: the budget has to know."""
+        """Add up tokens and cost as soon as they are known, since the budget depends on them."""
         self._summary.tokens_in += ask.tokens_in
         self._summary.tokens_out += ask.tokens_out
         self._summary.cost += ask.cost

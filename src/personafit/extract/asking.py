@@ -27,7 +27,7 @@ from personafit.raters.rater import key_of
 from personafit.store import Product, Status, Store
 from personafit.store import tables as t
 
-VERSION = "stages-2"
+VERSION = "stages-3"
 """Of the wordings in `wordings.toml`."""
 
 

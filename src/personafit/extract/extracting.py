@@ -29,8 +29,8 @@ EXTRACT = "extract"
 PART_TOKENS = 4_000  # of a conversation in one ask
 OVERLAP_TURNS = 2  # turns that a part repeats of the one before, so that what spans the cut is seen whole
 CONTEXT_LETTERS = 300  # of an assistant's turn
-REPLY_TOKENS = 1_200
-LONGEST_STATEMENT = 400
+REPLY_TOKENS = 4_096
+LONGEST_STATEMENT = 400  # characters, of the reason as well
 
 # Small models copy the example they are shown, which says nothing of anybody.
 _FRAME = re.compile(r"^\s*(?:the|this) user\b|^\s*(?:该|这位|此)?用户", re.IGNORECASE)
@@ -154,11 +154,12 @@ def extracted_from(
     conversation: StagedConversation,
     answers: Iterable[tuple[ConversationPart, StageAnswer[list[dict[str, Any]]]]],
     redacting: bool,
+    least_confidence: float = 0.0,
 ) -> tuple[list[ExtractedAttribute], Status, str | None]:
     """The attributes found in all parts of a conversation, and how asking about it went: the worst of its parts."""
     parts = list(answers)
     rows = [
-        _row(conversation, part, place, entry, redacting)
+        _row(conversation, part, place, entry, redacting, least_confidence)
         for part, answer in parts
         for place, entry in enumerate(answer.value or ())
     ]
@@ -175,6 +176,7 @@ def _row(
     place: int,
     entry: dict[str, Any],
     redacting: bool,
+    least_confidence: float,
 ) -> ExtractedAttribute:
     """One entry as an attribute; whatever is wrong with it makes it invalid, and is said."""
     said = entry.get("statement", entry.get("attribute"))
@@ -188,13 +190,19 @@ def _row(
     if not isinstance(confidence, int | float) or isinstance(confidence, bool) or not 0 <= confidence <= 1:
         confidence = 0.0
         problems.append("Its confidence is no number from 0 to 1.")
-    kind = entry.get("kind")
-    text = writable(redacted(text) if redacting else text)
+    elif confidence < least_confidence:
+        problems.append(f"Its confidence is {confidence:g}, below the {least_confidence:g} asked for.")
+    kind, why = entry.get("kind"), entry.get("why")
+    text, reason = (
+        writable(redacted(one) if redacting else one)
+        for one in (text, " ".join(why.split()) if isinstance(why, str) else "")
+    )
     return ExtractedAttribute(
         id=hash_text(conversation.person, conversation.id, str(part.number), str(place), text)[:16],
         person=conversation.person,
         text=text[:LONGEST_STATEMENT] or "(nothing)",
         evidence=[f"{conversation.id}#{turn}" for turn in turns],
+        why=reason[:LONGEST_STATEMENT] or None,
         confidence=float(confidence),
         conversation=conversation.id,
         kind=kind if kind in KINDS else "other",

@@ -75,13 +75,16 @@ class ExtractedAttribute(StageRecord):
         default_factory=list,
         description="'CONVERSATION#TURN', turns counted from 0; user turns only. A representative has its cluster's.",
     )
+    why: str | None = Field(
+        None, description="Why the extractor inferred it, in its own words; null where it gave no reason."
+    )
     confidence: float = Field(ge=0, le=1, description="How sure the extractor says it is.")
     conversation: str = Field(description="Id of the conversation it was found in.")
     kind: Kind = Field("other", description="What sort of statement it is, as the extractor says.")
     status: Fate = Field(
         "kept",
         description="kept and rewritten are in the profile; merged says the same as `into`; dropped was flagged and "
-        "could not be mended; undecided was flagged and the ask to mend it came to nothing; invalid has no evidence in the user's own turns.",
+        "could not be mended; undecided was flagged and the ask to mend it came to nothing; invalid has no evidence in the user's own turns, or less confidence than was asked for.",
     )
     into: str | None = Field(None, description="Id of the representative it was merged into.")
     original: str | None = Field(None, description="The text before it was rewritten.")

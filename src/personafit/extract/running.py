@@ -83,6 +83,7 @@ class _Stages:
         config, verifiers = self._config, self._verifiers
         parts: list[Any] = [str(config.conversations), self._model.settings, verifiers, config.prepare]
         parts += [config.redacting, config.limit, config.seed, config.person]
+        parts += [config.least_confidence] if config.least_confidence else []
         parts += [self._matcher, prompts_mark(self._prompts)] if self._prompts else []
         record = {
             "kind": "stages",
@@ -145,7 +146,10 @@ class _Stages:
                 parts, asks = zip(*prompts_of(conversation), strict=True)
                 answers = [answer for _, answer in asker.answers(asks)]
                 extracted, status, reason = extracted_from(
-                    conversation, zip(parts, answers, strict=True), self._config.redacting
+                    conversation,
+                    zip(parts, answers, strict=True),
+                    self._config.redacting,
+                    self._config.least_confidence,
                 )
                 rows += extracted
                 self._asked[status.value] += 1

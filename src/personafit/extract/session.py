@@ -58,6 +58,8 @@ class StagesConfig:
     prompts: Path | None = None
     matcher: str | None = None
     redacting: bool = True
+    least_confidence: float = 0.0
+    """Attributes that the extractor is less sure of are not used; the paper cuts at 0.4."""
     limit: int | None = None
     seed: int = 0
     budget: float | None = None

@@ -1,4 +1,4 @@
-"""Kinds of item and the questions about them."""
+"""The questions that can be asked about items: wording, scale and parser."""
 
 from personafit.items.choice import (
     FIT,

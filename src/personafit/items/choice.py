@@ -86,11 +86,11 @@ class ChoiceQuestion(Question):
         return TAGS.inert(text)
 
     def _mark(self, *texts: str) -> str:
-        """What is put to the names of tags."""
+        """Return the suffix of tag names."""
         return ""
 
     def _notes(self, about: str, mark: str) -> list[str]:
-        """What is said of the tags."""
+        """Return paragraphs that explain the tags."""
         return []
 
     def again(self, shown: Shown) -> str:
@@ -214,7 +214,7 @@ _GUARD = words_of("guard")
 
 
 class GuardedQuestion(ChoiceQuestion):
-    """Asks the same behind another guard."""
+    """The same question with another protection against hostile text."""
 
     version: ClassVar[str] = "1"
 
@@ -223,12 +223,12 @@ class GuardedQuestion(ChoiceQuestion):
 
     @cached_property
     def fingerprint(self) -> str:
-        """That of the version behind this guard."""
+        """Fingerprint of the version with this guard."""
         return fingerprint_of(f"fit/{self.guard}", own_version(self))
 
     @property
     def instrument(self) -> str:
-        """That of the plain question: a guard is a setting of the rater."""
+        """Fingerprint of the plain question: a guard is a setting of the rater."""
         return FIT.fingerprint
 
     def _notes(self, about: str, mark: str) -> list[str]:
@@ -243,7 +243,7 @@ class GuardedQuestion(ChoiceQuestion):
         return text if self.guard in ("off", "nonce") else TAGS.inert(text)
 
     def _mark(self, *texts: str) -> str:
-        """A name for tags: a text would have to hold a hash of itself to use it."""
+        """Return a nonce for tag names, which a text could use only by containing its own hash."""
         if self.guard not in ("nonce", "all"):
             return ""
         return f"-{hash_text('nonce', *texts)[:NONCE_DIGITS]}"

@@ -59,7 +59,7 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DialogueTurn:
-    """One thing somebody said."""
+    """One turn of a dialogue."""
 
     role: Role
     text: str
@@ -171,7 +171,7 @@ class DialogueQuestion(Question):
 
     @cached_property
     def fingerprint(self) -> str:
-        """That of the version."""
+        """Fingerprint of the version."""
         return fingerprint_of(f"dialogue/{self.name}", self.version)
 
     def _prompt(self, shown: Shown) -> list[str]:
@@ -242,7 +242,8 @@ class DialogueQuestion(Question):
     def expected(self, shown: Shown) -> str:
         """What a function has to return, in words."""
         scale = f"from {self.low} to {self.high}"
-        return f"{len(shown.parts)} whole numbers {scale}" if self.by_turn else f"a whole number {scale}"
+        turns = f" for each of the assistant's turns ({len(shown.parts)})" if self.by_turn else ""
+        return f"a whole number {scale}{turns}"
 
     def parse(self, reply: str, dialogue: Dialogue) -> list[int] | None:
         """The marks, one or one per turn, or None."""
@@ -278,7 +279,7 @@ class DialogueScore(Question):
 
     @cached_property
     def fingerprint(self) -> str:
-        """That of the version."""
+        """Fingerprint of the version."""
         return fingerprint_of("dialogue/score", self.version)
 
     def units(self, shown: Shown, unit: str) -> list[Unit]:

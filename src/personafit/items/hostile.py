@@ -39,7 +39,7 @@ _HEX = re.compile(r"(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}[\s:]?){16,}(?![0-9A-Fa-f])
 
 
 def hidden_count(text: str) -> int:
-    """How many characters of a text no reader sees."""
+    """Count the invisible characters of a text."""
     return sum(len(found[0]) for found in HIDDEN.finditer(text))
 
 

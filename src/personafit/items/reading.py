@@ -38,7 +38,7 @@ def words_of(section: str) -> dict[str, str]:
 
 
 def expression(lines: str, flags: int = re.IGNORECASE) -> re.Pattern[str]:
-    """The expression whose alternatives stand on lines of a data file."""
+    """Compile a pattern whose alternatives are the lines of a data file."""
     return re.compile("|".join(lines.strip("\n").split("\n")), flags)
 
 
@@ -204,12 +204,12 @@ class Question:
 
     @cached_property
     def fingerprint(self) -> str:
-        """What a model's settings call its wording and parser: a hash of the version."""
+        """Hash of name and version, part of a model's fingerprint."""
         return fingerprint_of(self.name, own_version(self))
 
     @property
     def instrument(self) -> str:
-        """What job keys call the question."""
+        """Identity of the question in job keys."""
         return self.fingerprint
 
     def messages(self, shown: Shown) -> tuple[Message, ...]:
@@ -339,7 +339,7 @@ def replay_key(item: str, view: str, order: str, sample: int) -> str:
 
 
 def order_places(name: str) -> list[int]:
-    """The order that a stored name stands for."""
+    """Parse the stored name of an order."""
     return [PLACES.index(place) for place in name]
 
 

@@ -58,7 +58,7 @@ def shown_content(shown: Sequence[Part], view: str) -> str:
 
 
 def with_parts(shown: Shown, parts: tuple[Part, ...], place: str = "") -> Shown:
-    """The same about these attributes."""
+    """Return what is shown with these attributes instead."""
     return replace(shown, parts=parts, content=shown_content(parts, shown.context.name), place=place)
 
 
@@ -102,7 +102,7 @@ class RelevanceQuestion(Question):
 
     @cached_property
     def fingerprint(self) -> str:
-        """That of the version of this way of asking."""
+        """Fingerprint of the version of this way of asking."""
         return fingerprint_of(f"relevance/{self.way}", own_version(self))
 
     def _prompt(self, shown: Shown) -> list[str]:

@@ -17,6 +17,7 @@ KINDS = {
     "preference": "personafit.kinds.preference:PreferenceKind",
     "dialogue": "personafit.kinds.dialogue:DialogueKind",
     "writing": "personafit.kinds.writing:WritingKind",
+    "episode": "personafit.kinds.episode:EpisodeKind",
 }
 """Name to the class, which is imported when such items are met."""
 MADE_FROM = {"task": "dialogue"}

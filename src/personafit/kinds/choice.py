@@ -15,7 +15,6 @@ import orjson
 import polars as pl
 from sqlalchemy import select
 
-from personafit._errors import UserError
 from personafit._hashing import content_hash, hash_text
 from personafit.benchmarks.answers import RESERVED, TESTED_ANSWER, AnswerRow, Answers
 from personafit.benchmarks.benchmark import Benchmark, Prompts, ingest
@@ -27,10 +26,9 @@ from personafit.contexts import (
     default_model,
     make_context,
 )
-from personafit.engine import Summary
 from personafit.items.choice import CHOICES, UNMADE_NOTE
 from personafit.items.reading import Part, QuestionSet
-from personafit.kinds.kind import Kind, Made, RunPlan, left_of, note_fitted
+from personafit.kinds.kind import Kind, Made, RunPlan, note_fitted, slice_of
 from personafit.kinds.lines import CONTROL_CONTEXTS, CONTROL_RATERS, Line, Metric, RunLines, control_of
 from personafit.raters.rater import fitted_mark
 from personafit.statistics import Estimate, choice_scores, length_controlled_rate
@@ -50,6 +48,7 @@ from personafit.store import tables as t
 
 if TYPE_CHECKING:
     from personafit.engine import ProgressView
+    from personafit.kinds.making import Answered
     from personafit.simulate import Answering
 
 SYSTEM = ("system", "given")
@@ -136,7 +135,7 @@ class ChoiceKind(Kind):
         asked = replace(config, where=_of_questions(config))
         plan = RunPlan(self, store, asked, benchmark.info, dataset, people, [])
         plan.selected = self.select(plan)
-        typed = list(dict.fromkeys(config.givens or ["profile"]))
+        typed = list(dict.fromkeys(config.system_contexts or ["profile"]))
         names = list(dict.fromkeys([*typed, "none", *(f"wrong:{name}" for name in typed)]))
 
         async def told(spec: str, *_: Any) -> tuple[list[ContextBuilder], None]:
@@ -145,25 +144,22 @@ class ChoiceKind(Kind):
         name, record = partial(_making_name, config), {"benchmark": "answers"}
         done = await let_answer(plan, progress, name, record, len(names), told)
         if not done.answerings:
-            return Made(None, done.summary, done.run, config)
+            return done.made(None, config)
         # As contexts call themselves: memory:k=3 is memory.
         called = [builder.name for builder in done.answerings[0].givens[: len(typed)]]
         tiers = benchmark.tiers() if isinstance(benchmark, Prompts) else {}
-        answers = _answers(done.answerings, called, people, config, done.summary, tiers)
+        answers = _answers(done, called, people, config.seed, tiers)
         of_pairs = [one for one in config.where if one not in asked.where]
-        rest = left_of(config.budget, done.summary)
-        judged = replace(config, limit=None, users=None, where=of_pairs, budget=rest)
-        systems = {one.fingerprint: one.system.name for one in done.answerings}
-        return Made(answers, done.summary, done.run, judged, done.counts, systems)
+        return done.made(answers, replace(config, where=of_pairs))
 
     def estimate_making(self, config: RunConfig, benchmark: Benchmark) -> list[str] | None:
         """What answering and judging would take."""
         from personafit.kinds.making import estimate_answers
 
         items = sum(1 for _ in benchmark.items())
-        questions, givens = min(items, config.limit or items), len(config.givens or ["profile"])
+        questions, givens = min(items, config.limit or items), len(config.system_contexts or ["profile"])
         pairs = questions * 2 * givens * max(1, len(config.systems))
-        asks = pairs * (len(config.views) or 3) * 2
+        asks = pairs * (len(config.contexts) or 3) * 2
         return estimate_answers(config, questions, 1 + 2 * givens, pairs, asks)
 
 
@@ -184,26 +180,18 @@ def _without_wrong(plan: RunPlan) -> int:
 
 
 def _answers(
-    answerings: "Sequence[Answering]",
-    given_names: Sequence[str],
-    people: People,
-    config: RunConfig,
-    summary: Summary,
-    tiers: Mapping[str, str],
+    done: "Answered", given_names: Sequence[str], people: People, seed: int, tiers: Mapping[str, str]
 ) -> Answers:
     """What the systems answered, as pairs to be judged."""
     rows: list[AnswerRow] = []
     notes: list[str] = []
-    for answering in answerings:
+    for answering in done.answerings:
         made, missing = _answer_rows(answering, given_names, tiers)
         rows += made
         if missing:
             notes.append(f"{answering.system.name} left {missing} answers unmade (failed, refused or empty).")
-    if not any(row.answer for row in rows):
-        raise UserError(
-            f"No answer could be made: {summary.last_failure or 'the systems answered nothing'}", code=1
-        )
-    return Answers(rows, dict(people), config.seed, notes)
+    done.refuse_nothing(row.answer for row in rows)
+    return Answers(rows, dict(people), seed, notes)
 
 
 def _answer_rows(
@@ -232,7 +220,7 @@ def _answer_rows(
                     wrong=texts.get(f"wrong:{given}"),
                     expect="generic" if item.slices.get("expect") == "generic" else "personal",
                     system=answering.system.name,
-                    given=given,
+                    system_context=given,
                     **known,
                 )
             )
@@ -241,12 +229,19 @@ def _answer_rows(
 
 def _of_questions(config: RunConfig) -> list[str]:
     """What --where says of the questions; a log of answers has none apart."""
-    return [condition for condition in config.where if condition.partition("=")[0] not in OF_PAIRS]
+    return [condition for condition in config.where if slice_of(condition.partition("=")[0]) not in OF_PAIRS]
 
 
 def _making_name(config: RunConfig, attempt: int) -> str:
     """What the run that makes the answers is called."""
-    parts = [config.systems, config.givens, str(config.data), config.users, config.limit, config.seed]
+    parts = [
+        config.systems,
+        config.system_contexts,
+        str(config.data),
+        config.people,
+        config.limit,
+        config.seed,
+    ]
     parts += [_of_questions(config)] if _of_questions(config) else []
     parts += [attempt] if attempt else []
     return f"answering-{content_hash(parts)[:8]}"
@@ -328,7 +323,7 @@ def choice_metrics(run: RunRecord, info: dict[str, Any]) -> list[Metric]:
         Metric(f"{headline}_debiased", "debiased"),
         Metric("consistency", "consistent", only=lambda line: line.fingerprint not in alone),
         Metric("consistency", "kept", from_sums=_orderless, only=lambda line: line.fingerprint in alone),
-        Metric("lift", "counted", over="view"),
+        Metric("lift", "counted", over="context"),
         Metric(
             "restraint",
             where=(("expect", RESTRAINT),),
@@ -505,7 +500,7 @@ def choice_line(
 ) -> Line:
     """The line of a rater under a context, over what a system answered where systems did."""
     control = control_of(rater["name"], view, CONTROL_RATERS, CONTROL_CONTEXTS)
-    return replace(Line.of(rater, view, frame, control), system=system, given=given)
+    return replace(Line.of(rater, view, frame, control), system=system, system_context=given)
 
 
 def choices_of(store: Store, run: RunRecord) -> RunScores | None:

@@ -27,9 +27,17 @@ from personafit.items.dialogue import (
     DialogueQuestion,
 )
 from personafit.items.reading import Part, Question, QuestionSet, Shown
-from personafit.kinds.dialogue_scores import DIALOGUE_METRICS, dialogue_lines, load_dialogues
-from personafit.kinds.kind import Kind, RunPlan, ShownAgain, rows_of_users, rows_where, select_items
-from personafit.kinds.lines import Metric, RunLines
+from personafit.kinds.dialogue_scores import dialogue_lines, load_dialogues
+from personafit.kinds.kind import (
+    Kind,
+    RunPlan,
+    ShownAgain,
+    price_words,
+    rows_of_people,
+    rows_where,
+    select_items,
+)
+from personafit.kinds.lines import RunLines
 from personafit.models import Model
 from personafit.models.embedded import DEFAULT as DEFAULT_WEIGHTS
 from personafit.models.spec import parse_spec
@@ -64,7 +72,7 @@ class DialogueKind(Kind):
         "tasks": ("all", "SD", "MD"),
         "history": ("no", "yes"),
     }
-    controls: ClassVar[Controls | None] = Controls(views=[], raters=[])
+    controls: ClassVar[Controls | None] = Controls(contexts=[], raters=[])
     strata: ClassVar[tuple[str, ...]] = ("tasks", "domain")
 
     bars: ClassVar[tuple[str, ...]] = ("completion", "personalization", "naturalness", "coherence")
@@ -111,7 +119,7 @@ class DialogueKind(Kind):
         plan.speakers = [_speaker("user", user), *(_speaker("system", system) for system in systems)]
         makes = default_model(config.systems)
         plan.builders = [
-            make_context(name, plan.people, config.seed, makes) for name in config.givens or GIVENS
+            make_context(name, plan.people, config.seed, makes) for name in config.system_contexts or GIVENS
         ]
         plan.state |= {"systems": systems, "user": user}
         plan.systems = [system.model for system in systems]
@@ -125,7 +133,7 @@ class DialogueKind(Kind):
             rows = rows.filter(pl.col("tasks") == sort)
         if rows.is_empty():
             raise UserError(f"-K tasks={sort}: the benchmark has no such task.")
-        rows = rows_where(rows_of_users(rows, config), config)
+        rows = rows_where(rows_of_people(rows, config), config)
         if config.limit is None:
             return frozenset(rows["item"])
         return select_items(rows.select("item", *self.strata), config.limit, config.seed, nested=True)
@@ -148,7 +156,7 @@ class DialogueKind(Kind):
         return asked * rater.samples * held
 
     def held(self, plan: RunPlan) -> int:
-        """How many dialogues there are to be."""
+        """Number of dialogues planned."""
         systems: list[Assistant] = plan.state["systems"]
         return plan.count_items() * len(plan.builders) * len(systems) * plan.config.samples
 
@@ -200,10 +208,6 @@ class DialogueKind(Kind):
             return Shown(question, dialogue.id, "", "", "", parts, material=DialogueMaterial(dialogue))
 
         return again
-
-    def metrics(self, info: Mapping[str, Any]) -> Sequence[Metric]:
-        """Marks of judges, ranks by raters that score, and what is counted without either."""
-        return DIALOGUE_METRICS
 
     def lines(self, store: Store, run: RunRecord) -> RunLines:
         """A line per assistant, its context, judge and what the judge was shown, and one per assistant and context of what was counted."""
@@ -346,7 +350,5 @@ def _speaker(role: str, speaker: Assistant | UserAgent) -> RaterRecord:
 
 
 def _cost_line(name: str, who: Model | Rater, calls: int, tokens_in: int, tokens_out: int) -> str:
-    line = f"  {name}: {calls:,} calls, about {calls * tokens_in:,} tokens in and {calls * tokens_out:,} out"
-    if who.price is None:
-        return f"{line}; its price is unknown (add ,price=IN/OUT)."
-    return f"{line}, about {calls * (tokens_in * who.price[0] + tokens_out * who.price[1]) / 1e6:.2f} USD."
+    into, out = calls * tokens_in, calls * tokens_out
+    return f"  {name}: {calls:,} calls, about {into:,} tokens in and {out:,} out{price_words(who.price, into, out)}."

@@ -4,7 +4,7 @@ An attack that names a letter wants whatever stands under that letter; a rater t
 `moved` is over the asks in which the choice was not the attack's target before: the others cannot be moved. Intervals cluster by person.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -68,15 +68,15 @@ class InjectionKind(ChoiceKind):
         return super().facts(plan) | {"kind": self.name}
 
     def select(self, plan: RunPlan) -> frozenset[str] | None:
-        """So many attacked choices, spread over attacks and languages, each with its placebo and the choice as it was."""
+        """A sample of the attacked choices, in proportion to attacks and languages, each with its placebo and clean version."""
         config = plan.config
-        if config.limit is None and config.users is None and not config.where:
+        if config.limit is None and config.people is None and not config.where:
             return None
         rows = rows_where(self.rows(plan), config)
-        if config.limit is None and config.users is None:
+        if config.limit is None and config.people is None:
             return frozenset(rows["item"])
-        if config.users is not None:
-            kept = chosen_people(sorted(set(rows["of"])), config.users, config.seed)
+        if config.people is not None:
+            kept = chosen_people(sorted(set(rows["of"])), config.people, config.seed)
             rows = rows.filter(pl.col("of").is_in(kept))
         attacked = rows.filter(pl.col("version") == ATTACKED)
         if config.limit is not None:
@@ -86,10 +86,6 @@ class InjectionKind(ChoiceKind):
             raise UserError("--people and --where leave no attacked choice to judge.")
         items = set(attacked["item"])
         return frozenset(items | {f"{item}/{PLACEBO}" for item in items} | set(attacked["base"]))
-
-    def metrics(self, info: Mapping[str, Any]) -> Sequence[Metric]:
-        """How often choices were moved, with a placebo and beyond it."""
-        return MOVED
 
     def lines(self, store: Store, run: RunRecord) -> RunLines:
         """A line per rater and context over the asks about attacked items."""

@@ -45,7 +45,7 @@ PAGE = 500  # items worked on together at most
 
 @dataclass
 class RunPlan:
-    """A run that is ready to be carried out: what is judged, by whom, told what, under which name."""
+    """The plan of a run: items, raters, contexts and systems, and the record that is stored with it."""
 
     kind: "Kind"
     store: Store
@@ -54,29 +54,29 @@ class RunPlan:
     dataset: str
     people: People
     contexts: list[str]
-    """What raters are told of the person, by name."""
+    """Names of the contexts that raters are shown."""
     selected: frozenset[str] | None = None
     """Ids of the items to judge; None for all."""
     raters: list[Rater] = field(default_factory=list)
     asked_for: list[bool] = field(default_factory=list)
-    """Of each rater, whether it was asked for or is a control."""
+    """For each rater, True if the user asked for it, False for a control."""
     builders: list[ContextBuilder] = field(default_factory=list)
-    """Contexts that may have to be made by a model before anybody is asked."""
+    """Context builders; some need a model to make their contexts before anything is judged."""
     models: list[Model] = field(default_factory=list)
-    """Systems, and whoever plays the user."""
+    """Models to close at the end: the systems, and the one that plays the user."""
     speakers: list[RaterRecord] = field(default_factory=list)
-    """Who makes things, as they are stored beside the raters."""
+    """Records of the systems and the simulated user, stored beside those of the raters."""
     making: list[Callable[[], Lane]] = field(default_factory=list)
-    """What is made in this run before it is judged: dialogues, texts."""
+    """One lane of work for each system that makes what is judged in this run (dialogues, texts)."""
     systems: list[Model] = field(default_factory=list)
-    """Who makes it, one for each lane."""
+    """The systems of those lanes, in the same order."""
     attempt: str = ""
-    """Name of the run that makes everything anew; empty where systems never did."""
+    """Name of the run whose answers are made anew; empty if stored ones are reused."""
     record: dict[str, Any] = field(default_factory=dict)
     run: RunRecord | None = None
     """The run, once it has begun."""
     state: dict[str, Any] = field(default_factory=dict)
-    """What a kind keeps for itself."""
+    """Working data of the kind."""
 
     @property
     def name(self) -> str:
@@ -85,7 +85,7 @@ class RunPlan:
 
     @property
     def asks(self) -> int:
-        """How many asks there are to be."""
+        """Number of asks planned."""
         return self.kind.planned(self)
 
     def items(self) -> Iterator[Item]:
@@ -99,7 +99,7 @@ class RunPlan:
         return self.store.count_items(self.dataset) if self.selected is None else len(self.selected)
 
     def priced(self) -> list[tuple[str, Any]]:
-        """Everybody who may cost something, by name."""
+        """Raters and models by name, to check prices before the run."""
         return [
             *((rater.record.name, rater) for rater in self.raters),
             *((model.name, model) for model in self.models),
@@ -115,14 +115,14 @@ class RunPlan:
 
 @dataclass
 class Made:
-    """What systems made of questions: a benchmark to be judged, and what making it took."""
+    """What `Kind.make` returns: a benchmark made from the answers of systems, and what making it took."""
 
     benchmark: Benchmark | None
     """None where it ended early."""
     summary: Summary
     run: str
     config: RunConfig
-    """What is left to be asked for: the questions are chosen, part of the budget is spent."""
+    """Settings of the judging that follows: the sample is drawn already, part of the budget is spent."""
     answers: dict[str, Any] = field(default_factory=dict)
     """How many answers were made and reused (`count_answers`)."""
     systems: dict[str, str] = field(default_factory=dict)
@@ -130,7 +130,7 @@ class Made:
 
 
 class Kind:
-    """One kind of item. A new one is a subclass that says what is asked and what is shown."""
+    """One kind of item. A new kind is a subclass with at least `asks`, `metrics` and `score`."""
 
     name: ClassVar[str]
     asks: ClassVar[QuestionSet]
@@ -138,9 +138,9 @@ class Kind:
     made_from: ClassVar[str | None] = None
     """Kind of item, `prompt` or `task`, that systems first turn into items of this kind."""
     own_contexts: ClassVar[dict[str, str] | None] = None
-    """Contexts that raters of this kind know, each with what it shows; None for all that can be built."""
+    """Contexts that raters of this kind take, with a description each; None for every context there is."""
     options: ClassVar[frozenset[str]] = frozenset()
-    """Options of a run that mean something here besides those that always do: system, system-context, user."""
+    """Which of the options system, system-context and user this kind takes."""
     own_options: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """Options of this kind only (`-K NAME=VALUE`): name to the values it takes, the default first."""
     controls: ClassVar[Controls | None] = None
@@ -151,9 +151,9 @@ class Kind:
     """Whether raters judge; texts that are held against the person's own need none."""
 
     def default_contexts(self, info: BenchmarkInfo) -> list[str]:
-        """What raters are told where nothing is asked for."""
+        """Contexts used if the user names none."""
         controls = self.controls or info.controls
-        return [info.view, *controls.views]
+        return [info.context, *controls.contexts]
 
     bars: ClassVar[tuple[str, ...]] = ()
     """Metrics that `--fail-under` may name."""
@@ -161,16 +161,16 @@ class Kind:
     """Slices of its results that are no slices of the items: they are found when the run is read back."""
 
     def warnings(self, config: RunConfig) -> list[str]:
-        """What would make the result worth little, said before the work."""
+        """Sentences printed before the run, about settings that make its result worth little."""
         return []
 
     def default_raters(self) -> list[str]:
-        """Who judges where nobody is asked for, besides the controls."""
+        """Specs of the raters used if the user names none, besides the controls."""
         return []
 
     def contexts(self, config: RunConfig, info: BenchmarkInfo) -> list[str]:
-        """What raters are told."""
-        names = list(dict.fromkeys(config.views or self.default_contexts(info)))
+        """Contexts of the run, checked against `own_contexts`."""
+        names = list(dict.fromkeys(config.contexts or self.default_contexts(info)))
         for name in names:
             if self.own_contexts is not None and name not in self.own_contexts:
                 listed = "; ".join(f"{one} ({what})" for one, what in self.own_contexts.items())
@@ -178,7 +178,7 @@ class Kind:
         return names
 
     def prepare(self, plan: RunPlan, benchmark: Benchmark) -> None:
-        """Build what raters are told; a kind that makes things adds its systems and what they make."""
+        """Open the context builders; a kind whose systems make things adds systems and lanes to the plan."""
         if self.own_contexts is not None:
             return
         makes = default_model(plan.config.raters)
@@ -187,15 +187,15 @@ class Kind:
         plan.contexts = [builder.name for builder in plan.builders]
 
     def select(self, plan: RunPlan) -> frozenset[str] | None:
-        """The items that people, slices and limit leave; None for all."""
+        """Ids of the items that --people, --where and --limit select; None for all."""
         config = plan.config
-        if config.limit is None and config.users is None and not config.where:
+        if config.limit is None and config.people is None and not config.where:
             return None
-        rows = rows_where(rows_of_users(self.rows(plan), config), config)
+        rows = rows_where(rows_of_people(self.rows(plan), config), config)
         return frozenset(rows["item"]) if config.limit is None else self.sample(plan, rows, config.limit)
 
     def sample(self, plan: RunPlan, rows: pl.DataFrame, limit: int) -> frozenset[str]:
-        """So many of the items that are left, spread over the strata in proportion."""
+        """Draw `limit` of the rows, in proportion to the strata."""
         strata = [name for name in self.strata if name in rows.columns]
         return select_items(rows.select("item", *strata), limit, plan.config.seed)
 
@@ -242,25 +242,25 @@ class Kind:
         return Part(item.id, content=item.hash)
 
     def count(self, plan: RunPlan, rater: Rater) -> int:
-        """How many asks a rater gets."""
+        """Number of asks a rater gets."""
         contexts = len(plan.builders) or 1
         return plan.count_items() * contexts * plan.config.samples * (2 if rater.order_matters else 1)
 
     def planned(self, plan: RunPlan) -> int:
-        """How many asks there are to be in all."""
+        """Number of asks planned for all raters."""
         return sum(self.count(plan, rater) for rater in plan.raters)
 
     def facts(self, plan: RunPlan) -> dict[str, Any]:
-        """What the run's record says besides what all records say."""
+        """Entries of this kind in the run's record."""
         question = self.asks.asked[0]
         return {"kind": self.name, "question": question.name, "instrument": question.instrument}
 
     def rater_facts(self, plan: RunPlan, rater: Rater) -> dict[str, Any]:
-        """What the run's record says of a rater besides who it is."""
+        """Entries of this kind in a rater's part of the run's record."""
         return {"orders": 2 if rater.order_matters else 1}
 
     def notes(self, plan: RunPlan, benchmark: Benchmark) -> Iterator[str]:
-        """What has to be said beside the scores."""
+        """Sentences shown beside the scores."""
         yield from note_fitted_prompts(plan.raters, (item.prompt for item in plan.items()))
 
     def run_name(self, plan: RunPlan) -> str:
@@ -268,9 +268,10 @@ class Kind:
         return run_name(plan.info.name, plan.record)
 
     def shown_again(self, store: Store, run: RunRecord) -> "ShownAgain":
-        """What was shown at an ask of a run, as far as its reply can be read again by it; None where it cannot.
+        """Return a function that rebuilds what an ask showed, so that its stored reply can be parsed again.
 
-        An ask comes as its rows in the store, one for each judgment: `item`, `question`, `rater`, `view`, `order`, `judged`, `target`.
+        The function takes the rows of one ask, one for each judgment, with the columns `item`, `question`, `rater`, `view`,
+        `order`, `judged` and `target`; it returns None if the reply cannot be parsed again.
         """
         question = self.asks.asked[0]
 
@@ -285,23 +286,23 @@ class Kind:
     async def make(
         self, store: Store, config: RunConfig, progress: "ProgressView", benchmark: Benchmark
     ) -> Made | None:
-        """Let systems make what is judged; None where that is part of the run itself, or nothing is made."""
+        """Let systems make what is judged; None if nothing is made, or if the run itself makes it (`prepare`)."""
         return None
 
     def estimate_making(self, config: RunConfig, benchmark: Benchmark) -> list[str] | None:
-        """What making would take, in lines; None where nothing is made beforehand."""
+        """Lines of `--dry-run` about `make`; None if it makes nothing."""
         return None
 
     def estimate(self, plan: RunPlan) -> list[str] | None:
-        """What the run would take, in lines; None for the usual ones: asks, tokens and money of every rater."""
+        """Lines of `--dry-run`; None for the usual ones: asks, tokens and cost of each rater."""
         return None
 
     def metrics(self, info: Mapping[str, Any]) -> Sequence[Metric]:
-        """The figures that a run is summed up by, the headline first; `info` is what the benchmark says of itself."""
+        """The metrics of a run, the headline first; `info` is the benchmark's info as stored."""
         return ()
 
     def score(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """The rows with a column for every metric: null where there is no answer.
+        """Add a column for every metric to the rows; null where there is no answer.
 
         A row is one judged part: `item`, `target`, `person`, `prompt`, `gold` and `gold_value`, the answer's `label` and `value`,
         and the columns of the item's slices.
@@ -418,7 +419,7 @@ def open_attempt(
     last = next(number for number in count(0) if name(number + 1) not in runs)
     if not config.fresh:
         return last, None
-    owner = content_hash([config.raters, config.views, config.samples, config.where])
+    owner = content_hash([config.raters, config.contexts, config.samples, config.where])
     run = runs.get(name(last)) if last else None
     own = run is not None and run.finished is None and run.config.get("owner") == owner
     return last if own else last + 1, owner
@@ -449,6 +450,17 @@ def count_answers(
     }
 
 
+def price_words(
+    price: tuple[float, float] | None, tokens_in: float | None = None, tokens_out: float | None = None
+) -> str:
+    """The end of a line of an estimate: what the tokens cost, or that the price is unknown."""
+    if price is None:
+        return "; its price is unknown (add ,price=IN/OUT)"
+    if tokens_in is None or tokens_out is None:
+        return ""
+    return f", about {(tokens_in * price[0] + tokens_out * price[1]) / 1e6:.2f} USD"
+
+
 def left_of(budget: float | None, spent: Summary | None) -> float | None:
     """What of a budget is left."""
     return budget if budget is None or spent is None else max(0.0, budget - spent.cost)
@@ -473,21 +485,27 @@ def select_items(rows: pl.DataFrame, limit: int, seed: int, nested: bool = False
     return frozenset(ranked["item"].head(limit))
 
 
-def rows_of_users(rows: pl.DataFrame, config: RunConfig) -> pl.DataFrame:
+def rows_of_people(rows: pl.DataFrame, config: RunConfig) -> pl.DataFrame:
     """The rows about the people that `--people` selects; all of them without it."""
-    if config.users is None:
+    if config.people is None:
         return rows
     present = sorted(set(rows["person"]))
-    rows = rows.filter(pl.col("person").is_in(chosen_people(present, config.users, config.seed)))
+    rows = rows.filter(pl.col("person").is_in(chosen_people(present, config.people, config.seed)))
     if rows.is_empty():
-        raise UserError(f"--people {config.users} leaves nobody to evaluate.")
+        raise UserError(f"--people {config.people} leaves nobody to evaluate.")
     return rows
+
+
+def slice_of(name: str) -> str:
+    """The slice that a user's name for it means: items keep what systems were told as `given`."""
+    return "given" if name == "system_context" else name
 
 
 def rows_where(rows: pl.DataFrame, config: RunConfig) -> pl.DataFrame:
     """The rows of the slices that --where means; all where it is not given."""
     for condition in config.where:
         name, _, value = condition.partition("=")
+        name = slice_of(name)
         names = [column for column in rows.columns if column not in ("item", "person", "prompt", "grp")]
         if name not in names:
             there = f"write NAME=VALUE with one of {', '.join(names)}" if names else "they have no slices"

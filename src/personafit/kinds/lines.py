@@ -36,11 +36,11 @@ class Line:
     """The rater's name; None where nobody was asked, as for what is counted in dialogues."""
     fingerprint: str | None
     """The rater's fingerprint; for texts that need no rater, that of the system which wrote them."""
-    view: str | None
+    context: str | None
     """What the rater was shown of the person, by name."""
     system: str | None
     """The system whose products are judged, by name; None where nobody made them here, or all systems are together."""
-    given: str | None
+    system_context: str | None
     """What that system was told of the person, by name."""
     frame: pl.DataFrame
     """A row per planned unit, in the order of the source.
@@ -62,27 +62,37 @@ class Line:
     def of(
         cls,
         rater: Mapping[str, Any],
-        view: str,
+        context: str,
         frame: pl.DataFrame,
         control: str | None,
         notes: tuple[str, ...] = (),
     ) -> "Line":
         """The line of a rater as the run's record has it, over whatever was judged."""
         who = rater["name"], rater["fingerprint"]
-        return cls(*who, view, None, None, frame, control, not rater["control"], notes)
+        return cls(*who, context, None, None, frame, control, not rater["control"], notes)
+
+    @property
+    def view(self) -> str | None:
+        """The context, as reports and stores call it."""
+        return self.context
+
+    @property
+    def given(self) -> str | None:
+        """The system context, as reports and stores call it."""
+        return self.system_context
 
     @property
     def key(self) -> tuple[str | None, str | None, str | None, str | None]:
         """What tells it from the other lines of its run."""
-        return self.fingerprint, self.view, self.system, self.given
+        return self.fingerprint, self.context, self.system, self.system_context
 
     @property
     def name(self) -> str:
         """The line as sentences call it: the system where there is one, else the rater."""
-        judged = self.rater if self.view is None else f"{self.rater} ({self.view})"
+        judged = self.rater if self.context is None else f"{self.rater} ({self.context})"
         if self.system is None:
             return str(judged)
-        told = self.system if self.given is None else f"{self.system} given {self.given}"
+        told = self.system if self.system_context is None else f"{self.system} given {self.system_context}"
         return told if self.rater is None else f"{told}, judged by {judged}"
 
 
@@ -130,7 +140,7 @@ class Metric:
     """What is said of intervals where prompts recur."""
     noted: bool = True
     """Whether the notes of a line are about it."""
-    over: Literal["view", "given"] | None = None
+    over: Literal["context", "system_context"] | None = None
     """For a lift: whose contexts are compared, raters' or systems'. It is the mean of what a unit's column has over the same unit
     without the person or with somebody else, whichever leaves less; lines under such a context have none."""
     about: Literal["rater", "product"] = "rater"
@@ -139,6 +149,12 @@ class Metric:
     """Which end of the scale is the good one; None where neither is."""
     even: float | None = None
     """The value that says neither: no answer preferred, nothing moved; None where no value is such."""
+
+    def __post_init__(self) -> None:
+        if self.over not in (None, "context", "system_context"):
+            raise UserError(
+                f"Metric {self.name}: over={self.over!r} must be 'context' or 'system_context', whose lift it is."
+            )
 
     @property
     def source(self) -> str:
@@ -325,9 +341,9 @@ class RunLines:
         raise UserError(f"{self.run.name} has no metric '{name}'; it has {known}.")
 
     def headline_view(self, lines: Sequence[Line]) -> str | None:
-        """The view that counts among those of some lines: the benchmark's own, or else the first."""
-        views = [line.view for line in lines]
-        return str(self.info["view"]) if self.info["view"] in views else next(iter(views), None)
+        """The context that counts among those of some lines: the benchmark's own, or else the first."""
+        contexts = [line.context for line in lines]
+        return str(self.info["view"]) if self.info["view"] in contexts else next(iter(contexts), None)
 
     def by_system(self) -> "RunLines":
         """The same with a line for each system, paired by question, where lines hold the answers of several together."""
@@ -338,7 +354,7 @@ class RunLines:
         for line in self.lines:
             for system, given in line.frame.select("system", "given").unique(maintain_order=True).iter_rows():
                 frame = line.frame.filter(system=system, given=given).with_columns(unit=unit)
-                lines.append(replace(line, system=system or None, given=given or None, frame=frame))
+                lines.append(replace(line, system=system or None, system_context=given or None, frame=frame))
         return replace(self, lines=lines)
 
 

@@ -1,13 +1,15 @@
 """Letting systems answer questions before anybody judges: what choices and preferences that are made from prompts share."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from personafit._errors import UserError
+from personafit.benchmarks.benchmark import Benchmark
 from personafit.benchmarks.config import RunConfig
 from personafit.contexts import ContextBuilder, make_contexts, makers
 from personafit.engine import Runner, Summary, check_budget
-from personafit.kinds.kind import RunPlan, count_answers, left_of, open_attempt
+from personafit.kinds.kind import Made, RunPlan, count_answers, left_of, open_attempt
 from personafit.models import Model, make_model
 from personafit.simulate import Answering
 from personafit.simulate.answering import USUAL_TOKENS
@@ -29,6 +31,18 @@ class Answered:
     counts: dict[str, Any]
     """How many answers were made and reused (`count_answers`)."""
 
+    def made(self, benchmark: Benchmark | None, config: RunConfig, **counts: Any) -> Made:
+        """The benchmark made of the answers, to be judged with what is left of the budget; the questions are chosen already."""
+        rest = replace(config, limit=None, people=None, budget=left_of(config.budget, self.summary))
+        systems = {one.fingerprint: one.system.name for one in self.answerings}
+        return Made(benchmark, self.summary, self.run, rest, self.counts | counts, systems)
+
+    def refuse_nothing(self, answers: Iterable[str | None]) -> None:
+        """Raise where not one answer could be made."""
+        if not any(answers):
+            why = self.summary.last_failure or "the systems answered nothing"
+            raise UserError(f"No answer could be made: {why}", code=1)
+
 
 async def let_answer(
     plan: RunPlan,
@@ -38,7 +52,7 @@ async def let_answer(
     contexts: int,
     told: Told,
 ) -> Answered:
-    """Let every system answer the plan's questions under so many contexts, as keyed jobs of a run with that name and record."""
+    """Let every system answer the plan's questions, each under `contexts` contexts, as jobs of a run with this name and record."""
     store, config, people, selected = plan.store, plan.config, plan.people, plan.selected
     models = [make_model(spec) for spec in config.systems]
     check_budget(config.budget, [(model.name, model) for model in models])
@@ -81,7 +95,7 @@ def _added(first: Summary | None, second: Summary | None) -> Summary | None:
 
 
 def estimate_answers(config: RunConfig, questions: int, contexts: int, pairs: int, asks: int) -> list[str]:
-    """What answering so many questions would take of each system, and judging so many pairs of each judge."""
+    """Lines of `--dry-run`: answers and cost of each system, and the asks of each judge."""
     lines = []
     for spec in config.systems:
         model, calls = make_model(spec), questions * contexts

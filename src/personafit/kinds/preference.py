@@ -58,7 +58,7 @@ from personafit.items.preference import (
 )
 from personafit.items.reading import Part, Question, QuestionSet, Shown, order_places
 from personafit.items.relevance import ATTRIBUTES
-from personafit.kinds.kind import Kind, Made, RunPlan, ShownAgain, left_of, order_name, orders
+from personafit.kinds.kind import Kind, Made, RunPlan, ShownAgain, left_of, order_name, orders, slice_of
 from personafit.kinds.lines import Feature, Line, Metric, Reference, RunLines, control_of
 from personafit.kinds.making import Answered, estimate_answers, let_answer
 from personafit.models import Model
@@ -67,7 +67,7 @@ from personafit.raters.rules import names_attribute
 from personafit.statistics import Estimate, length_controlled_rate
 from personafit.statistics.agreement import Floats, Ints
 from personafit.statistics.agreement_intervals import pair_agreement
-from personafit.statistics.clusters import clustered
+from personafit.statistics.clusters import cluster_mean
 from personafit.statistics.preferences import group_difference, group_difference_gap, scale_by_rank
 from personafit.store import Item, RunRecord, Status, Store, run_answers
 from personafit.store import tables as t
@@ -128,10 +128,6 @@ class PreferenceKind(Kind):
 
         return again
 
-    def metrics(self, info: Mapping[str, Any]) -> Sequence[Metric]:
-        """What raters think of the answers; the effect of mention is by the rule."""
-        return preference_metrics({RULE: "names"})
-
     def lines(self, store: Store, run: RunRecord) -> RunLines:
         """A line per rater over the answers of every system, whose names are in the columns `system` and `given`."""
         return opened_preferences(load_preferences(store, run))
@@ -142,18 +138,16 @@ class PreferenceKind(Kind):
         """Match where that is asked for, then answer."""
         assert isinstance(benchmark, ResponsePrompts)
         for condition in config.where:  # before anything is spent on answers
-            if condition.partition("=")[0] not in (GENERATOR, GIVEN):
+            if slice_of(condition.partition("=")[0]) not in (GENERATOR, GIVEN):
                 raise UserError(
-                    f"--where {condition}: answers that systems make have {GENERATOR} and {GIVEN}."
+                    f"--where {condition}: answers that systems make have {GENERATOR} and system_context."
                 )
-        made = await _make_responses(self, store, config, progress, benchmark)
-        rest = left_of(config.budget, made.summary)
-        return replace(made, config=replace(config, limit=None, users=None, budget=rest))
+        return await _make_responses(self, store, config, progress, benchmark)
 
     def estimate_making(self, config: RunConfig, benchmark: Benchmark) -> list[str] | None:
         """What answering and judging would take."""
         found = sum(1 for _ in benchmark.items())
-        prompts, givens = min(found, config.limit or found), len(wanted_givens(config.givens))
+        prompts, givens = min(found, config.limit or found), len(wanted_givens(config.system_contexts))
         pairs = prompts * givens * len(config.systems)
         return estimate_answers(config, prompts, 1 + givens, pairs, 2 * pairs)
 
@@ -190,7 +184,7 @@ async def _make_responses(
     """Match where that is asked for, then answer."""
     dataset = ingest(store, prompts)
     people = People(store.people(dataset))
-    givens = wanted_givens(config.givens)
+    givens = wanted_givens(config.system_contexts)
     plan = RunPlan(kind, store, config, prompts.info, dataset, people, [])
     plan.selected = kind.select(replace(plan, config=replace(config, where=[])))
     situations = [prompts.situations[item.id] for item in plan.items()]
@@ -224,13 +218,13 @@ async def _make_responses(
         return builders, summary
 
     def name(attempt: int) -> str:
-        parts = [config.systems, givens, str(config.data), config.users, config.limit, config.seed]
+        parts = [config.systems, givens, str(config.data), config.people, config.limit, config.seed]
         return f"responding-{content_hash([*parts, attempt] if attempt else parts)[:8]}"
 
     record = {"benchmark": INFO.name, "givens": givens}
     done = await let_answer(plan, progress, name, record, 1 + len(givens), told)
     if not done.answerings:
-        return Made(None, done.summary, done.run, config)
+        return done.made(None, config)
     return _paired(prompts, config, done, notes, unmatched, called)
 
 
@@ -269,13 +263,9 @@ def _paired(
             notes.append(
                 f"{system}: {alone} answers have no generic answer to be compared with and are left out."
             )
-    if not any(personal for *_, personal in answers):
-        raise UserError(
-            f"No answer could be made: {done.summary.last_failure or 'the systems answered nothing'}", code=1
-        )
-    counts = done.counts | {"shares": [[*who, *asked] for who, asked in shares.items()]}
-    systems = {one.fingerprint: one.system.name for one in done.answerings}
-    return Made(MadeResponses(prompts, answers, notes), done.summary, done.run, config, counts, systems)
+    done.refuse_nothing(personal for *_, personal in answers)
+    made = [[*who, *asked] for who, asked in shares.items()]
+    return done.made(MadeResponses(prompts, answers, notes), config, shares=made)
 
 
 async def _match(
@@ -591,7 +581,7 @@ def _mention_over_people(rows: pl.DataFrame) -> Estimate:
 
 def _over_people(rows: pl.DataFrame) -> Estimate:
     """How much higher a rater marks than people do."""
-    return clustered(rows["rating"] - rows["human"], rows["person"], rows["prompt"])
+    return cluster_mean(rows["rating"] - rows["human"], rows["person"], rows["prompt"])
 
 
 def human_ceiling(scores: PreferenceScores) -> Iterator[tuple[str, Estimate]]:

@@ -91,7 +91,7 @@ class RelevanceKind(Kind):
         return ["none", ALONE]
 
     def sample(self, plan: RunPlan, rows: pl.DataFrame, limit: int) -> frozenset[str]:
-        """Whole lists in a drawn order, one of each prompt before a second of any, as far as the limit goes."""
+        """Draw whole lists, one of each prompt before a second of any, up to `limit` items."""
         lists = rows.group_by("person", "grp", maintain_order=True).agg("item", pl.col("prompt").first())
         drawn = [hash_text("select", group, str(plan.config.seed)) for group in lists["grp"]]
         lists = lists.with_columns(pl.Series("drawn", drawn)).sort("drawn", maintain_order=True)
@@ -117,8 +117,11 @@ class RelevanceKind(Kind):
                         yield replace(shown, sample=sample)
 
     def count(self, plan: RunPlan, rater: Rater) -> int:
-        """How many asks the rater gets."""
-        return sum(1 for _ in self.shown(plan, rater))
+        """Number of asks the rater gets; counted once, since it takes a pass over all lists."""
+        counts: dict[str, int] = plan.state.setdefault("counts", {})
+        if rater.record.fingerprint not in counts:
+            counts[rater.record.fingerprint] = sum(1 for _ in self.shown(plan, rater))
+        return counts[rater.record.fingerprint]
 
     def facts(self, plan: RunPlan) -> dict[str, Any]:
         """The kind and the question; how it is asked is the rater's."""
@@ -169,10 +172,6 @@ class RelevanceKind(Kind):
             return None if parts is None else replace(shown, parts=parts)
 
         return again
-
-    def metrics(self, info: Mapping[str, Any]) -> Sequence[Metric]:
-        """How far the picks are people's, and how the scores rank."""
-        return RELEVANCE_METRICS
 
     def lines(self, store: Store, run: RunRecord) -> RunLines:
         """A line per rater and context, and one per rater whose votes came with the data."""

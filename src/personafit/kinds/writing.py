@@ -18,7 +18,7 @@ from personafit.contexts import default_model, make_context
 from personafit.engine import Lane
 from personafit.items.choice import CHOICES
 from personafit.items.reading import QuestionSet
-from personafit.kinds.kind import Kind, RunPlan
+from personafit.kinds.kind import Kind, RunPlan, price_words
 from personafit.kinds.lines import CONTROL_CONTEXTS, Line, Metric, RunLines, control_of
 from personafit.models import make_model
 from personafit.simulate import Answering
@@ -38,14 +38,14 @@ class WritingKind(Kind):
     asks: ClassVar[QuestionSet] = CHOICES
     made_from: ClassVar[str | None] = "prompt"
     options: ClassVar[frozenset[str]] = frozenset({"system", "system-context"})
-    controls: ClassVar[Controls | None] = Controls(views=[], raters=[])
+    controls: ClassVar[Controls | None] = Controls(contexts=[], raters=[])
     judged = False
 
     bars: ClassVar[tuple[str, ...]] = ("rouge_1", "rouge_l", "lift")
 
     def contexts(self, config: RunConfig, info: BenchmarkInfo) -> list[str]:
         """None: there is nobody to be told."""
-        unused = {"rater": config.raters, "context": config.views, "samples": config.samples != 1}
+        unused = {"rater": config.raters, "context": config.contexts, "samples": config.samples != 1}
         for option, asked in unused.items():
             if asked:
                 raise UserError(
@@ -57,7 +57,7 @@ class WritingKind(Kind):
     def prepare(self, plan: RunPlan, benchmark: Benchmark) -> None:
         """Open the systems, and plan their texts."""
         config = plan.config
-        typed = config.givens or [plan.info.view]
+        typed = config.system_contexts or [plan.info.context]
         every = list(dict.fromkeys([*typed, "none", *(f"wrong:{name}" for name in typed)]))
         answerings = []
         for spec in config.systems:
@@ -102,17 +102,12 @@ class WritingKind(Kind):
     def estimate(self, plan: RunPlan) -> list[str] | None:
         """What writing them would take."""
         head = f"{plan.info.name}: {self.planned(plan):,} texts would be written; those already stored are not written again."
-        lines = [head]
-        for one in plan.state["answerings"]:
-            line = f"  {one.system.name}: {one.count:,} texts, about {one.count * TEXT_TOKENS:,} tokens out"
-            if one.system.price is None:
-                line += "; its price is unknown (add ,price=IN/OUT)"
-            lines.append(f"{line}.")
-        return lines
-
-    def metrics(self, info: Mapping[str, Any]) -> list[Metric]:
-        """How near a text comes to the person's own, over all tasks and by task."""
-        return _metrics(whole=None)
+        calls = ((one.system, one.count) for one in plan.state["answerings"])
+        lines = (
+            f"  {system.name}: {count:,} texts, about {count * TEXT_TOKENS:,} tokens out{price_words(system.price)}."
+            for system, count in calls
+        )
+        return [head, *lines]
 
     def lines(self, store: Store, run: RunRecord) -> RunLines:
         """A line per system and context, and one per kind of text that needs no writing."""
@@ -123,14 +118,14 @@ def _lane(plan: RunPlan, answering: Answering) -> Lane:
     return replace(answering, attempt=plan.attempt).lane()
 
 
-def _metrics(whole: int | None) -> list[Metric]:
-    """The metrics; a line with fewer texts than `whole`, as what some tasks alone have, has no total."""
+def _metrics(whole: int) -> list[Metric]:
+    """How near a text comes to the person's own, by task and in total; a line with fewer texts than `whole` has no total."""
 
     def complete(line: Line) -> bool:
-        return whole is None or len(line.frame) >= whole
+        return len(line.frame) >= whole
 
     product = partial(Metric, how="", about="product")
-    lift = partial(product, "lift", METRICS[0], over="given", note="of ROUGE-1")
+    lift = partial(product, "lift", METRICS[0], over="system_context", note="of ROUGE-1")
     totals = [*(product(name, by=((),), only=complete) for name in METRICS), lift(by=((),), only=complete)]
     task = (("task",),)
     return [*totals, *(product(name, by=task) for name in METRICS), lift(by=task)]

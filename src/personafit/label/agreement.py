@@ -23,6 +23,7 @@ from personafit.reports.agree_ratings import (
     Source,
     VotingRater,
     add_run,
+    judged_runs,
     rating_tables,
     same_items,
 )
@@ -74,8 +75,8 @@ def study_source(studies: Studies, name: str) -> Source:
     source = votes_source(studies, name, votes)
     questions = set(votes["question"])
     same = _SameItems(store, study.dataset, source.people)
-    for run in store.runs():
-        if "raters" not in run.config or not (items := same.of(run.dataset)):
+    for run in judged_runs(store):
+        if not (items := same.of(run.dataset)):
             continue
         if run.config.get("kind", "choice") == "choice":
             add_run(source, store, run, store.dataset_info(run.dataset), items)

@@ -6,6 +6,7 @@ field is a later generation and supersedes. The browser gives each answer an id 
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
@@ -96,7 +97,10 @@ def page_key(page: str, rater: str, hashed: Hashed) -> str:
 
 def job_key(study: str, page: str, field: Field, rater: str) -> str:
     """The job key of one field of one page for one rater."""
-    return hash_text("study", study, page, field.item, field.question, field.target, rater)
+    return _hashed("study", study, page, field.item, field.question, field.target, rater)
+
+
+_hashed = lru_cache(10_000)(hash_text)  # storing one answer needs the keys of its page several times
 
 
 class Given(NamedTuple):
@@ -167,6 +171,10 @@ class Standing(NamedTuple):
     """The rater's state."""
     study: str
     """The study's state."""
+    done: float | None = None
+    """When the page was done, if it is."""
+    seen: float | None = None
+    """When the rater was last noted to be there."""
 
 
 class StoredAsk(NamedTuple):

@@ -245,7 +245,7 @@ class Chat:
             Product(id=turn.product, kind="turn", text=turn.text, maker=makers[turn.role], about=code)
             for turn in turns
         ]
-        store.begin_dataset(dataset, "chat", BenchmarkInfo(name="chat", version="1", gold="").model_dump())
+        store.begin_dataset(dataset, "chat", BenchmarkInfo(name="chat", version="1", gold="").stored())
         store.finish_dataset(dataset)
         store.add_people(dataset, [Person(id=code, language=self._study.config.language)])
         store.add_products([about, *products, dialogue_product(dialogue, about.id, Status.OK)])

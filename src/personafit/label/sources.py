@@ -31,9 +31,7 @@ from personafit.store import Item, RunRecord, Status, Store, tables
 OWN_MATTER = "own"
 TRAPS = "traps.jsonl"
 SHOWN = ("user", "assistant")
-MOST_HISTORY = (
-    100_000  # characters of other conversations on a page, but for those that a statement points to
-)
+MOST_HISTORY = 400_000  # characters of other conversations on a page, beside those that statements point to
 _WORDS = re.compile(r"[^\W\d_]{4,}|[\u3400-\u9fff]")
 
 
@@ -55,6 +53,8 @@ class Statement(NamedTuple):
     """What is known of it, where something is."""
     reason: str = ""
     """Why, as a key of the interface's texts."""
+    why: str = ""
+    """Why it was inferred, in the extractor's words."""
 
 
 class Stated(NamedTuple):
@@ -243,7 +243,13 @@ def of_stages(folder: Path) -> Iterator[Stated]:
             pointed = {place.rpartition("#")[0] for one in attributes for place in one.evidence}
             others = _others(conversation, history, pointed)
             statements = [
-                Statement(one.id, one.text, _turns(one.evidence, [conversation, *others], one.text), None)
+                Statement(
+                    one.id,
+                    one.text,
+                    _turns(one.evidence, [conversation, *others], one.text),
+                    None,
+                    why=one.why or "",
+                )
                 for one in attributes
             ]
             yield Stated(conversation, statements, others, len(history) - 1 - len(others))

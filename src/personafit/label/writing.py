@@ -7,10 +7,11 @@ import asyncio
 import queue
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Engine, bindparam, select, tuple_, update
+import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
 from personafit.label.answers import (
@@ -19,40 +20,123 @@ from personafit.label.answers import (
     AnswerBatch,
     AnswerReceipt,
     NotStored,
-    PagePlace,
     Standing,
     StoredAsk,
 )
 from personafit.store import tables as t
-from personafit.store.inserting import insert_new
+from personafit.store.inserting import DriverInsert, insert_new
 from personafit.store.records import ask_row, judgment_row
 
 MOST_AT_ONCE = 256
+SEEN_EVERY = 10.0  # seconds between two notes of when a rater was last there
 
 Waiting = tuple[Answer, "asyncio.Future[AnswerReceipt]"]
+Rows = Sequence[dict[str, Any]]
 Results = Sequence[AnswerReceipt | Exception]
 
 plan, raters = t.study_plan.c, t.study_raters.c
-PLACE = tuple_(plan.study, plan.seat, plan.position)
-STANDING = (
-    select(plan.study, plan.seat, plan.position, plan.page, raters.state, t.studies.c.state)
-    .join(t.study_raters, (raters.study == plan.study) & (raters.seat == plan.seat))
-    .join(t.studies, t.studies.c.name == plan.study)
-)
-HELD = select(
-    t.asks.c.job, t.asks.c.id, t.asks.c.generation, t.judgments.c.label, t.asks.c.detail
-).join(t.judgments, t.judgments.c.ask == t.asks.c.id)  # fmt: skip
-SEEN = update(t.study_raters).where(raters.study == bindparam("of"), raters.seat == bindparam("by"))
-DONE = update(t.study_plan).where(
-    plan.study == bindparam("of"), plan.seat == bindparam("by"), plan.position == bindparam("place")
-)
+SEAT = {"study": sa.Text, "seat": sa.Integer}
+PLACE = SEAT | {"position": sa.BigInteger}
+
+
+class AnswerTables:
+    """The statements that store answers. Each takes all its rows as one JSON parameter, so it is compiled and prepared once."""
+
+    def __init__(self, dialect: sa.Dialect) -> None:
+        self._postgres = dialect.name == "postgresql"
+        self._add_asks, self._add_judgments = (
+            self._adding(table, dialect) for table in (t.asks, t.judgments)
+        )
+        # Outer joins, so that databases start from the rows given.
+        page = self._given(**PLACE)
+        self._standing = sa.select(
+            *page.c, plan.page, raters.state, t.studies.c.state, plan.done, raters.seen
+        ).select_from(
+            page.outerjoin(t.study_plan, _same(t.study_plan, page, PLACE))
+            .outerjoin(t.study_raters, _same(t.study_raters, page, SEAT))
+            .outerjoin(t.studies, t.studies.c.name == page.c.study)
+        )
+        job = self._given(job=sa.Text)
+        asks, judgments = t.asks.c, t.judgments.c
+        self._held = sa.select(
+            asks.job, asks.id, asks.generation, judgments.label, asks.detail
+        ).select_from(
+            job.outerjoin(t.asks, asks.job == job.c.job).outerjoin(t.judgments, judgments.ask == asks.id)
+        )  # fmt: skip
+        done, seen = self._given(**PLACE, done=sa.Float), self._given(**SEAT, seen=sa.Float)
+        self._done = sa.update(t.study_plan).values(done=done.c.done)
+        self._done = self._done.where(_same(t.study_plan, done, PLACE))
+        self._seen = sa.update(t.study_raters).values(seen=seen.c.seen)
+        self._seen = self._seen.where(_same(t.study_raters, seen, SEAT))
+
+    def write(self, connection: sa.Connection, answers: Sequence[Answer]) -> Results:
+        """Add the answers that are new, and note which pages are done and who was there."""
+        if self._postgres:
+            # A plan is kept once it is prepared, and the empty tables of a new study would be scanned whole for long after.
+            connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
+        batch, now = AnswerBatch(answers), time.time()
+        places = [dict(zip(PLACE, place, strict=True)) for place in batch.places()]
+        found = connection.execute(self._standing, _json(places))
+        standing = {(study, seat, position): Standing(*rest) for study, seat, position, *rest in found}
+        held = connection.execute(self._held, _json([{"job": job} for job in batch.jobs()]))
+        known = [StoredAsk(*row[:4], orjson.loads(row.detail or "{}")) for row in held if row.job is not None]
+        batch.settle(standing, known, now)
+        if batch.added:
+            self._add_asks(connection, [ask_row(one.ask) for one in batch.added])
+            self._add_judgments(connection, [judgment_row(one.judgments[0]) for one in batch.added])
+        done = [
+            dict(zip(PLACE, place, strict=True), done=now if finished else None)
+            for place, finished in sorted(batch.pages.items())
+            if finished != (standing[place].done is not None)
+        ]
+        there = {place[:2] for place in batch.pages if now - (standing[place].seen or 0.0) > SEEN_EVERY}
+        seen = [dict(zip(SEAT, seat, strict=True), seen=now) for seat in sorted(there)]
+        if done:
+            connection.execute(self._done, _json(done))
+        if seen:
+            connection.execute(self._seen, _json(seen))
+        return batch.results
+
+    def _adding(self, table: sa.Table, dialect: sa.Dialect) -> Callable[[sa.Connection, Rows], object]:
+        """Adds rows that are not there yet: extracting so many columns from JSON is fast in PostgreSQL and slow in SQLite."""
+        if not self._postgres:
+            return DriverInsert(insert_new(table, dialect), dialect).add
+        given = self._given(**{one.name: one.type for one in table.c})
+        statement = insert_new(table, dialect).from_select(list(table.c.keys()), sa.select(*given.c))
+        return lambda connection, rows: connection.execute(statement, _json(rows))
+
+    def _given(self, **types: Any) -> sa.FromClause:
+        """The rows of the JSON parameter as a table."""
+        rows = sa.bindparam("rows", type_=sa.Text)
+        if self._postgres:
+            columns = (sa.column(name, kind) for name, kind in types.items())
+            return (
+                sa.func.json_to_recordset(sa.cast(rows, sa.JSON))
+                .table_valued(*columns)
+                .render_derived(with_types=True)
+            )
+        each = sa.func.json_each(rows).table_valued("value")
+        values = (
+            sa.func.json_extract(each.c.value, f"$.{name}", type_=kind).label(name)
+            for name, kind in types.items()
+        )
+        return sa.select(*values).subquery()
+
+
+def _same(table: sa.FromClause, given: sa.FromClause, names: Any) -> Any:
+    return sa.and_(*(table.c[name] == given.c[name] for name in names))
+
+
+def _json(rows: Rows) -> dict[str, str]:
+    return {"rows": orjson.dumps(rows).decode()}
 
 
 class Writer:
     """Takes answers from any number of requests of one event loop and writes them together."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
+        self._tables = AnswerTables(engine.dialect)
         self._arrived: list[Waiting] = []
         self._writing = False
         self._batches: queue.SimpleQueue[tuple[asyncio.AbstractEventLoop, list[Waiting]] | None]
@@ -106,42 +190,9 @@ class Writer:
     def _store(self, answers: Sequence[Answer]) -> Results:
         try:
             with self._engine.begin() as connection:
-                return _write(connection, answers)
+                return self._tables.write(connection, answers)
         except (SQLAlchemyError, OSError):
             # One answer that no database takes must not fail those beside it: each by itself then.
             if len(answers) == 1:
                 return [NotStored(BUSY, 503)]
             return [result for answer in answers for result in self._store([answer])]
-
-
-def _write(connection: Connection, answers: Sequence[Answer]) -> Results:
-    """Add the answers that are new, and note which pages are done and who was there."""
-    batch, now = AnswerBatch(answers), time.time()
-    batch.settle(_standing(connection, batch.places()), _held(connection, batch.jobs()), now)
-    if batch.added:
-        asks = [ask_row(one.ask) for one in batch.added]
-        judgments = [judgment_row(judged) for one in batch.added for judged in one.judgments]
-        seats = sorted({(study, seat) for study, seat, _ in batch.pages})
-        connection.execute(insert_new(t.asks, connection.dialect), asks)
-        connection.execute(insert_new(t.judgments, connection.dialect), judgments)
-        connection.execute(SEEN, [{"of": study, "by": seat, "seen": now} for study, seat in seats])
-        connection.execute(
-            DONE,
-            [
-                {"of": study, "by": seat, "place": position, "done": now if done else None}
-                for (study, seat, position), done in sorted(batch.pages.items())
-            ],
-        )
-    return batch.results
-
-
-def _standing(connection: Connection, places: Sequence[PagePlace]) -> dict[PagePlace, Standing]:
-    """How it is with pages, their raters and their studies."""
-    rows = connection.execute(STANDING.where(PLACE.in_(places)))
-    return {(study, seat, position): Standing(*rest) for study, seat, position, *rest in rows}
-
-
-def _held(connection: Connection, jobs: Sequence[str]) -> list[StoredAsk]:
-    """The asks of jobs."""
-    rows = connection.execute(HELD.where(t.asks.c.job.in_(jobs)))
-    return [StoredAsk(*row[:4], orjson.loads(row.detail or "{}")) for row in rows]

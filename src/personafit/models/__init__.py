@@ -1,4 +1,4 @@
-"""Whatever answers: an embedded model, an endpoint, a function, a recording. Add a kind with one line below."""
+"""Chat models behind one interface: embedded, endpoints, functions, recordings. A new kind is one line in `MODELS`."""
 
 from importlib import import_module
 from pathlib import Path
@@ -11,6 +11,8 @@ from personafit.models.chat import (
     Message,
     Model,
     ModelError,
+    Tool,
+    ToolCall,
     Transient,
     Unanswerable,
     Unusable,
@@ -27,7 +29,7 @@ MODELS: dict[str, str] = {
     "python": "functions:FunctionModel",
     "replay": "replay:ReplayModel",
 }
-"""Kind of spec to module and class of the model; the module is imported when the first is made."""
+"""Registry: spec prefix to module and class of the model; the module is imported when the first one is made."""
 
 
 def is_fixed(model: Model) -> bool:
@@ -42,7 +44,7 @@ def is_fixed(model: Model) -> bool:
 
 
 def make_model(spec: str | Spec) -> Model:
-    """The model a spec names."""
+    """Make the model a spec names, in this process or on the cluster that is in use."""
     spec = parse_spec(spec) if isinstance(spec, str) else spec
     if spec.kind not in MODELS:
         raise UserError(
@@ -53,7 +55,7 @@ def make_model(spec: str | Spec) -> Model:
 
 
 def open_model(spec: Spec) -> Model:
-    """The model a spec names, within this process."""
+    """Open the model a spec names in this process, whatever `--backend` says."""
     module, _, name = MODELS[spec.kind].partition(":")
     model: Model = getattr(import_module(f"{__name__}.{module}"), name)(spec)
     return model
@@ -68,6 +70,8 @@ __all__ = [
     "Model",
     "ModelError",
     "Spec",
+    "Tool",
+    "ToolCall",
     "Transient",
     "Unanswerable",
     "Unusable",

@@ -1,5 +1,5 @@
-"""What calls under way need: connections shared by all models behind one address, deadlines without a timer for each call, and threads
-for functions of the user's own.
+"""Helpers for calls in flight: connection pools shared per address, deadlines without a timer per call, and threads for the user's
+functions.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ _POOLS: "WeakKeyDictionary[asyncio.AbstractEventLoop, _Pools]" = WeakKeyDictiona
 
 
 def borrow_pool(url: str) -> "aiohttp.TCPConnector":
-    """The pool for an address; whoever borrows it gives it back."""
+    """Return the connection pool of an address; release it with `give_pool_back`."""
     import aiohttp
 
     pools = _POOLS.setdefault(asyncio.get_running_loop(), {})
@@ -33,7 +33,7 @@ def borrow_pool(url: str) -> "aiohttp.TCPConnector":
 
 
 async def give_pool_back(url: str) -> None:
-    """Give a pool back; the last one closes its connections."""
+    """Release a pool; its connections are closed when nobody uses it any more."""
     pools = _POOLS.get(asyncio.get_running_loop(), {})
     if url not in pools:
         return
@@ -63,7 +63,7 @@ class Deadlines:
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self) -> "asyncio.Task[Any]":
-        """The running task makes a call; it is cancelled if it has not ended it in time."""
+        """Start the clock for a call of the running task, which is cancelled if the call takes too long."""
         task = asyncio.current_task()
         assert task is not None
         loop = task.get_loop()
@@ -73,18 +73,18 @@ class Deadlines:
         return task
 
     def end(self, task: "asyncio.Task[Any]") -> None:
-        """The task's call is over, however it ended."""
+        """Stop the clock: the task's call has ended, well or badly."""
         self._until.pop(task, None)
 
     def passed(self, task: "asyncio.Task[Any]") -> bool:
-        """Whether a cancelled task was cancelled for being late, and for nothing else."""
+        """Return whether the task was cancelled only because its call took too long."""
         if task not in self._overdue:
             return False
         self._overdue.remove(task)
         return task.uncancel() == 0
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop watching."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

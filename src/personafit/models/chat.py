@@ -4,17 +4,40 @@ Failures come in three sorts, and the engine treats each its own way: `Transient
 belongs to this one request, `Unusable` means that no request to this model can succeed.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from personafit._errors import printable
 
-Message = dict[str, str]
-"""`role` and `content`, as chat models take them."""
+Message = dict[str, Any]
+"""`role` and `content`, both texts, as chat models take them; where functions are called also `tool_calls` and `tool_call_id`."""
+Tool = Mapping[str, Any]
+"""A function that a model may call: `name`, `description` and `parameters`, a JSON schema."""
 
 MOST_TOKENS = 2**31  # more is a mistake of whoever counted, and too much for a database's column
 LIKELIHOOD = "likelihood"
 """Among the scores of a reply: the mean log-probability of a weighed reply's tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A function that a model asks to be called, as the model wrote it: nothing is checked yet."""
+
+    id: str
+    """What its result is sent back under."""
+    name: str
+    arguments: str
+    """JSON, if the model keeps to it."""
+
+    @property
+    def message(self) -> dict[str, Any]:
+        """The call as it stands in the message of the assistant that made it."""
+        return {
+            "id": self.id,
+            "type": "function",
+            "function": {"name": self.name, "arguments": self.arguments},
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +52,12 @@ class ChatRequest:
     weighed: str = ""  # a reply whose likelihood is wanted, in place of one of the model's own
     key: str = ""  # names the request for replay and for callables that want to know
     context: dict[str, str] | None = None  # of the person and task, for callables that take it apart
+    tools: tuple[Tool, ...] = ()  # functions that the model may call
 
 
 @dataclass(slots=True)
 class ChatReply:
-    """The model's reply: text, reasoning, scores of the option letters, token counts and cost."""
+    """The model's reply: text, reasoning, calls of functions, scores of the option letters, token counts and cost."""
 
     text: str
     reasoning: str | None = None
@@ -45,6 +69,7 @@ class ChatReply:
     tokens_reasoning: int = 0
     cost: float = 0.0
     extra: dict[str, Any] = field(default_factory=dict)
+    tool_calls: tuple[ToolCall, ...] = ()
 
 
 class Model(Protocol):
@@ -123,5 +148,6 @@ def reasoned(reply: ChatReply) -> bool:
 
 
 def only_thought(reply: ChatReply) -> bool:
-    """Whether a reply ended before its first word: cut off, or with nothing but reasoning."""
-    return not reply.text.strip() and not reply.refused and (reply.cut or reasoned(reply))
+    """Whether a reply ended before its first word or call: cut off, or with nothing but reasoning."""
+    said = reply.text.strip() or reply.tool_calls or reply.refused
+    return not said and (reply.cut or reasoned(reply))

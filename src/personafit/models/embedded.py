@@ -95,7 +95,7 @@ class EmbeddedModel:
         )
 
     def _weigh(self, request: ChatRequest) -> ChatReply:
-        """The likelihood of a reply the model did not write."""
+        """Score a reply that the model did not write: the mean log-probability of its tokens."""
         if self._weigher is None:
             self._weigher = LikelihoodModel(self.path, self._threads)
         scores = self._weigher.scores(request.messages, request.weighed)
@@ -159,7 +159,7 @@ def _installed() -> Path | None:
 
 
 def _weights_hash(path: Path) -> str:
-    """The size and the telling parts of the file."""
+    """Hash the file's size and samples of its content."""
     digest = hashlib.sha256(str(path.stat().st_size).encode())
     for part in telling_parts(path):
         digest.update(part)

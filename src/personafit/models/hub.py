@@ -1,4 +1,4 @@
-"""The way to the hub: a client that knows only the token of the environment, and its errors as sentences."""
+"""Access to the Hugging Face hub: a client that uses only the token in the environment, and errors as one sentence."""
 
 import logging
 import os
@@ -17,7 +17,7 @@ TOKEN = "HF_TOKEN"  # nosec B105 # the name of a variable
 
 
 def hub_token() -> str:
-    """The token in the environment, or nothing; token files of other tools are not looked at."""
+    """Return HF_TOKEN or an empty string; token files of other tools are ignored."""
     return os.environ.get(TOKEN, "").strip()
 
 
@@ -44,7 +44,7 @@ def hub_client() -> "HfApi":
 
 @contextmanager
 def hub_errors(repo: str, doing: str, kind: str = "data set") -> Iterator[None]:
-    """Whatever goes wrong with the hub inside, said in one sentence that never holds the token."""
+    """Turn errors of the hub raised inside the block into a UserError that never contains the token."""
     import httpx2
     from huggingface_hub import errors
 
@@ -59,7 +59,7 @@ def hub_errors(repo: str, doing: str, kind: str = "data set") -> Iterator[None]:
 
 
 def _refusal(error: Exception, repo: str, doing: str, kind: str) -> str:
-    """What the hub said, as a sentence."""
+    """Explain an error of the hub in one sentence."""
     from huggingface_hub import errors
 
     if isinstance(error, errors.GatedRepoError):
@@ -95,7 +95,7 @@ def _reason(error: Exception) -> str:
 
 
 def _short(error: Exception) -> str:
-    """The first line of what was said, without the token."""
+    """Return the first line of an error's message, with the token masked."""
     text = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
     if token := hub_token():
         text = text.replace(token, MASK)

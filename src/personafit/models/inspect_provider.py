@@ -108,7 +108,7 @@ class InspectModel:
         return GenerateConfig(**{name: value for name, value in wanted.items() if name not in self._dropped})
 
     def _adapt(self, error: Exception, config: "GenerateConfig") -> bool:
-        """Leave out what the provider complained of by name; False where it had not been sent."""
+        """Drop the setting that the provider rejected; return False if it named none that was sent."""
         if _status(error) not in REJECTIONS:
             return False
         said = str(error).lower()
@@ -119,7 +119,7 @@ class InspectModel:
         return False
 
     def _sorted(self, error: Exception) -> ModelError:
-        """The error as one of our three sorts."""
+        """Map a provider's error to Transient, Unanswerable or Unusable."""
         status, said = _status(error), masked(_sentence(error))
         if status in _FATAL:
             fault, do = _FATAL[status]
@@ -190,7 +190,7 @@ def _messages(request: ChatRequest) -> "list[ChatMessage]":
 
 
 def _reasoning(content: Any) -> str | None:
-    """What the model thought before it answered, where the provider tells."""
+    """Return the model's reasoning, if the provider reports it."""
     if isinstance(content, str):
         return None
     thoughts = [part.reasoning for part in content if part.type == "reasoning" and part.reasoning]
@@ -215,7 +215,7 @@ def _status(error: BaseException) -> int | None:
 
 
 def _sentence(error: BaseException) -> str:
-    """What an error says, without markup."""
+    """Return an error's message without markup."""
     said = re.sub(r"\[/?(?:bold|blue)?\]", "", str(getattr(error, "message", error)))
     return one_line(Exception(said)) if said.strip() else one_line(error)
 

@@ -20,7 +20,7 @@ BATCH = 256
 
 
 class _Settings(ctypes.Structure):
-    """A structure passed and returned whole; it need only be at least as large as the library's own."""
+    """An opaque structure passed by value, at least as large as the library's own."""
 
     _fields_ = (("numbers", ctypes.c_uint32 * 256),)
 
@@ -108,7 +108,7 @@ class LikelihoodModel:
         self._lib.llama_model_free(self._model)
 
     def _choose(self, head: list[int]) -> int:
-        """The sequence where most is kept and least is lost, and of equals the one not used for longest."""
+        """Pick the cached sequence that shares most with the prompt; break ties by least recent use."""
 
         def worth(sequence: int) -> int:
             held = self._held[sequence]
@@ -159,7 +159,7 @@ class LikelihoodModel:
 
 
 def _library() -> ctypes.CDLL:
-    """The engine's library with the types of what is called in it."""
+    """Load llama.cpp's shared library and declare the functions used here."""
     try:
         import xllamacpp
     except ImportError:
@@ -200,7 +200,7 @@ def _library() -> ctypes.CDLL:
 
 
 def _shared(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many tokens two prompts begin with alike."""
+    """Return the length of the common prefix."""
     for place, (left, right) in enumerate(zip(one, other, strict=False)):
         if left != right:
             return place

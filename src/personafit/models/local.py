@@ -30,7 +30,7 @@ _OPENS = ("<think>", "<|thinking|>")
 
 
 class LocalModel:
-    """A chat model whose weights are here."""
+    """A causal language model of the transformers library on this machine."""
 
     price = (0.0, 0.0)
 
@@ -63,7 +63,7 @@ class LocalModel:
         self._model = None
 
     def _answers(self, requests: Sequence[ChatRequest]) -> list[ChatReply | Exception]:
-        """A reply to each request, or why there is none; all are of one kind."""
+        """Answer a batch of requests of one kind; the entry of a failed request is its error."""
         if self._model is None:
             self._model = self._load()
         prompts = [self._prompt(request.messages) for request in requests]
@@ -103,7 +103,7 @@ class LocalModel:
     def _weigh(
         self, passes: "Passes", requests: Sequence[ChatRequest], prompts: Sequence[list[int]]
     ) -> list[ChatReply | Exception]:
-        """How likely each given reply is, by the mean over its tokens."""
+        """Return the mean log-probability of each given reply's tokens."""
         replies = [self._tokenizer(one.weighed, add_special_tokens=False)["input_ids"] for one in requests]
         pairs = list(zip(prompts, replies, strict=True))
         fit = [pair for pair in pairs if pair[1] and len(pair[0]) + len(pair[1]) <= self._room()]
@@ -150,7 +150,7 @@ class LocalModel:
         return ChatReply(text=likeliest, letter_scores=found, tokens_in=len(prompt), tokens_out=1)
 
     def _tokens_of(self, letter: str) -> list[int]:
-        """The single tokens that say the letter, with a space before it or without."""
+        """Return the single tokens that spell the letter, with or without a leading space."""
         found = set()
         for text in (letter, f" {letter}"):
             tokens = self._tokenizer(text, add_special_tokens=False)["input_ids"]
@@ -181,7 +181,7 @@ class LocalModel:
         )
 
     def _room(self) -> float:
-        """The most tokens that it reads."""
+        """Return the size of the context window in tokens."""
         return getattr(self._model.config, "max_position_embeddings", None) or math.inf
 
     def _ends(self) -> list[int]:
@@ -293,7 +293,7 @@ class Passes:
         return [self._ended(row[:limit], limit) for row, limit in zip(rows, limits, strict=True)]
 
     def _ended(self, row: list[int], limit: int) -> ReplyTokens:
-        """A row up to its first end; what follows it is padding."""
+        """Cut a row after its first end-of-sequence token."""
         for place, token in enumerate(row):
             if token in self._ends:
                 return ReplyTokens(row[: place + 1], cut=False)

@@ -9,7 +9,8 @@ import math
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -23,6 +24,7 @@ from personafit.models.chat import (
     MOST_TOKENS,
     ChatReply,
     ChatRequest,
+    ToolCall,
     Transient,
     Unanswerable,
     Unusable,
@@ -45,6 +47,9 @@ NAMED = {
     "reasoning_effort": re.compile(r"\breasoning[ _.-]effort\b"),
 }
 """How such a sentence, in lower case, names each setting that can be left out."""
+_NO_TOOLS = re.compile(
+    r"\btools?\b|\btool[ _-]|function[ _-]call"
+)  # in a rejection: no functions can be called
 # Closed thoughts may lack the opening tag, which some chat templates put into the prompt.
 _THINK = re.compile(r"^(?:\s*<think>(.*?)(?:</think>|\Z)|(.*?)</think>)", re.DOTALL)
 OPTIONS = ("effort", "price", "concurrency", "timeout", "temperature", "key_env")
@@ -101,6 +106,7 @@ class OpenAIModel:
         self._dropped: set[str] = set()
         self._limit_name = LIMITS[0] if self.effort is None else LIMITS[1]
         self._refused_limits: set[str] = set()
+        self._calls_tools = False  # whether a request with functions was answered
         self._session: aiohttp.ClientSession | None = None
         self._deadlines = Deadlines(self.timeout)
         self._address = f"{self.url}/chat/completions"
@@ -116,10 +122,13 @@ class OpenAIModel:
                 if status == 200:
                     reply = self._read(payload, request)
                     reply.cost = payment.pay(reply_cost(request, reply, self.price))
+                    self._calls_tools = self._calls_tools or bool(request.tools)
                     return reply
             message = error_text(payload)
             if status in REJECTIONS and self._adapt(message, body):
                 continue
+            if request.tools and status in REJECTIONS:
+                self._check_tools(message)
             self._raise(status, message, retry_after)
         raise Unusable(f"{self.url} rejects every form of the request for model {self.model}.")
 
@@ -152,6 +161,8 @@ class OpenAIModel:
             body["seed"] = request.seed
         if self.effort is not None:
             body["reasoning_effort"] = self.effort
+        if request.tools:
+            body["tools"] = [{"type": "function", "function": tool} for tool in request.tools]
         for name in self._dropped:
             body.pop(name, None)
         return body
@@ -227,6 +238,16 @@ class OpenAIModel:
                 return True
         return False
 
+    def _check_tools(self, message: str) -> None:
+        """Raise if a rejection says that functions cannot be called; a prompt that is too long may name them too."""
+        lowered = message.lower()
+        if not self._calls_tools and _NO_TOOLS.search(lowered) and "tokens" not in lowered:
+            said = masked(without(self._key, message))
+            raise Unusable(
+                f"{self.url} does not let model '{self.model}' call functions ({said.rstrip('.')}); add ,tools=text to "
+                "the spec, so that it writes its calls as text."
+            )
+
     def _raise(
         self, status: int, message: str, retry_after: float | None, offered: str = "chat completions"
     ) -> None:
@@ -251,6 +272,10 @@ class OpenAIModel:
             raise Transient(f"{self.url} answered something that is not a chat completion.", sent=True)
         reply.text = without(self._key, reply.text)
         reply.reasoning = reply.reasoning and without(self._key, reply.reasoning)
+        reply.tool_calls = tuple(
+            replace(call, name=without(self._key, call.name), arguments=without(self._key, call.arguments))
+            for call in reply.tool_calls
+        )
         return reply
 
 
@@ -276,12 +301,24 @@ def read_completion(payload: Any, letters: tuple[str, ...]) -> ChatReply | None:
         tokens_in=_count(usage, "prompt_tokens"),
         tokens_out=_count(usage, "completion_tokens"),
         tokens_reasoning=_count(_object(usage.get("completion_tokens_details")), "reasoning_tokens"),
+        tool_calls=tuple(_calls(message.get("tool_calls"))),
     )
     if reply.reasoning and not reply.tokens_reasoning:
         reply.tokens_reasoning = max(0, reply.tokens_out - len(text) // 4)  # not reported: all but the answer
     if letters and not reply.reasoning:
         reply.letter_scores = letter_scores(choice.get("logprobs"), letters)
     return reply
+
+
+def _calls(found: Any) -> Iterator[ToolCall]:
+    """The functions that a message calls; what is no call is left out, and arguments stay as the model wrote them."""
+    for number, call in enumerate(found if isinstance(found, list) else []):
+        function = _object(_object(call).get("function"))
+        name, arguments = function.get("name"), function.get("arguments")
+        if isinstance(name, str):
+            text = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+            given = call.get("id")
+            yield ToolCall(given if isinstance(given, str) and given else f"call-{number}", name, text)
 
 
 def letter_scores(logprobs: Any, letters: tuple[str, ...]) -> dict[str, float] | None:

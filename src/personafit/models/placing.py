@@ -1,7 +1,6 @@
-"""Where the models of this machine are held: within this process, unless a place was opened for them around the work.
+"""Where local models are loaded: in this process, unless a `ModelHost` such as a Ray cluster is in use.
 
-A place holds models elsewhere, such as in the workers of a cluster. What is asked, and everything that goes into a
-fingerprint, stays the same: a model in a place is asked through the same calls.
+Requests and fingerprints do not depend on it: a hosted model is called like any other.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,13 +28,13 @@ Opener = Callable[[Spec], WorkerModel]
 
 
 class Batches(Protocol):
-    """Where requests are handed in one by one."""
+    """Takes requests one by one and answers them in batches."""
 
     async def submit(self, one: Any) -> Any:
-        """The answer to one request."""
+        """Return the answer to one request."""
 
     async def close(self) -> None:
-        """Nothing more will be asked."""
+        """Release it."""
 
 
 class ModelHost(Protocol):
@@ -43,13 +42,13 @@ class ModelHost(Protocol):
 
     @property
     def workers(self) -> int:
-        """The most copies of one model it may hold."""
+        """The largest number of copies of one model."""
 
     def model(self, spec: Spec, model: Model) -> Model:
-        """A chat model, held there."""
+        """Return a proxy of a chat model that is loaded on the host."""
 
     def batches(self, spec: Spec, opener: Opener, settings: dict[str, Any], most: int) -> Batches:
-        """Whatever else answers batches of at most so many, held there."""
+        """Return a proxy of anything else that answers batches of at most `most` requests."""
 
 
 _PLACE: ContextVar[ModelHost | None] = ContextVar("place", default=None)
@@ -57,7 +56,7 @@ _PLACE: ContextVar[ModelHost | None] = ContextVar("place", default=None)
 
 @contextmanager
 def models_in(place: ModelHost | None) -> Iterator[None]:
-    """Hold all models that are made within the block in this place."""
+    """Load models that are made within the block on this host."""
     token = _PLACE.set(place)
     try:
         yield
@@ -66,11 +65,11 @@ def models_in(place: ModelHost | None) -> Iterator[None]:
 
 
 def current_place() -> ModelHost | None:
-    """The place that is open; None for this process."""
+    """Return the host in use; None for this process."""
     return _PLACE.get()
 
 
 def anywhere(spec: Spec) -> Spec:
-    """The spec as it reads in any folder of the machine: with the whole path where it names one."""
+    """Return the spec with an absolute path, so that it holds in any working directory."""
     path = Path(spec.name).expanduser()
     return replace(spec, name=str(path.resolve())) if spec.name and path.exists() else spec

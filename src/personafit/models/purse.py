@@ -1,4 +1,4 @@
-"""Money for calls: held before a call is sent, booked when its cost is known."""
+"""The budget: an amount is reserved before a call is sent, and the actual cost booked afterwards."""
 
 import asyncio
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from personafit.models.chat import ChatReply, ChatRequest, ModelError, Transient
-from personafit.models.tokens import count_tokens, prompt_tokens
+from personafit.models.tokens import count_tokens, request_tokens
 
 NOTHING = 1e-12  # USD: what is left of sums that cancel
 PAUSE = 0.02  # seconds between two looks whether money that was held is free again
@@ -18,7 +18,7 @@ Price = tuple[float, float] | None
 
 
 class OverBudget(ModelError):
-    """The budget does not reach for this call; nothing was sent."""
+    """Raised when the budget does not cover a call; nothing was sent."""
 
 
 class Purse:
@@ -56,7 +56,7 @@ class Purse:
         return alone or self.spent + self._held + cost > (self.most or 0.0)
 
     def book(self, held: float, cost: float) -> None:
-        """A call is over: free what was held for it and spend what it cost."""
+        """Release a call's reservation and book its cost."""
         self._held -= held
         self.spent += cost
         if held > NOTHING and cost > 0:
@@ -70,7 +70,7 @@ _PAID: ContextVar[list[float] | None] = ContextVar("paid", default=None)
 
 @contextmanager
 def paying_from(purse: Purse) -> Iterator[None]:
-    """Calls made within the block, also by tasks started there, are paid from this purse."""
+    """Charge calls made within the block, including those of tasks started there, to this budget."""
     token = _PURSE.set(purse)
     try:
         yield
@@ -79,7 +79,7 @@ def paying_from(purse: Purse) -> Iterator[None]:
 
 
 def note_calls() -> list[float]:
-    """From now on, what each call of this task costs in USD goes into the list."""
+    """Return a list that collects the cost in USD of each further call of this task."""
     paid: list[float] = []
     _PAID.set(paid)
     return paid
@@ -99,7 +99,7 @@ class Payment:
     @classmethod
     def for_request(cls, request: ChatRequest, price: Price) -> Self:
         """The payment of a chat request at a price: at most its prompt and all the tokens it may be answered with."""
-        return cls(cost_of(prompt_tokens(request.messages), request.max_tokens, price))
+        return cls(cost_of(request_tokens(request), request.max_tokens, price))
 
     async def __aenter__(self) -> Self:
         purse = _PURSE.get()
@@ -108,7 +108,7 @@ class Payment:
         return self
 
     def pay(self, cost: float) -> float:
-        """The call cost this much."""
+        """Record the cost of the call and return it."""
         self._cost = cost
         return cost
 
@@ -130,5 +130,6 @@ def cost_of(tokens_in: int, tokens_out: int, price: Price) -> float:
 
 def reply_cost(request: ChatRequest, reply: ChatReply, price: Price) -> float:
     """What a call cost in USD; tokens that the server did not count are estimated, or no budget would ever end."""
-    tokens_in = reply.tokens_in or prompt_tokens(request.messages)
-    return cost_of(tokens_in, reply.tokens_out or count_tokens(f"{reply.reasoning or ''}{reply.text}"), price)
+    tokens_in = reply.tokens_in or request_tokens(request)
+    said = "".join([reply.reasoning or "", reply.text, *(call.arguments for call in reply.tool_calls)])
+    return cost_of(tokens_in, reply.tokens_out or count_tokens(said), price)

@@ -1,7 +1,7 @@
 """`replay:FILE`: replies recorded earlier, by request key; nothing is called and nothing is spent.
 
 Each line has `key` (as exports write it: item, view, order and sample) and `reply`, and may have `reasoning`,
-`letter_scores` and token counts. A request that was never recorded is unanswerable, not guessed.
+`letter_scores`, `tool_calls` (each an `id`, a `name` and `arguments` as text) and token counts. A request that was never recorded is unanswerable, not guessed.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ import orjson
 
 from personafit._errors import UserError, located
 from personafit._hashing import hash_text
-from personafit.models.chat import ChatReply, ChatRequest, Unanswerable
+from personafit.models.chat import ChatReply, ChatRequest, ToolCall, Unanswerable
 from personafit.models.spec import Spec
 
 LONGEST = 64 << 20  # bytes of one recorded reply
@@ -26,6 +26,8 @@ class ReplayModel:
 
     def __init__(self, spec: Spec) -> None:
         spec.allow(())
+        if not spec.name:
+            raise UserError(f"{spec.text}: name a file of recorded replies, as in replay:FILE.jsonl.")
         path = Path(spec.name).expanduser()
         try:
             _check_lines(path)
@@ -41,7 +43,7 @@ class ReplayModel:
                 self._replies[row["key"]] = row
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        """Look the reply up."""
+        """Return the recorded reply."""
         row = self._replies.get(request.key)
         if row is None:
             raise Unanswerable(f"{self.name} holds no reply for {request.key}.")
@@ -52,6 +54,7 @@ class ReplayModel:
             tokens_in=row.get("tokens_in") or 0,
             tokens_out=row.get("tokens_out") or 0,
             tokens_reasoning=row.get("tokens_reasoning") or 0,
+            tool_calls=tuple(ToolCall(**call) for call in row.get("tool_calls") or ()),
         )
 
     async def close(self) -> None:
@@ -80,6 +83,10 @@ _FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "tokens_reasoning": _COUNT,
     "reasoning": ("be a text", lambda value: isinstance(value, str | None)),
     "letter_scores": ("map letters to numbers", lambda value: value is None or _are_scores(value)),
+    "tool_calls": (
+        "list calls with id, name and arguments as texts",
+        lambda value: value is None or _are_calls(value),
+    ),
 }
 """What a field of a line must be, in words and as a check."""
 
@@ -98,3 +105,13 @@ def _row(line: bytes, path: Path, number: int) -> dict[str, Any]:
 
 def _are_scores(value: Any) -> bool:
     return isinstance(value, dict) and all(type(score) in (int, float) for score in value.values())
+
+
+def _are_calls(value: Any) -> bool:
+    fields = {"id", "name", "arguments"}
+    return isinstance(value, list) and all(
+        isinstance(call, dict)
+        and call.keys() == fields
+        and all(isinstance(one, str) for one in call.values())
+        for call in value
+    )

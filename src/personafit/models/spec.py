@@ -32,7 +32,7 @@ GIVEN: ContextVar[Mapping[str, GivenCallable]] = ContextVar("GIVEN", default=NON
 
 @contextmanager
 def giving(callables: Mapping[str, GivenCallable]) -> Iterator[None]:
-    """Let specs name these callables."""
+    """Let `python:NAME` refer to these callables within the block."""
     token = GIVEN.set(callables)
     try:
         yield
@@ -54,7 +54,7 @@ class Spec:
     options: dict[str, str] = field(default_factory=dict)
 
     def allow(self, options: Iterable[str]) -> None:
-        """Complain about an option this kind does not know."""
+        """Raise a UserError for an option that this kind does not have."""
         known = sorted(options)
         for option in self.options:
             if option not in known:
@@ -62,7 +62,7 @@ class Spec:
                 raise UserError(f"{self.text}: unknown option '{option}'; {self.kind} knows {listed}.")
 
     def number(self, option: str, default: float, least: float = 0.0) -> float:
-        """An option as a finite number, at least so large."""
+        """Return an option as a finite number of at least `least`."""
         given = self.options.get(option)
         if given is None:
             return default
@@ -89,13 +89,14 @@ class Spec:
 
 
 def parse_spec(text: str) -> Spec:
-    """Take a spec apart; a kind nobody knows is found by whoever looks it up."""
+    """Parse a spec; whether its kind exists is checked by the registry that looks it up."""
     refuse_secrets(text)
     try:
         text.encode()
     except UnicodeEncodeError:  # bytes on the command line that are no UTF-8
         raise UserError(f"{text!r} is not a spec: it is not UTF-8.") from None
-    rest, options = text.strip(), {}
+    text = text.strip().removesuffix(":")
+    rest, options = text, {}
     while match := _OPTION.search(rest):
         options[match[1]] = match[2]
         rest = rest[: match.start()]

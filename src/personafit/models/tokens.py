@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable
 
-from personafit.models.chat import Message
+import orjson
+
+from personafit.models.chat import ChatRequest, Message
 
 
 def count_tokens(text: str) -> int:
@@ -12,5 +14,11 @@ def count_tokens(text: str) -> int:
 
 
 def prompt_tokens(messages: Iterable[Message]) -> int:
-    """About how many tokens a prompt has."""
+    """Estimate the number of tokens of a prompt."""
     return sum(count_tokens(message["content"]) for message in messages)
+
+
+def request_tokens(request: ChatRequest) -> int:
+    """About how many tokens a request has: its messages, and the functions it offers."""
+    tools = count_tokens(orjson.dumps(request.tools).decode()) if request.tools else 0
+    return prompt_tokens(request.messages) + tools

@@ -1,4 +1,4 @@
-"""Weights on this machine, in a folder of the transformers library or by a name on the hub: found, told apart, and asked in batches."""
+"""Weights of the transformers library, from a folder or the hub: finding and hashing them, and a queue that batches requests."""
 
 import asyncio
 import hashlib
@@ -32,6 +32,8 @@ WEIGHTS = (".safetensors", ".bin", ".pt")
 
 def source_of(spec: Spec) -> str:
     """The folder, or the name on the hub, that a spec names."""
+    if not spec.name:
+        raise UserError(f"{spec.text}: name a folder, or OWNER/NAME on the hub.")
     folder = Path(spec.name).expanduser()
     if folder.is_dir():
         if not any((folder / name).is_file() for name in ("config.json", "adapter_config.json")):
@@ -39,7 +41,7 @@ def source_of(spec: Spec) -> str:
                 f"{spec.text}: the folder holds no config.json, so no model of the transformers library."
             )
         return str(folder)
-    if not spec.name or folder.is_absolute() or spec.name.count("/") != 1 or folder.exists():
+    if folder.is_absolute() or spec.name.count("/") != 1 or folder.exists():
         raise UserError(f"{spec.text}: there is no such folder, and it is no OWNER/NAME on the hub either.")
     return spec.name
 
@@ -59,7 +61,7 @@ def weights_hash(source: str, revision: str | None = None) -> str:
 
 
 def telling_parts(path: Path) -> Iterator[bytes]:
-    """Parts of a file, all over it, that tell it apart without reading gigabytes at every start."""
+    """Yield samples from all over a file: enough to identify weights without reading gigabytes at every start."""
     size = path.stat().st_size
     with path.open("rb") as file:
         yield file.read(ENDS)
@@ -73,7 +75,7 @@ def telling_parts(path: Path) -> Iterator[bytes]:
 
 @contextmanager
 def loading(name: str) -> Iterator[None]:
-    """Whatever is wrong with weights while they are loaded becomes one sentence."""
+    """Turn errors of loading weights into an `Unusable` of one sentence."""
     try:
         yield
     except UnpicklingError as error:
@@ -83,7 +85,7 @@ def loading(name: str) -> Iterator[None]:
 
 
 def switch(spec: Spec, option: str, default: str = "no") -> bool:
-    """An option that is yes or no."""
+    """Return an option whose value is yes or no."""
     value = spec.options.get(option, default)
     if value not in ("yes", "no"):
         raise UserError(f"{spec.text}: {option} is yes or no, not '{value}'.")
@@ -95,7 +97,7 @@ R = TypeVar("R")
 
 
 class Batcher(Generic[T, R]):
-    """Hands what callers bring to a function of batches, on a thread of its own."""
+    """Collects requests and passes them in batches to a function on a thread of its own."""
 
     def __init__(
         self,
@@ -121,7 +123,7 @@ class Batcher(Generic[T, R]):
         return await future
 
     async def close(self) -> None:
-        """Let the batch under way end; what still waits is given up."""
+        """Wait for the current batch and cancel what is still queued."""
         for _, future in self._waiting:
             future.cancel()
         self._waiting.clear()
@@ -150,7 +152,7 @@ class Batcher(Generic[T, R]):
                     future.set_result(result)
 
     def _next(self) -> list[tuple[T, "asyncio.Future[R]"]]:
-        """What is asked together next; callers may have left."""
+        """Take the next batch of alike requests off the queue, skipping cancelled ones."""
         waiting = [one for one in self._waiting if not one[1].done()]
         kinds = [self._alike(request) for request, _ in waiting]
         chosen = [place for place, kind in enumerate(kinds) if kind == kinds[0]][: self._most]

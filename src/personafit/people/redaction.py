@@ -30,12 +30,12 @@ def redact(text: str) -> RedactedText:
 
 
 def redacted(text: str) -> str:
-    """The text alone."""
+    """Return the redacted text without the counts."""
     return redact(text).text
 
 
 def luhn(digits: str) -> bool:
-    """Whether the last digit checks the others, as on payment cards."""
+    """Return whether the Luhn checksum holds."""
     total = 0
     for place, digit in enumerate(reversed(digits)):
         value = int(digit) * (2 if place % 2 else 1)
@@ -83,7 +83,7 @@ def _is_card(text: str) -> bool:
 
 
 def _is_phone(text: str) -> bool:
-    """Whether a number that is written like a phone number is as long as one."""
+    """Return whether a number formatted like a phone number has 8 to 15 digits."""
     return 8 <= len(_digits(text)) <= 15
 
 

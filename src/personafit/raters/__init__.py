@@ -1,5 +1,5 @@
-"""Who answers: prompted models, rules, reward models, fitted models, functions. A new sort is one file and one line in `RATERS` (or an
-entry point). Each says which questions it can answer, and means the same whatever is judged.
+"""Raters: prompted models, rules, reward models, fitted models, functions. A new sort is one file and one line in `RATERS` (or an
+entry point). A spec means the same for every kind of item, and a rater says which questions it can answer.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ Factory = Callable[[Spec, QuestionSet], Rater]
 
 
 def _made_by(module: str, name: str) -> Factory:
-    """A factory whose module is imported when the first rater is made."""
+    """Return a factory that imports its module when the first rater is made."""
 
     def make(spec: Spec, asks: QuestionSet) -> Rater:
         rater: Rater = getattr(import_module(f"{__name__}.{module}"), name)(spec, asks)
@@ -59,6 +59,7 @@ def make_rater(text: str, asks: QuestionSet = CHOICES, people: Mapping[str, Pers
             return _PROMPTED(spec, asks)
         return python_rater(spec, asks, people, found)
     if found is None:
+        _refuse_prefix(text, spec.kind, asks)
         named = [*asks.prefixed, *RATERS, "python"]
         raise UserError(
             f"'{text}' names no rater of {asks.kind} items; kinds are {', '.join(named)}, as in rule:length or openai:MODEL@URL."
@@ -71,6 +72,18 @@ def make_rater(text: str, asks: QuestionSet = CHOICES, people: Mapping[str, Pers
     if not hasattr(made, "questions"):
         made.questions = (asks.by_score,)
     return made
+
+
+def _refuse_prefix(text: str, prefix: str, asks: QuestionSet) -> None:
+    """Raise a UserError if the prefix belongs to another kind of item."""
+    from personafit.items.preference import PREFERENCES
+    from personafit.items.relevance import ATTRIBUTES
+
+    for other in (ATTRIBUTES, PREFERENCES):
+        if prefix in other.prefixed:
+            raise UserError(
+                f"{text}: {prefix}: is a way of asking about {other.kind} items and cannot say {asks.by_score.sought}; leave it out."
+            )
 
 
 __all__ = [

@@ -51,7 +51,7 @@ class AspectQuestion:
 
     @property
     def fingerprint(self) -> str:
-        """That of the version."""
+        """Fingerprint of the version."""
         return fingerprint_of("aspects", self.version)
 
     def messages(self, shown: Shown, index: int) -> tuple[Message, ...]:

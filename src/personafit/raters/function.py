@@ -55,7 +55,7 @@ def takes_messages(spec: Spec) -> bool:
 
 
 class FunctionRater(Rater):
-    """A callable that judges."""
+    """A rater that calls a function of the user's."""
 
     def __init__(
         self, spec: Spec, asks: QuestionSet, people: Mapping[str, Person], function: Any, name: str

@@ -58,7 +58,7 @@ class ModelRater(Rater):
 
 
 class PromptedRater(ModelRater):
-    """Puts questions to a model."""
+    """Asks a model the questions of a kind and parses its replies."""
 
     def __init__(
         self, model: Model, questions: Sequence[Question], name: str | None = None, samples: int = 1
@@ -119,7 +119,7 @@ def _name(answer: PartAnswer) -> tuple[str, str]:
 
 
 def _together(earlier: Reading | None, now: Reading | None) -> Reading | None:
-    """What two replies say; where both speak of a part, the second counts."""
+    """Merge the readings of two replies; the second wins where both answer a part."""
     if earlier is None or now is None:
         return now or earlier
     answers = {_name(answer): answer for answer in (*earlier.answers, *now.answers)}
@@ -138,7 +138,7 @@ class Telling:
 
     @property
     def fingerprint(self) -> str:
-        """That of the version."""
+        """Fingerprint of the version."""
         return fingerprint_of(LIKELIHOOD, self.version)
 
     def messages(self, shown: Shown, person: str) -> tuple[Message, ...]:

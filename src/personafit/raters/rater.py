@@ -158,7 +158,7 @@ def _rows(ask: Ask, verdict: Verdict) -> Rows:
 
 
 def rater_lane(rater: Rater, shown: Iterable[Shown], total: int) -> Lane:
-    """The lane of a rater."""
+    """Return the lane of jobs of a rater."""
     return Lane(
         name=rater.record.name,
         endpoint=rater.endpoint,
@@ -181,6 +181,12 @@ UNIT_WORDS = {
 }
 
 
+def check_unit(unit: str, question: Question, name: str) -> None:
+    """Refuse a rater whose scores do not answer the question."""
+    if unit not in question.scored_by:
+        raise UserError(f"{name} {UNIT_WORDS[unit]} and cannot say {question.sought}; name another rater.")
+
+
 class ScoredRater(Rater):
     """Answers by numbers, of which higher is better, on any scale; each unit is looked at by itself, so no order can matter."""
 
@@ -193,16 +199,13 @@ class ScoredRater(Rater):
 
     def judge_by(self, question: Question, name: str, kind: str, settings: dict[str, Any]) -> None:
         """Become the rater that answers this question by scores; a UserError says that it cannot."""
-        if self.unit not in question.scored_by:
-            raise UserError(
-                f"{name} {UNIT_WORDS[self.unit]} and cannot say {question.sought}; name another rater."
-            )
+        check_unit(self.unit, question, name)
         self.questions = (question,)
         self.record = rater_record(name, kind, settings)
 
     @abstractmethod
     async def scores(self, units: Sequence[Unit], verdict: Verdict) -> list[float]:
-        """One number per unit; what it took is added to the verdict."""
+        """Return one number per unit; tokens and cost are added to the verdict."""
 
     async def rate(self, shown: Shown) -> Verdict:
         """Score, and decide by the scores; a part without a finite score has no answer."""
@@ -231,7 +234,7 @@ class ScoredRater(Rater):
         return verdict
 
     def units(self, shown: Shown) -> list[Unit]:
-        """What is scored of what is shown."""
+        """Return the units to score."""
         if self.unit == "choice" and len(shown.texts) != 2:
             raise Unanswerable(f"{self.record.name} compares two answers, not {len(shown.texts)}.")
         return shown.question.units(shown, self.unit)
@@ -262,7 +265,7 @@ class EmbeddingRater(ScoredRater):
         self.judge_by(question, spec.text, "rule", settings)
 
     async def scores(self, units: Sequence[Unit], verdict: Verdict) -> list[float]:
-        """The cosines; without anything to compare with, no text is nearer than another."""
+        """Return the cosines; 0 where one side is empty."""
         pairs = [
             (unit.prompt if self.unit == "attribute" else unit.context.text, unit.text) for unit in units
         ]

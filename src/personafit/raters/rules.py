@@ -15,7 +15,7 @@ from personafit.contexts import Context
 from personafit.items.reading import Question, QuestionSet, Unit, Verdict
 from personafit.models import Spec
 from personafit.people import names_of
-from personafit.raters.rater import ScoredRater
+from personafit.raters.rater import UNIT_WORDS, ScoredRater
 from personafit.raters.text import (
     HAN,
     content_stems,
@@ -80,7 +80,7 @@ def name(unit: Unit) -> float:
 
 
 def always_yes(units: Sequence[Unit]) -> list[float]:
-    """Everything matters."""
+    """1 for every attribute."""
     return [1.0] * len(units)
 
 
@@ -175,9 +175,10 @@ class RuleRater(ScoredRater):
         question, name = asks.by_score, spec.name
         unit = next((unit for unit in question.scored_by if name in RULES.get(unit, {})), None)
         if unit is None:
-            raise UserError(
-                f"{spec.text}: there is no such rule for {asks.kind} items; there are {', '.join(rule_names(question))}."
-            )
+            scored = next((unit for unit, rules in RULES.items() if name in rules), None)
+            fault = f"it {UNIT_WORDS[scored]}, not {asks.kind} items" if scored else "there is no such rule"
+            there = ", ".join(rule_names(question)) or "none"
+            raise UserError(f"{spec.text}: {fault}; rules that can say {question.sought}: {there}.")
         self.unit, self._rule = unit, RULES[unit][name]
         self.threshold, self.on_scale = self._rule.threshold, self._rule.on_scale
         self.needs_prompt = unit == "attribute"
@@ -185,7 +186,7 @@ class RuleRater(ScoredRater):
         self.judge_by(question, spec.text, "rule", {"rule": named, "code": rule_code(unit, name)})
 
     async def scores(self, units: Sequence[Unit], verdict: Verdict) -> list[float]:
-        """What the rule says."""
+        """Apply the rule."""
         return self._rule.score(units)
 
 

@@ -1,13 +1,13 @@
-"""How far raters agree: with each other, with gold, by kind, against the human ceiling, and as rankers of systems.
+"""How far raters agree: with each other, with gold, by kind, with the majority of people, and in how they rank systems.
 
-Gold is a rater too. All figures come with intervals over people and, where they recur, prompts; what is undefined says why. The numbers are flat findings, which tables and
-JSON both show. A machine is held against people by tests on the same items, never by whether two intervals overlap.
+Gold is a rater too. Every figure has its interval over people and, where they recur, prompts, or the reason why it is undefined. The
+numbers are flat findings, which tables and JSON both show. Machines are compared with people by paired tests on the same items.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib.resources import files
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -27,17 +27,15 @@ from personafit.reports.agree_ratings import (
     VotingRater,
     rating_tables,
 )
-from personafit.reports.analysis import count_cell, figure_cell, small_notes
+from personafit.reports.analysis import count_cell, estimate_fields, matrix_picture, small_notes
 from personafit.reports.claims import (
-    Machine,
-    ceiling_claims,
-    kind_agrees,
+    POINTS,
+    interval_words,
     legend_for,
-    people_agree,
+    null_words,
     people_words,
+    shown_p,
 )
-from personafit.reports.drawing import new_figure
-from personafit.reports.naming import lined_name
 from personafit.reports.pieces import (
     Cell,
     Grid,
@@ -50,16 +48,24 @@ from personafit.reports.pieces import (
     result_cell,
     true_minus,
 )
-from personafit.reports.plots import group_in_words, shade_cells
+from personafit.reports.plots import lined_name
 from personafit.reports.report import ReportPart
-from personafit.reports.written import plain
+from personafit.reports.result import plain
 from personafit.statistics import Estimate
 from personafit.statistics.agreement_intervals import PairFigure, TableFigure, table_agreement
 from personafit.statistics.clusters import FEWEST_PEOPLE
-from personafit.statistics.decisions import MARGIN, Conclusion, Hypothesis, decide_together
-from personafit.statistics.decisions import HypothesisTest as Tested
+from personafit.statistics.decisions import (
+    MARGIN,
+    Conclusion,
+    Hypothesis,
+    HypothesisTest,
+    Measured,
+    decide_together,
+)
 from personafit.statistics.raters import (
+    EPSILON,
     FEWEST_ANNOTATORS,
+    PASSES,
     AlternativeAnnotator,
     alternative_annotator,
     compare_raters,
@@ -82,7 +88,7 @@ class Finding:
     second: str | None
     estimate: Estimate
     pairs: int | None = None
-    tested: Tested | None = None
+    tested: HypothesisTest | None = None
     """The test of a gap, beside those of the other machines."""
 
     @property
@@ -95,12 +101,11 @@ class Finding:
         tested = self.tested
         return {
             **{name: getattr(self, name) for name in ("part", "figure", "first", "second")},
-            **{name: getattr(self.estimate, name) for name in ("value", "low", "high", "n", "people")},
+            **estimate_fields(self.estimate),
             "pairs": self.pairs,
             "p": self.p,
             "equivalent": None if tested is None else tested.verdict is Conclusion.EQUIVALENT,
             "detectable": None if tested is None else tested.detectable,
-            "note": self.estimate.note,
         }
 
 
@@ -121,12 +126,15 @@ class Agreement:
         return legend_for(finding.tested for finding in self.findings)
 
     def find(self, part: str, figure: str, first: str, second: str | None = None) -> Estimate | None:
-        """One number, if there is such a one; of a pair or a block neither comes first."""
-        names = [(first, second)] + ([(second, first)] if part in ("pair", "block") else [])
-        for one in self.findings:
-            if (one.part, one.figure) == (part, figure) and (one.first, one.second) in names:
-                return one.estimate
-        return None
+        """One number, if it is there; the names of a pair or a block may come in either order."""
+        found = self._index.get((part, figure, first, second))
+        if found is None and part in ("pair", "block"):
+            found = self._index.get((part, figure, second, first))
+        return found
+
+    @cached_property
+    def _index(self) -> dict[tuple[str | None, ...], Estimate]:
+        return {(one.part, one.figure, one.first, one.second): one.estimate for one in self.findings}
 
 
 def agreements(source: Source, margin: float = MARGIN) -> list[Agreement]:
@@ -184,7 +192,7 @@ def _rankings(opened: RunLines, metric: Metric) -> Iterator[Finding]:
     figure = "tau" if metric.name == opened.info["metric"] else f"tau of {metric.name}"
     names = list(judges.values())
     for pair in ranking_agreement(table, systems, people, prompts):
-        yield Finding("ranking", figure, names[pair.first], names[pair.second], pair.figure)
+        yield Finding("ranking", figure, names[int(pair.first)], names[int(pair.second)], pair.figure)
 
 
 def _together(table: Ratings) -> Iterator[Finding]:
@@ -219,13 +227,9 @@ def _pairwise(table: Ratings) -> Iterator[Finding]:
 def _compared(table: Ratings, ratings: Any, members: Sequence[int], figure: PairFigure) -> Iterator[Finding]:
     raters = [table.raters[place] for place in members]
     kinds = [rater.kind for rater in raters]
-    found = compare_raters(ratings, kinds, table.people, table.prompts, figure, table.halves)
-    for pair in found.pairs:
-        yield Finding("pair", figure, raters[pair.first].name, raters[pair.second].name, pair.figure)
-    for block in found.blocks:
-        yield Finding("block", figure, *block.kinds, block.figure, block.pairs)
-    for row in found.reliability:
-        yield Finding("reliability", figure, raters[row.rater].name, row.kind, row.figure)
+    for one in compare_raters(ratings, kinds, table.people, table.prompts, figure, table.halves):
+        first, second = (raters[who].name if isinstance(who, int) else who for who in (one.first, one.second))
+        yield Finding(one.part, figure, first, second, one.figure, one.pairs)
 
 
 def _ceiling(table: Ratings, margin: float) -> Iterator[Finding]:
@@ -282,13 +286,13 @@ def cautions(found: Agreement, source: Source) -> list[str]:
     said = []
     if len(np.unique(table.codes[shared][given[shared]])) == 1:
         said.append(
-            "Everybody gave the same label to every item, so agreement beyond chance cannot be said: a rater who "
+            "Everybody gave the same label to every item, so there is no agreement beyond chance to measure: a rater who "
             "always gives that label would agree as well."
         )
     if (people := len(np.unique(table.people[shared]))) < FEWEST_PEOPLE:
         said.append(
-            f"The shared judgments are about {people} {'person' if people == 1 else 'people'} only, so no interval can "
-            f"be given: it needs at least {FEWEST_PEOPLE}."
+            f"The shared judgments are about {people_words(people)} only, so no interval can be given: it needs at least "
+            f"{FEWEST_PEOPLE}."
         )
     if (missing := 1 - given.mean()) > 0:
         lost = source.unanswered
@@ -309,8 +313,8 @@ def cautions(found: Agreement, source: Source) -> list[str]:
     humans = len(table.columns(HUMAN))
     if humans < 2:
         said.append(
-            f"There is {'one human rater' if humans else 'no human rater'}, so the human ceiling cannot be said: it "
-            "sets each person against the others."
+            f"There is {'one human rater' if humans else 'no human rater'}, so there is no human ceiling: it "
+            "compares each person with the others."
         )
     if humans and any(rater.kind == GOLD and rater.name.startswith("majority") for rater in table.raters):
         said.append(
@@ -325,23 +329,67 @@ def conclusions(found: Agreement) -> list[str]:
     said = []
     people = found.find("block", "kappa", HUMAN, HUMAN)
     if people is not None and people.value is not None:
-        said.append(people_agree(people))
+        said.append(f"People agree with each other at a mean kappa of {_figure(people)}.")
     raters = [found.ratings.raters[place] for place in found.ratings.judges]
     met = {rater.kind for rater in raters if rater.met}
     for kind in dict.fromkeys(rater.kind for rater in raters if rater.kind not in (HUMAN, "rule", *met)):
         with_people, inside = (found.find("block", "kappa", *pair) for pair in ((HUMAN, kind), (kind, kind)))
         if with_people is not None and with_people.value is not None:
-            said.append(kind_agrees(kind, with_people, inside))
+            known = inside is not None and inside.value is not None
+            among = f", with each other at {_figure(inside)}" if inside is not None and known else ""
+            said.append(f"Raters of kind {kind} agree with people at {_figure(with_people)}{among}.")
+    return [*said, *_ceiling_in_words(found)] or _nearest_gold(found)
+
+
+def _ceiling_in_words(found: Agreement) -> list[str]:
+    """Machines beside people; the best machine and the ceiling come last."""
     ceiling = found.find("panel", "majority", HUMAN)
-    if ceiling is not None and ceiling.value is not None:
-        reached, replacing = found.of_part("ceiling"), found.of_part("alternative")
-        machines = []
-        for name, gap in found.of_part("gap").items():
-            if gap.tested is not None:
-                wins = replacing[name].estimate.value if name in replacing else None
-                machines.append(Machine(name, reached[name].estimate, gap.tested, wins))
-        said += ceiling_claims(ceiling, machines)
-    return said or _nearest_gold(found)
+    if ceiling is None or ceiling.value is None:
+        return []
+    start = f"The human ceiling (each person against the majority of the others) is {_figure(ceiling)}"
+    reached = {name: one.estimate for name, one in found.of_part("ceiling").items()}
+    gaps = {name: gap.tested for name, gap in found.of_part("gap").items() if gap.tested is not None}
+    if not gaps:
+        return [f"{start}."]
+    best = max(gaps, key=lambda name: reached[name].value or 0.0)
+    said = []
+    wins = found.find("alternative", "win_rate", best, HUMAN)
+    if wins is not None and wins.value is not None:
+        said.append(
+            f"By the alternative annotator test (ε = {EPSILON:g}) {best} is at least as good as {100 * wins.value:.0f} % of the "
+            f"people, so it {'may' if wins.value >= PASSES else 'may not'} stand in for one of them."
+        )
+    for verdict in (Conclusion.BELOW, Conclusion.ABOVE):
+        others = [name for name, gap in gaps.items() if name != best and gap.verdict is verdict]
+        if others:
+            said.append(f"Also {verdict.value} the human ceiling: {', '.join(others)}.")
+    many = f"the best of {len(gaps)} machines" if len(gaps) > 1 else "the machine"
+    return [
+        *said,
+        f"{start}; {many}, {best}, reaches {_figure(reached[best])}{_beside_one_person(gaps[best])}.",
+    ]
+
+
+def _beside_one_person(gap: HypothesisTest) -> str:
+    """The paired test of a machine against the ceiling, as the end of a sentence."""
+    estimate = gap.estimate
+    if gap.verdict is Conclusion.CONSTANT:
+        return ": it meets the majority wherever one person does, and nowhere else"
+    if gap.p is None or estimate.value is None:
+        return f". The two cannot be compared: {estimate.note or 'no test is possible'}"
+    points = f"{POINTS.signed(estimate.value)} points on the same items{interval_words(estimate)}"
+    p = f"p {shown_p(gap.p_adjusted)}" + (f" by Holm for {gap.tests} machines" if gap.tests > 1 else "")
+    if gap.decided:
+        return f": {gap.verdict.value} what one person reaches ({points}; {p})"
+    equal = " and equivalent" if gap.verdict is Conclusion.EQUIVALENT else ""
+    return f": not distinguishable from one person{equal} ({points}; {p}; {null_words(gap)})"
+
+
+def _figure(estimate: Measured) -> str:
+    value = f"{estimate.value or 0.0:.2f}"
+    if estimate.low is None or estimate.high is None:
+        return f"{value} (no interval)"
+    return f"{value} (95 % interval {estimate.low:.2f} to {estimate.high:.2f})"
 
 
 def _nearest_gold(found: Agreement) -> list[str]:
@@ -353,14 +401,12 @@ def _nearest_gold(found: Agreement) -> list[str]:
     if not known:
         return []
     _, name, kappa = max(known, key=lambda one: one[0])
-    cell = figure_cell(kappa)
-    ends = f" ({cell.interval})" if cell.interval else ""
     most = (
         f"Of {len(known)} raters {name} has the highest kappa with {gold}:"
         if len(known) > 1
         else f"{name} has a kappa with {gold} of"
     )
-    return [f"{most} {cell.text}{ends}; 0 is what chance gives."]
+    return [f"{most} {_figure(kappa)}; 0 is what chance gives."]
 
 
 def agreement_object(
@@ -532,31 +578,20 @@ def _findings_grid(findings: Sequence[Finding], question: str) -> Grid:
 
 def _matrix(found: Agreement) -> list[Picture]:
     """Kappa of every two raters as shaded cells, where there are more than two and not too many."""
-    raters = found.ratings.raters
+    raters, question = found.ratings.raters, found.ratings.question
     pairs = {
-        (one.name, two.name): found.find("pair", "kappa", one.name, two.name)
-        for one in raters
-        for two in raters
+        (one.first, str(one.second)): one.estimate
+        for one in found.findings
+        if (one.part, one.figure) == ("pair", "kappa") and one.estimate.value is not None
     }
-    known = {pair: kappa for pair, kappa in pairs.items() if kappa is not None and kappa.value is not None}
-    if len(raters) not in MATRIX or not known:
+    if len(raters) not in MATRIX or not pairs:
         return []
-    figure = new_figure(0.42 * len(raters) + 1.7)
-    axis = figure.subplots()
-    values = {pair: kappa.value for pair, kappa in known.items()}
-    shade_cells(axis, [[values.get((one.name, two.name)) for two in raters] for one in raters], "")
+    title = f"Kappa of every two raters, question “{question}”"
+    caption = (
+        "1 is full agreement, 0 is what chance gives. The intervals are in the table of every two raters."
+    )
     labels = [lined_name(f"{rater.name} ({rater.kind})") for rater in raters]
-    style: dict[str, Any] = {"fontsize": 8.5, "parse_math": False}
-    axis.set_xticks(range(len(raters)), labels, rotation=30, ha="right", rotation_mode="anchor", **style)
-    axis.set_yticks(range(len(raters)), labels, **style)
-    said = [
-        (f"{one.name} and {two.name}", known[one.name, two.name])
-        for one, two in combinations(raters, 2)
-        if (one.name, two.name) in known
-    ]
-    figure.set_label(f"Kappa, the highest first: {group_in_words(said, 2)}.")
-    caption = "How to read it: 1 is full agreement, 0 is what chance gives. The intervals are in the table of every two raters."
-    return [Picture(f"Kappa of every two raters, question “{found.ratings.question}”", caption, figure)]
+    return [matrix_picture(title, caption, [rater.name for rater in raters], pairs, "Kappa", labels)]
 
 
 _BLOCKS = {

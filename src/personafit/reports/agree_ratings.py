@@ -1,15 +1,15 @@
-"""Everybody's answers side by side: those of a run's raters, whatever its kind, or of a benchmark folder's voters, and gold.
+"""Read everybody's answers: those of a run's raters, whatever its kind, or of a benchmark folder's voters, and gold.
 
-One rater is one rater spec under the headline view. A folder brings the votes of its `votes.jsonl` and whatever runs on
-the same items and people the store holds, so that people and judges meet in one place.
+A judge is one rater, under one context: that of the benchmark where it was asked under it, else the first. A folder brings the votes of
+its `votes.jsonl` and the runs on the same items and people that the store holds, so that people and judges meet in one place.
 
-`rating_tables` makes tables of units × raters of them, the shape all agreement figures take, a table per question. A rater's answers
-over orders and samples are made one there: summed margins decide between two answers, numbers are averaged, otherwise the most
-frequent label counts. Where nothing decides between two answers, as when a judge without margins names one answer in each order, the
-rating is a tie, which half agrees with either answer.
+`rating_tables` turns the answers into tables of units × raters, one per question. There a rater's answers over orders and samples become
+one rating: summed margins decide between two answers, numbers are averaged, otherwise the most frequent label counts. Where nothing
+decides between two answers, as when a judge without margins names one answer in each order, the rating is a tie, which half agrees with
+either answer.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,14 +19,16 @@ import orjson
 import polars as pl
 from sqlalchemy import select
 
-from personafit._errors import UserError, located
+from personafit._errors import UserError
 from personafit.benchmarks import FolderBenchmark
+from personafit.benchmarks.folder_records import FolderRecords
 from personafit.benchmarks.lines import read_lines, validated
 from personafit.items.relevance import NO, YES
 from personafit.kinds import run_lines
 from personafit.kinds.choice import choice_items, headline_view
 from personafit.kinds.lines import Reference, RunLines
 from personafit.statistics.agreement import Floats, Ints, ranked
+from personafit.statistics.clusters import dense_codes
 from personafit.store import (
     TIE,
     Item,
@@ -82,6 +84,12 @@ class Source:
     """Item to prompt; an item without one has a prompt of its own."""
     scales: dict[str, tuple[float, float]] = field(default_factory=dict)
     """Question to the ends of its scale of marks: means of marks count as the nearest one where labels are compared."""
+    contexts: dict[str, str | None] = field(default_factory=dict)
+    """Each judge to the context under which it counts."""
+
+    def counts(self, judge: str, context: str | None) -> bool:
+        """Whether a judge's answers under a context count: whoever was asked under several is still one rater."""
+        return self.contexts.setdefault(judge, context) == context
 
     def add(self, votes: pl.DataFrame, raters: Mapping[str, VotingRater]) -> None:
         """Put in more answers; only those about known items count."""
@@ -157,7 +165,8 @@ def add_lines(source: Source, opened: RunLines, items: Collection[str]) -> None:
         lines = [line for line in opened.lines if reference.answer in line.frame.columns and line.rater]
         headline = opened.headline_view(lines)
         for line in lines:
-            if line.view != headline:
+            judge = f"{reference.question}|{line.fingerprint or line.rater}"
+            if line.view != headline or not source.counts(judge, line.view):
                 continue
             frame = line.frame.filter(pl.col("item").is_in(list(items)))
             if reference is opened.references[0]:
@@ -229,7 +238,7 @@ def folder_source(folder: Path, store: Store | None) -> Source:
         prompts={item.id: item.prompt for item in items.values()},
     )
     known = _rater_records(folder / "raters.jsonl")
-    votes = list(_votes(folder / "votes.jsonl", items))
+    votes = _votes(folder)
     source.unanswered += sum(not _answered(vote) for vote in votes)
     source.add(
         _frame(votes),
@@ -244,8 +253,8 @@ def folder_source(folder: Path, store: Store | None) -> Source:
     source.add(_frame(gold), {row.rater: VotingRater(row.rater.removeprefix("gold:"), GOLD) for row in gold})
     if store is not None:
         people = {person.id: person.version for person in benchmark.people()}
-        for run in store.runs():
-            if "raters" not in run.config or run.config.get("benchmark") != benchmark.info.name:
+        for run in judged_runs(store):
+            if run.config.get("benchmark") != benchmark.info.name:
                 continue
             same = same_items(store, run.dataset, items, people)
             if choice_items(store, run) is not None:
@@ -278,7 +287,8 @@ def add_run(
     answers = run_answers(store, run.id) if answers is None else answers
     wanted = (pl.col("view") == view) & (pl.col("target") == "") & pl.col("item").is_in(list(items))
     # Asks that made what is told about people (a filter's, a profiler's) are nobody's answers.
-    wanted &= pl.col("rater").is_in([rater["fingerprint"] for rater in run.config["raters"]])
+    judges = [rater for rater in run.config["raters"] if source.counts(rater["fingerprint"], view)]
+    wanted &= pl.col("rater").is_in([rater["fingerprint"] for rater in judges])
     answers = answers.filter(wanted & ~pl.col("job").is_in(list(source.jobs)))
     answered = pl.col("status") == Status.OK.value
     source.unanswered += len(answers.filter(~answered))
@@ -295,9 +305,19 @@ def add_run(
             rater["control"],
             met=run.met_people.get(rater["fingerprint"]),
         )
-        for rater in run.config["raters"]
+        for rater in judges
     }
     source.add(votes, raters)
+
+
+def judged_runs(store: Store) -> list[RunRecord]:
+    """The runs of a store that have raters, those under their benchmark's own context first."""
+
+    def elsewhere(run: RunRecord) -> bool:
+        own = store.dataset_info(run.dataset)["view"] if store.has_dataset(run.dataset) else None
+        return own not in run.config.get("views", ())
+
+    return sorted((run for run in store.runs() if "raters" in run.config), key=elsewhere)
 
 
 def same_items(store: Store, dataset: str, items: Mapping[str, Item], people: Mapping[str, str]) -> set[str]:
@@ -320,20 +340,19 @@ def _rater_records(path: Path) -> dict[str, RaterRecord]:
     return {record.name: record for record in records} | {record.fingerprint: record for record in records}
 
 
-def _votes(path: Path, items: Mapping[str, Item]) -> Iterator[Judgment]:
-    if not path.is_file():
-        return
+def _votes(folder: Path) -> list[Judgment]:
+    """The votes of a folder; of a reply that was parsed again, its last reading."""
+    records = FolderRecords(folder)
+    list(records.items())  # what votes are about is read first
+    votes = list(records.votes())
     last: dict[tuple[str, ...], int] = {}
-    rows = []
-    for number, row in read_lines(path):
-        vote = validated(Judgment, row, path, number)
-        if vote.item not in items:
-            raise UserError(f"{located(path, number, 'item')}: '{vote.item}' is not in items.jsonl.")
-        key = (vote.ask, vote.item, vote.question, vote.target, vote.rater)
-        last[key] = max(vote.parse, last.get(key, 0))
-        rows.append((key, vote))
-    # A reply that was read again counts as it was read last.
-    yield from (vote for key, vote in rows if vote.parse == last[key])
+    for vote in votes:
+        last[_place(vote)] = max(vote.parse, last.get(_place(vote), 0))
+    return [vote for vote in votes if vote.parse == last[_place(vote)]]
+
+
+def _place(vote: Judgment) -> tuple[str, ...]:
+    return vote.ask, vote.item, vote.question, vote.target, vote.rater
 
 
 def _answered(vote: Judgment) -> bool:
@@ -409,15 +428,12 @@ def _table(source: Source, names: Mapping[str, VotingRater], question: str, vote
         (pl.col("label").drop_nulls().n_unique() > 1).alias("differ"),
     )
     pairs = choice and set(votes["label"].drop_nulls().unique()) <= _PAIR_LABELS
-    by_margin = pl.lit(pairs)
-    most = pl.col("most").list.first()
+    most, margin = pl.col("most"), pl.col("value")
     undecided = pl.lit(TIE if choice else None, pl.String)
-    plural = pl.when(pl.col("most").list.len() == 1).then(most).otherwise(undecided)
-    sign = pl.when(pl.col("value") > 0).then(pl.lit("0")).otherwise(pl.lit("1"))
-    sign = pl.when(pl.col("value") == 0).then(pl.lit(TIE)).otherwise(sign)
-    made_one = made_one.with_columns(
-        pl.when(by_margin & pl.col("weighed")).then(sign).otherwise(plural).alias("label")
-    )
+    plural = pl.when(most.list.len() == 1).then(most.list.first()).otherwise(undecided)
+    sign = pl.when(margin > 0).then(pl.lit("0")).when(margin == 0).then(pl.lit(TIE)).otherwise(pl.lit("1"))
+    label = pl.when(pl.lit(pairs) & pl.col("weighed")).then(sign).otherwise(plural)
+    made_one = made_one.with_columns(label.alias("label"))
     present = set(made_one["rater"].unique())
     keys = [key for key in names if key in present]
     units = made_one.select("item", "target").unique(maintain_order=True).with_row_index("unit")
@@ -443,19 +459,14 @@ def _table(source: Source, names: Mapping[str, VotingRater], question: str, vote
     return Ratings(
         question=question,
         raters=tuple(names[key] for key in keys),
-        people=_numbered([source.people[item] for item in about]),
-        prompts=_numbered([source.prompts.get(item, item) for item in about]),
+        people=dense_codes([source.people[item] for item in about])[0],
+        prompts=dense_codes([source.prompts.get(item, item) for item in about])[0],
         codes=codes,
         values=values,
         ordinal=numeric and len(np.unique(codes[codes >= 0])) > 2,
         halves=halves,
         flips={names[key].name: count for key, count in flips.iter_rows()},
     )
-
-
-def _numbered(names: Sequence[str]) -> Ints:
-    """Numbers in the place of names: people and prompts only tell which units belong together."""
-    return np.unique(np.array(names, dtype=str), return_inverse=True)[1]
 
 
 def _nearest_marks(values: Floats, low: float) -> Ints:

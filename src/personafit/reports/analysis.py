@@ -6,20 +6,23 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import orjson
 import polars as pl
 from rich.console import Console
+from sqlalchemy import select
 
-from personafit.kinds.choice import RunScores
+from personafit.kinds.choice import TIERS, RunScores
 from personafit.kinds.lines import Line, Reference, RunLines
-from personafit.reports.pieces import Cell, Sentences, result_cell
+from personafit.reports.pieces import Cell, Picture, Sentences, result_cell
 from personafit.reports.report import ReportPart
-from personafit.reports.result import Result
+from personafit.reports.result import Result, plain
 from personafit.reports.terminal import print_pieces
-from personafit.reports.written import plain
-from personafit.statistics import Estimate
-from personafit.store import RunRecord, Store
+from personafit.statistics import Estimate, mean_by_item
+from personafit.statistics.decisions import Measured
+from personafit.store import TIE, RunRecord, Store
+from personafit.store import tables as t
 
-AS_THEY_WERE = "Over the choices as they were, before anything hostile was put into them."
+AS_THEY_WERE = "Over the original choices, before the attack."
 
 
 _RESULTS: dict[str, Any] = {
@@ -141,6 +144,51 @@ def answers_of(scores: RunScores, rater: Mapping[str, Any]) -> pl.DataFrame:
     )
 
 
+def has_truth(scores: RunScores) -> bool:
+    """Whether the gold says which answer is right, and not merely which one was tested."""
+    return bool(scores.info["metric"] != "win_rate")
+
+
+def vote_shares(store: Store, scores: RunScores) -> dict[str, float]:
+    """Per item the share of people's votes for product 0, where gold has `votes` (label to count) or its own `share`."""
+    return gold_shares(store, scores.run.dataset, scores.info["gold"], ("0", "1"))
+
+
+def gold_shares(store: Store, dataset: str, gold: str, labels: tuple[str, str]) -> dict[str, float]:
+    """Per item the share of people's votes for the first of two labels."""
+    rows = store.frame(
+        select(t.judgments.c.item, t.judgments.c.label, t.judgments.c.extra).where(
+            t.judgments.c.ask == f"{dataset}#{gold}", t.judgments.c.extra.is_not(None)
+        )
+    )
+    shares = {item: _share(label, orjson.loads(extra), labels) for item, label, extra in rows.iter_rows()}
+    return {item: share for item, share in shares.items() if share is not None}
+
+
+def _share(label: str | None, extra: dict[str, Any], labels: tuple[str, str]) -> float | None:
+    votes, share = extra.get("votes"), extra.get("share")
+    first = labels[0]
+    if isinstance(votes, dict) and set(votes) <= {*labels, TIE}:
+        counts = [count for count in votes.values() if isinstance(count, int | float) and count >= 0]
+        if len(counts) == len(votes) and sum(counts) > 0:
+            return float((votes.get(first, 0) + votes.get(TIE, 0) / 2) / sum(counts))
+    if isinstance(share, int | float) and 0 <= share <= 1 and label in labels:
+        return float(share if label == first else 1 - share)
+    return None
+
+
+def tiers_in(rows: pl.DataFrame) -> list[str]:
+    """The tiers that occur, the easiest first."""
+    found = rows["tier"].drop_nulls().unique(maintain_order=True) if "tier" in rows.columns else ()
+    return sorted(found, key=lambda tier: TIERS.index(tier) if tier in TIERS else len(TIERS))
+
+
+def mean_by_tier(rows: pl.DataFrame, column: str) -> dict[str, Estimate]:
+    """The clustered mean of a column over `all` rows, then by tier."""
+    tiers = {tier: mean_by_item(rows.filter(tier=tier), column) for tier in tiers_in(rows)}
+    return {"all": mean_by_item(rows, column), **tiers}
+
+
 def judged_lines(opened: RunLines, reference: Reference) -> list[Line]:
     """The lines of a run's raters that answer a question, under the context that counts."""
     lines = [line for line in opened.lines if reference.answer in line.frame.columns]
@@ -166,6 +214,14 @@ def small_notes(notes: Iterable[str]) -> list[Sentences]:
     return [Sentences(said, small=True)] if said else []
 
 
+def grouped_reasons(reasons: Iterable[tuple[str, str]]) -> list[str]:
+    """Names with reasons as sentences, one per reason, such as `a, b: nothing was answered`."""
+    names: dict[str, list[str]] = {}
+    for name, why in reasons:
+        names.setdefault(why, []).append(name)
+    return [f"{', '.join(dict.fromkeys(who))}: {why}." for why, who in names.items()]
+
+
 def undefined(note: str | None) -> Estimate:
     """The estimate of what has no value, with the reason."""
     return Estimate(None, None, None, 0, 0, note)
@@ -174,3 +230,33 @@ def undefined(note: str | None) -> Estimate:
 def count_cell(count: int | None) -> Cell:
     """A count; empty where there is none."""
     return Cell() if count is None else Cell(f"{count:,}", sort=float(count))
+
+
+def estimate_fields(found: Measured, *names: str) -> dict[str, Any]:
+    """Fields of an estimate for JSON; by default those that every figure has."""
+    return {name: getattr(found, name) for name in names or ("value", "low", "high", "n", "people", "note")}
+
+
+def matrix_picture(
+    title: str,
+    caption: str,
+    names: Sequence[str],
+    pairs: Mapping[tuple[str, str], Estimate],
+    figure: str,
+    labels: Sequence[str] = (),
+) -> Picture:
+    """A figure of every two names as shaded cells with the number in each; undefined ones and the diagonal stay empty."""
+    from personafit.reports.plots import group_in_words, new_figure, shade_cells
+
+    values = {pair: one.value for pair, one in pairs.items()}
+    values |= {(two, one): value for (one, two), value in values.items()}
+    drawn = new_figure(0.42 * len(names) + 1.7)
+    axis = drawn.subplots()
+    shade_cells(axis, [[values.get((one, two)) for two in names] for one in names], "")
+    style: dict[str, Any] = {"fontsize": 8.5, "parse_math": False}
+    shown = labels or names
+    axis.set_xticks(range(len(names)), shown, rotation=30, ha="right", rotation_mode="anchor", **style)
+    axis.set_yticks(range(len(names)), shown, **style)
+    said = [(f"{one} and {two}", found) for (one, two), found in pairs.items()]
+    drawn.set_label(f"{figure}, the highest first: {group_in_words(said, 2)}.")
+    return Picture(title, caption, drawn)

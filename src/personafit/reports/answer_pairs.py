@@ -5,19 +5,19 @@ rater was shown, because the question is what is in the answers.
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from itertools import groupby
-from operator import attrgetter
+from operator import add, attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
 import polars as pl
-from numpy.typing import NDArray
 from sqlalchemy import select
 
 from personafit.kinds.choice import RunScores
 from personafit.people import facet_values, names_of
+from personafit.raters.text import neighbours
 from personafit.store import UNMADE, Store
 from personafit.store import tables as t
 
@@ -30,10 +30,6 @@ _ALIASES = {
     "qwq": "qwen",
     "medgemma": "gemma",
 }
-
-_BEYOND = 0x110000  # no character: stands between texts, so that none runs on into the next
-_BREAK = _BEYOND.to_bytes(4, "little")
-_TOGETHER = 500  # texts looked at in one go
 
 
 class AnswerPair(NamedTuple):
@@ -79,24 +75,15 @@ def pair_features(store: Store, scores: RunScores) -> pl.DataFrame:
     made = _makers(store, {product for pair in pairs for product in pair.products})
     rows = []
     for person, group in groupby(pairs, key=attrgetter("person")):
-        known, asked = facets[person], list(group)
-        answers = [text for pair in asked for text in pair.texts]
-        prompts = [pair.prompt for pair in asked for _ in pair.texts]
-        lengths = np.log1p([len(answer) for answer in answers])
-        mentions = overlaps(" ".join(facet_values(known)), answers, prompts).astype(float)
-        names = names_of(known)
-        named = [float(any(name in answer for name in names)) for answer in answers]
-        for place, pair in enumerate(asked):
-            one, two = 2 * place, 2 * place + 1
-            rows.append(
-                (
-                    pair.item,
-                    lengths[one] - lengths[two],
-                    mentions[one] - mentions[two],
-                    named[one] - named[two],
-                    [made.get(product) for product in pair.products],
-                )
-            )
+        profile, names = neighbours(" ".join(facet_values(facets[person])))[1], names_of(facets[person])
+        for pair in group:
+            sizes = np.log1p([len(text) for text in pair.texts])
+            fresh = profile - neighbours(pair.prompt)[1]
+            # Only what the profile has is kept: a set of all pairs of an answer takes twice as long.
+            mentions = [len(fresh.intersection(map(add, text, text[1:]))) for text in pair.texts]
+            named = [any(name in text for name in names) for text in pair.texts]
+            differences = (float(one) - float(two) for one, two in (sizes, mentions, named))
+            rows.append((pair.item, *differences, [made.get(product) for product in pair.products]))
     schema: dict[str, pl.DataType] = {
         "item": pl.String(),
         "length": pl.Float64(),
@@ -148,51 +135,3 @@ def _makers(store: Store, products: Collection[str]) -> dict[str, str]:
     query = select(t.products.c.id, t.products.c.maker).where(t.products.c.maker.is_not(None))
     found = store.rows_among(query, t.products.c.id, list(products))
     return {row.id: names.get(row.maker, row.maker) for row in found}
-
-
-def overlaps(known: str, answers: Sequence[str], prompts: Sequence[str]) -> NDArray[np.int64]:
-    """For each answer what `rule:overlap` counts: distinct character bigrams shared with what is known, the prompt's left out.
-
-    Bigrams of what is known are numbered, so that all answers are looked at in a few array operations.
-    """
-    pairs = _Pairs(known)
-    counts = np.zeros(len(answers), np.int64)
-    for start in range(0, len(answers), _TOGETHER):
-        part = slice(start, start + _TOGETHER)
-        counts[part] = (pairs.had_by(answers[part]) & ~pairs.had_by(prompts[part])).sum(1)
-    return counts
-
-
-class _Pairs:
-    """The distinct pairs of neighbouring characters of a text, numbered from 1; 0 stands for any other pair."""
-
-    def __init__(self, text: str) -> None:
-        points = _points([text])
-        letters = np.unique(points[points != _BEYOND])
-        self._letter = np.zeros(_BEYOND + 1, np.int32)
-        self._letter[letters] = np.arange(1, len(letters) + 1)
-        self._letters = len(letters) + 1
-        self._number = np.zeros(self._letters**2, np.int32)
-        own = np.unique(self._codes(points)[:-1])
-        self._number[own] = np.arange(1, len(own) + 1)
-        self._count = len(own)
-
-    def had_by(self, texts: Sequence[str]) -> NDArray[np.bool_]:
-        """Texts × pairs: which text has which."""
-        numbers = self._number[self._codes(_points(texts))]
-        met = np.flatnonzero(numbers)
-        place = np.repeat(np.arange(len(texts)), [len(text) + 1 for text in texts])[:-1]
-        found = np.zeros((len(texts), self._count + 1), np.bool_)
-        found[place[met], numbers[met]] = True
-        return found[:, 1:]
-
-    def _codes(self, points: NDArray[np.uint32]) -> NDArray[np.int32]:
-        """One number for every two neighbours."""
-        letters = self._letter[points]
-        return letters[:-1] * np.int32(self._letters) + letters[1:]
-
-
-def _points(texts: Sequence[str]) -> NDArray[np.uint32]:
-    """The code points of all texts, each text with a break behind it."""
-    parts = (text.encode("utf-32-le", "surrogatepass") + _BREAK for text in texts)
-    return np.frombuffer(b"".join(parts), np.dtype("<u4"))

@@ -1,4 +1,4 @@
-"""What aspects of an answer the gold rewards: accuracy by aspect and tier, and how the aspects hang together.
+"""Which aspects of an answer the gold rewards: accuracy by aspect and tier, and how the aspects correlate.
 
 Reads what an `aspects:` rater stored. Published figures (PersonaFeedback, Table 4) stand beside ours and are never mixed with
 them: they are over all pairs, of another scorer, and have no interval.
@@ -7,7 +7,7 @@ them: they are over all pairs, of another scorer, and have no interval.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import orjson
@@ -17,32 +17,26 @@ from sqlalchemy import select
 from personafit._errors import UserError
 from personafit.benchmarks.personafeedback import PUBLISHED
 from personafit.items.choice import ASPECTS
-from personafit.kinds.choice import RunScores, columns_of
+from personafit.kinds.choice import RunScores, choices_of, columns_of
 from personafit.kinds.lines import Line
-from personafit.reports import drawing, plots
-from personafit.reports.analysis import Analysis, figure_cell, undefined
-from personafit.reports.calibration import has_truth
-from personafit.reports.line_results import line_coverage, line_result
-from personafit.reports.naming import short_name
-from personafit.reports.pieces import (
-    Cell,
-    Grid,
-    Picture,
-    Piece,
-    Row,
-    Section,
-    percent_cell,
+from personafit.reports.analysis import (
+    Analysis,
+    choice_hints,
+    estimate_fields,
+    figure_cell,
+    has_truth,
+    matrix_picture,
+    undefined,
 )
-from personafit.reports.plots import group_in_words, shade_cells
+from personafit.reports.claims import people_words
+from personafit.reports.line_results import line_coverage, line_result
+from personafit.reports.pieces import Cell, Grid, Piece, Row, Section, Sentences, percent_cell
 from personafit.reports.report import ReportPart
-from personafit.reports.result import Result
+from personafit.reports.result import Result, with_interval
 from personafit.statistics import Estimate, choice_scores, mean_by_item
 from personafit.statistics.agreement_intervals import pearson
-from personafit.store import TIE, Store
+from personafit.store import TIE, RunRecord, Store
 from personafit.store import tables as t
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 CHOSEN = "chosen"
 VARIABLES = (CHOSEN, *ASPECTS)
@@ -62,7 +56,7 @@ class Correlations:
         """The correlations as a plain object."""
         named = ("rater", "view", "answers", "people")
         pairs = [
-            {"first": first, "second": second, "value": r.value, "low": r.low, "high": r.high, "note": r.note}
+            {"first": first, "second": second, **estimate_fields(r, "value", "low", "high", "note")}
             for (first, second), r in self.pairs.items()
         ]
         return {**{name: getattr(self, name) for name in named}, "pairs": pairs}
@@ -72,7 +66,7 @@ def aspect_raters(scores: RunScores) -> list[dict[str, Any]]:
     """The raters of a run that gave marks by aspect; a run without any, or without gold, has nothing to show."""
     if not has_truth(scores):
         raise UserError(
-            f"{scores.run.name} has no gold that says which answer is right: aspects have nothing to be held against."
+            f"{scores.run.name} has no gold that says which answer is right: aspects cannot be scored."
         )
     marked = set(scores.parts.filter(pl.col("target").is_in(ASPECTS))["rater"])
     found = [rater for rater in scores.raters if rater["fingerprint"] in marked]
@@ -194,46 +188,43 @@ def _pearson(rows: pl.DataFrame) -> dict[tuple[str, str], Estimate]:
     return pairs
 
 
-def heat_map(found: Correlations) -> "Figure":
-    """The correlations as a grid, the number in every cell; darker is stronger, the sign stands in the number."""
-    known = {frozenset(pair): r.value for pair, r in found.pairs.items()}
-    with drawing.figure_style():
-        figure, (axis,) = plots.subplots(0.62 * len(VARIABLES) + 1.0, 1)
-        cells = [
-            [1.0 if one == other else known.get(frozenset((one, other))) for other in VARIABLES]
-            for one in VARIABLES
-        ]
-        shade_cells(axis, cells)
-        axis.set_xticks(range(len(VARIABLES)), VARIABLES)
-        axis.set_yticks(range(len(VARIABLES)), VARIABLES)
-        dots = [(f"{one} and {other}", r) for (one, other), r in found.pairs.items()]
-        figure.set_label(f"Pearson’s r, the highest first: {group_in_words(dots, 2)}.")
-        title = f"{short_name(found.rater)}, shown “{found.view}”: Pearson’s r over {found.answers:,} answers of {found.people} people"
-        axis.set_title(
-            title, loc="left", fontsize=9.5, color=drawing.INK, fontweight="bold", parse_math=False
-        )
-        return figure
-
-
 # -- pieces ------------------------------------------------------------------------------------------------------------------
 
 LEAD = "Which of five aspects of an answer the gold rewards: choosing by one aspect alone, tier by tier, and how the aspects correlate."
 HEAT = (
-    "Pearson’s r over single answers; `chosen` is being the gold’s choice. The fuller the colour the stronger; the sign stands in the "
-    "number."
+    "`chosen` is being the gold’s choice. The fuller the colour the stronger; the sign stands in the number."
 )
 
 
-def analyze_aspects(store: Store, scores: RunScores) -> Analysis:
+def analyze_aspects(store: Store, run: RunRecord) -> Analysis:
     """Accuracy by aspect and slice, and how the aspects correlate with being chosen."""
+    scores = choices_of(store, run)
+    if scores is None:
+        raise UserError(
+            f"{run.name} is a {run.config['kind']} run: only raters that choose between answers mark them by aspect."
+        )
     results, found = aspect_results(scores), aspect_correlations(store, scores)
     source, rows = published_aspects(scores)
     more = {
         "correlations": [one.as_dict() for one in found],
         "published": {"source": source, "rows": rows, "note": "no interval"} if rows else None,
     }
-    title, pieces = f"Aspects of the answers of {scores.run.name}", aspect_pieces(scores, results, found)
-    return Analysis(scores.info["name"], results, ReportPart(scores.run.name, title, [], pieces), more)
+    title, pieces = f"Aspects of the answers of {run.name}", aspect_pieces(scores, results, found)
+    part = ReportPart(run.name, title, _best_aspects(results), pieces)
+    return Analysis(scores.info["name"], results, part, more, choice_hints(scores))
+
+
+def _best_aspects(results: Sequence[Result]) -> list[str]:
+    """For each rater the aspect that alone agrees with gold most often."""
+    totals = [one for one in results if set(one.slice) == {"aspect"} and one.value is not None]
+    best: dict[str | None, Result] = {}
+    for one in sorted(totals, key=lambda one: one.value or 0.0):
+        best[one.rater] = one
+    return [
+        f"{rater}: choosing by {one.slice['aspect']} alone agrees with gold most often, in "
+        f"{with_interval(one, unit=' %')} of {one.n:,} choices."
+        for rater, one in best.items()
+    ]
 
 
 def aspects_section(store: Store, scores: RunScores) -> Section | None:
@@ -242,12 +233,17 @@ def aspects_section(store: Store, scores: RunScores) -> Section | None:
         results = aspect_results(scores)
     except UserError:
         return None
-    return Section("Aspects", aspect_pieces(scores, results, aspect_correlations(store, scores)), LEAD)
+    pieces = aspect_pieces(scores, results, aspect_correlations(store, scores))
+    return Section("Aspects", [Sentences(_best_aspects(results)), *pieces], LEAD)
 
 
 def aspect_pieces(scores: RunScores, results: Sequence[Result], found: Sequence[Correlations]) -> list[Piece]:
     """The heat map of each rater, then accuracy by aspect with the published rows below."""
-    drawn = [Picture(f"Aspects of {one.rater}", HEAT, heat_map(one)) for one in found if one.pairs]
+    drawn = []
+    for one in found:
+        caption = f"Over {one.answers:,} answers of {people_words(one.people)}, shown “{one.view}”. {HEAT}"
+        title = f"Pearson’s r of the marks of {one.rater}"
+        drawn += [matrix_picture(title, caption, VARIABLES, one.pairs, "Pearson’s r")] if one.pairs else []
     return [*drawn, _accuracy_grid(scores, results, found)]
 
 

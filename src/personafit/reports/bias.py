@@ -1,14 +1,14 @@
-"""What pulls at raters besides the person's good, and whether it pulls at people too.
+"""What moves raters besides the person's good, and whether it moves people too.
 
-Choices: one regression per rater, all effects jointly: the order shown, length, mentioning the person (overlap with their profile, and
-naming them), and the rater's own family of models. The same regression on gold gives people's effect, and the two are
-compared on the same items by a stacked sandwich, clustered by person (and by prompt where prompts recur): a judge that likes
-long answers is biased only if it likes them more than people do. A steady judge's coefficients are larger than those of people
-with the same tastes, so people's are first put on the judge's scale, which the other features set.
+Choices: one regression per rater, all effects jointly: the order shown, length, mention of the person (overlap with the profile, and
+naming them), and the rater's own family of models. The same regression on gold gives people's effect, and the two are compared on the
+same items by a stacked sandwich, clustered by person (and by prompt where prompts recur): a judge that likes long answers is biased
+only if it likes them more than people do. A steady judge's coefficients are larger than those of people with the same tastes, so
+people's are first put on the judge's scale, which the other features set.
 
 Yes or no, and marks: each effect is a difference of two means of the rater's answers, with a feature (hedged, on a long list, longer,
 naming the attribute) and without it, or shown first and shown last. People's effect is that on their own answers to the same units, and
-the two are compared unit by unit. `level` is how far its answers are above people's as a whole.
+the two are compared unit by unit. `level` is how far the rater's answers are above people's as a whole.
 
 All effects of a run are tested together.
 """
@@ -30,38 +30,42 @@ from personafit.reports.analysis import (
     benchmark_of,
     choice_hints,
     figure_cell,
+    grouped_reasons,
+    has_truth,
     judged_lines,
     small_notes,
     undefined,
+    vote_shares,
 )
 from personafit.reports.answer_pairs import own_family, pair_features
-from personafit.reports.calibration import has_truth, vote_shares
 from personafit.reports.claims import (
-    DECIDED,
-    FEATURES,
+    MARKS,
     ODDS,
     POINTS,
-    UNBOUNDED,
     ClaimWords,
     FigureUnit,
-    Pull,
     claim,
-    effect_words,
-    fitted_words,
     legend_for,
-    pull_words,
+    null_words,
 )
-from personafit.reports.compare import MARKS
 from personafit.reports.line_results import line_coverage, line_result
 from personafit.reports.pieces import Cell, Grid, Piece, Row, Section, Sentences
 from personafit.reports.report import ReportPart
 from personafit.reports.result import Result
 from personafit.statistics import Estimate, cluster_mean
-from personafit.statistics.agreement import Floats
-from personafit.statistics.bias import SEPARATED, Fit, Taste, as_odds, effect, fit_choices, taste_difference
-from personafit.statistics.clusters import clustered
+from personafit.statistics.bias import (
+    NO_SCALE,
+    SEPARATED,
+    Fit,
+    Taste,
+    as_odds,
+    effect,
+    fit_choices,
+    taste_difference,
+)
 from personafit.statistics.decisions import (
     MARGIN,
+    Conclusion,
     Hypothesis,
     HypothesisTest,
     decide_together,
@@ -70,16 +74,21 @@ from personafit.statistics.decisions import (
 from personafit.statistics.preferences import group_difference, group_difference_gap
 from personafit.store import TIE, RunRecord, Store
 
-ODDS_NOTE = (
-    "Judge over people: above 1 is more than people, who are put on the judge’s scale by the other features, as a steadier judge has larger "
-    "odds ratios with the same tastes. Position: for the answer shown first; length: per standard deviation of log length; mention: per "
-    "standard deviation of overlap with the person; naming and family: yes or no."
-)
+FEATURES = {
+    "position": ("the answer shown first", "the answer shown last"),
+    "length": ("the longer answer", "the shorter answer"),
+    "mention": ("the answer that mentions more of the person", "the answer that mentions less of the person"),
+    "naming": ("the answer that names the person", "the answer that does not name the person"),
+    "family": ("the answer of its own family", "the answer of another family"),
+}
+"""Feature of choices to what a rater prefers that goes by it, and what it prefers with the reverse effect."""
+UNBOUNDED = "undefined: these features tell every choice apart, so the odds have no upper bound"
+DECIDED = "the features together decide every choice, which leaves nothing to measure"
 
 
 @dataclass(frozen=True)
 class Effect:
-    """One pull at one rater: on its answers, on people's, and by how much the first is larger (odds ratios where raters choose)."""
+    """The effect of one feature on a rater's answers, on people's, and the difference (odds ratios where raters choose)."""
 
     name: str
     judge: Estimate
@@ -100,6 +109,13 @@ class Effect:
         return self.say(self.tests) if self.tests else None
 
     @property
+    def why_not(self) -> str | None:
+        """Why the rater's own effect has no value; None where it has one."""
+        return (
+            DECIDED if self.judge.note == UNBOUNDED else self.judge.note if self.judge.value is None else None
+        )
+
+    @property
     def cells(self) -> list[Cell]:
         """The three estimates as a table shows them."""
         return [figure_cell(one, self.unit.scale) for one in (self.judge, self.people, self.difference)]
@@ -107,7 +123,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class RaterBias:
-    """All pulls at one rater under the headline view."""
+    """All effects on one rater under the headline context."""
 
     line: Line
     effects: Sequence[Effect]
@@ -117,31 +133,6 @@ class RaterBias:
     """What stands for people: their votes, their gold labels, or why there is nothing."""
     first_share: Estimate | None = None
     """How often it chooses the answer shown first; None where it does not choose."""
-
-
-def judge_bias(store: Store, scores: RunScores, margin: float = MARGIN) -> list[RaterBias]:
-    """The pulls at every rater of a run of choices, all tested together; `margin` is how far from a coin still counts as no preference."""
-    items = pair_features(store, scores)
-    shares = vote_shares(store, scores) if has_truth(scores) else {}
-    side = pl.when(pl.col("gold") == TIE).then(0.5).otherwise((pl.col("gold") == "0").cast(pl.Float64))
-    gold = pl.when(pl.col("gold").is_not_null()).then(side) if has_truth(scores) else pl.lit(None, pl.Float64)
-    voted = pl.col("item").replace_strict(shares, default=None, return_dtype=pl.Float64)
-    # People and prompts only tell which rows belong together: numbers do that faster than texts.
-    numbers = pl.col("person", "prompt").rank("dense")
-    items = items.with_columns(pl.coalesce(voted, gold).alias("people"), numbers)
-    if shares:
-        people_are = "people's effect is that on their votes"
-    elif has_truth(scores):
-        people_are = f"people's effect is that on the gold '{scores.info['gold']}'"
-    else:
-        people_are = "the gold only says which answer was tested: there is no human effect to compare with"
-    fits: PeopleFits = []
-    return _tested(
-        [
-            _of_rater(scores, rater, items, people_are, fits, log_odds_margin(margin))
-            for rater in scores.raters
-        ]
-    )
 
 
 def _tested(found: Sequence[RaterBias]) -> list[RaterBias]:
@@ -160,6 +151,32 @@ def _tested(found: Sequence[RaterBias]) -> list[RaterBias]:
         rater if rater.met_people else replace(rater, effects=[tested(one) for one in rater.effects])
         for rater in found
     ]
+
+
+# -- choices -----------------------------------------------------------------------------------------------------------------
+
+
+def judge_bias(store: Store, scores: RunScores, margin: float = MARGIN) -> list[RaterBias]:
+    """The effects on every rater of a run of choices, tested together; a preference within `margin` of 50 % counts as none."""
+    items = pair_features(store, scores)
+    shares = vote_shares(store, scores) if has_truth(scores) else {}
+    side = pl.when(pl.col("gold") == TIE).then(0.5).otherwise((pl.col("gold") == "0").cast(pl.Float64))
+    gold = pl.when(pl.col("gold").is_not_null()).then(side) if has_truth(scores) else pl.lit(None, pl.Float64)
+    voted = pl.col("item").replace_strict(shares, default=None, return_dtype=pl.Float64)
+    # People and prompts only tell which rows belong together: numbers do that faster than texts.
+    numbers = pl.col("person", "prompt").rank("dense")
+    items = items.with_columns(pl.coalesce(voted, gold).alias("people"), numbers)
+    if shares:
+        people_are = "people's effect is that on their votes"
+    elif has_truth(scores):
+        people_are = f"people's effect is that on the gold '{scores.info['gold']}'"
+    else:
+        people_are = "the gold only says which answer was tested: there is no human effect to compare with"
+    fits: PeopleFits = []
+    found = [
+        _of_rater(scores, rater, items, people_are, fits, log_odds_margin(margin)) for rater in scores.raters
+    ]
+    return _tested(found)
 
 
 PeopleFits = list[tuple[pl.DataFrame, Fit]]
@@ -201,7 +218,7 @@ def _of_rater(
 
     def made(name: str, own: Estimate, people: Estimate, gap: Taste) -> Effect:
         def say(tests: Sequence[HypothesisTest]) -> str:
-            return f"{called}: {pull_words(name, Pull(*tests))}."
+            return f"{called}: {_preference(name, *tests)}."
 
         asked = (
             Hypothesis(own, margin=margin),
@@ -256,7 +273,7 @@ def _absent(rows: pl.DataFrame, rater: dict[str, Any], family: str | None) -> di
     if (rows["choice"] == 0.5).all():
         return dict.fromkeys(FEATURES, "every choice is a tie")
     reasons = {
-        "position": "it scores each answer by itself: order cannot matter"
+        "position": "it scores each answer by itself, so order cannot matter"
         if rater["orders"] == 1
         else "the order shown was not recorded",
         "length": "all answers of a pair are equally long",
@@ -277,52 +294,80 @@ def _first_share(rows: pl.DataFrame, absent: str | None) -> Estimate:
     if absent is not None:
         return undefined(absent)
     seen = rows.filter(pl.col("position") != 0)
-    toward: Floats = np.where(
-        seen["position"].to_numpy() > 0, seen["choice"].to_numpy(), 1 - seen["choice"].to_numpy()
-    )
-    people, prompts = seen["person"].to_numpy(), seen["prompt"].to_numpy()
-    return cluster_mean(toward, people, prompts, (0.0, 1.0))
+    toward = pl.when(pl.col("position") > 0).then("choice").otherwise(1 - pl.col("choice"))
+    return _mean(seen.with_columns(toward.alias("toward")), "toward", UNIT_SCALE)
 
 
-def bias_results(found: Sequence[RaterBias]) -> Iterator[Result]:
-    """One record per number: `bias_NAME`, `bias_NAME_people`, and `bias_NAME_over_people`: the rater's over people's at the rater's
-    steadiness where raters choose, else the rater's minus people's."""
-    for bias in found:
-        if bias.first_share is not None:
-            yield _result(bias, "first_share", bias.first_share, None)
-        for one in bias.effects:
-            said = f"{bias.line.rater} {fitted_words(one.name)}" if bias.met_people else one.sentence
-            estimates = {"": one.judge, "_people": one.people, "_over_people": one.difference}
-            for ending, estimate in estimates.items():
-                tested = ending == ("" if one.alone else "_over_people")
-                yield _result(bias, f"bias_{one.name}{ending}", estimate, said if tested else None)
-
-
-def _result(bias: RaterBias, metric: str, estimate: Estimate, said: str | None) -> Result:
-    repeated = said is not None and estimate.note is not None and estimate.note in said
-    notes = [said] if repeated else [said, estimate.note]
-    note, line = "; ".join(filter(None, notes)) or None, bias.line
-    result = line_result(line, estimate, metric, coverage=line_coverage(line.frame), note=note)
-    return replace(result, met_people=bias.met_people is not None)
+def _preference(feature: str, judge: HypothesisTest, people: HypothesisTest, gap: HypothesisTest) -> str:
+    """What a feature does to a judge, and beside people; the part of a sentence that follows the judge's name."""
+    if judge.verdict is Conclusion.UNDEFINED:
+        why = DECIDED if judge.estimate.note == UNBOUNDED else judge.estimate.note
+        return f"{feature} cannot be measured: {why}"
+    if judge.p is None:
+        return f"{feature} has {judge.estimate.note}"
+    more, less = FEATURES[feature]
+    said = f"shows no clear preference by {feature} ({null_words(judge, ODDS)})"
+    if judge.decided:
+        said = f"prefers {more if judge.verdict is Conclusion.ABOVE else less}"
+    if judge.decided and people.decided and judge.verdict is not people.verdict:
+        return f"{said}, unlike people, who prefer {more if people.verdict is Conclusion.ABOVE else less}"
+    if gap.estimate.note == NO_SCALE:
+        return f"{said}; whether more or less than people do cannot be told from how steadily it chooses"
+    if gap.p is None:
+        return said
+    if not gap.decided:
+        equal = " and equivalent" if gap.verdict is Conclusion.EQUIVALENT else ""
+        return f"{said}; not distinguishable from people{equal} ({null_words(gap, ODDS)})"
+    if not judge.decided:
+        return f"{said}; people lean to {less if gap.verdict is Conclusion.ABOVE else more} more than it does"
+    return f"{said} {'more' if judge.verdict is gap.verdict else 'less'} than people do"
 
 
 # -- yes or no, and marks ----------------------------------------------------------------------------------------------------
 
-NOBODY = "people said nothing of these units"
-NO_ORDER = "it was not known in which order people saw the answers"
+NOBODY = "people did not rate these units"
+NO_ORDER = "the order in which people saw the answers is not known"
 LEVEL, POSITION = "level", "position"
+LEVELS = ClaimWords(
+    "is above people in {}",
+    "is below people in {}",
+    "is not told apart from people in {}",
+    "is like people in {}",
+    "has the very {} of people",
+)
+BESIDE_PEOPLE = ClaimWords(
+    "favours {} more than people do",
+    "favours {} less than people do",
+    "is not shown to favour {} more or less than people do",
+    "favours {} as much as people do",
+    "treats {} exactly as people do",
+)
+OWN = ClaimWords(
+    "favours {}",
+    "disfavours {}",
+    "is not shown to favour or disfavour {}",
+    "treats {} like others",
+    "treats {} exactly like others",
+)
+ORDER = ClaimWords(
+    "favours the answer shown first",
+    "favours the answer shown last",
+    "is not shown to favour either place",
+    "favours neither place",
+    "gives the same marks in both orders",
+)
 
 
 def line_bias(opened: RunLines, margin: float = MARGIN) -> list[RaterBias]:
-    """The pulls at every rater of a run, under the view that counts; `margin` is a share of the scale."""
+    """The effects on every rater of a run that is not of choices; `margin` is a share of the scale."""
     if not opened.references:
         raise UserError(
-            f"{opened.run.name} is a {opened.kind} run, {opened.why_no_people}: nobody can be biased."
+            f"{opened.run.name} is a {opened.kind} run, {opened.why_no_people}: there is no judge whose bias could be measured."
         )
     if not opened.features:
         raise UserError(
-            f"{opened.run.name} is a {opened.kind} run: its raters see one thing at a time and nothing is known of it that could "
-            f"pull at them; `personafit agree {opened.run.name}` says how far they are from people."
+            f"{opened.run.name} is a {opened.kind} run: its raters rate one product at a time, and no feature of products is "
+            f"recorded that could bias them; `personafit agree {opened.run.name}` says how far they are from people."
         )
     judged = [(line, one) for one in opened.references for line in judged_lines(opened, one)]
     # What controls do is shown, and claimed only where nobody else was asked.
@@ -355,29 +400,29 @@ def _effects(
 
         return Effect(name, judge, people, difference, unit, say, asked, alone=alone)
 
-    level = undefined(NOBODY)
-    if len(shared):
-        gap = shared[reference.answer].cast(pl.Float64) - shared[reference.people].cast(pl.Float64)
-        level = clustered(gap, shared["person"], shared["prompt"])
+    gap = pl.col(reference.answer).cast(pl.Float64) - pl.col(reference.people).cast(pl.Float64)
+    level = _mean(shared.with_columns(gap.alias("gap")), "gap")
     own = _mean(answered, reference.answer, reference.bounds)
     theirs = _mean(shared, reference.people, reference.bounds)
-    effects = [made(LEVEL, effect_words("level", reference.metric), own, theirs, level)]
+    effects = [made(LEVEL, LEVELS.about(reference.metric), own, theirs, level)]
     alone = shared.is_empty()
     for feature in features:
-        words = effect_words("own" if alone else "beside people", feature.words)
-        effects.append(made(feature.name, words, *_pull(answered, shared, reference, feature), alone=alone))
+        words = (OWN if alone else BESIDE_PEOPLE).about(feature.words)
+        effects.append(
+            made(feature.name, words, *_feature_effect(answered, shared, reference, feature), alone=alone)
+        )
     if reference.orders is not None:
         both = line.frame.filter(pl.all_horizontal(pl.col(reference.orders).is_not_null()))
-        own = undefined("it was not asked in both orders")
-        if len(both):
-            first, last = (both[name].cast(pl.Float64) for name in reference.orders)
-            own = clustered((first - last) / 2, both["person"], both["prompt"])
+        first, last = (pl.col(name).cast(pl.Float64) for name in reference.orders)
+        own = _mean(
+            both.with_columns(ahead=(first - last) / 2), "ahead", none="it was not asked in both orders"
+        )
         unknown = undefined(NO_ORDER)
-        effects.append(made(POSITION, effect_words("order"), own, unknown, unknown, alone=True))
+        effects.append(made(POSITION, ORDER, own, unknown, unknown, alone=True))
     return effects
 
 
-def _pull(
+def _feature_effect(
     answered: pl.DataFrame, shared: pl.DataFrame, reference: Reference, feature: Feature
 ) -> tuple[Estimate, Estimate, Estimate]:
     """The effect of a feature on the rater's answers, on people's, and the difference of the two on the units of both."""
@@ -397,22 +442,52 @@ def _pull(
     return ours, group_difference(other, *where), group_difference_gap(one, other, *where)
 
 
-def _mean(frame: pl.DataFrame, column: str, bounds: tuple[float, float]) -> Estimate:
+def _mean(
+    frame: pl.DataFrame, column: str, bounds: tuple[float, float] | None = None, none: str = NOBODY
+) -> Estimate:
     if frame.is_empty():
-        return undefined(NOBODY)
-    return clustered(frame[column].cast(pl.Float64), frame["person"], frame["prompt"], bounds)
+        return undefined(none)
+    return cluster_mean(frame[column].cast(pl.Float64), frame["person"], frame["prompt"], bounds)
 
 
-# -- pieces ------------------------------------------------------------------------------------------------------------------
+# -- results and report -------------------------------------------------------------------------------------------------------
 
+FITTED = "was fitted on people of this run: what it goes by here ({}) is no evidence"
 LEAD = (
     "What moves each judge besides the person: position, length, mention of the person, its own model family, all in one regression. A judge "
     "that likes long answers is biased only if it likes them more than people do."
 )
+ODDS_NOTE = (
+    "Judge over people: above 1 is more than people, who are put on the judge’s scale by the other features, as a steadier judge has larger "
+    "odds ratios with the same tastes. Position: for the answer shown first; length: per standard deviation of log length; mention: per "
+    "standard deviation of overlap with the person; naming and family: yes or no."
+)
+
+
+def bias_results(found: Sequence[RaterBias]) -> Iterator[Result]:
+    """One record per number: `bias_NAME`, `bias_NAME_people`, and `bias_NAME_over_people`: the rater's over people's at the rater's
+    steadiness where raters choose, else the rater's minus people's."""
+    for bias in found:
+        if bias.first_share is not None:
+            yield _result(bias, "first_share", bias.first_share, None)
+        for one in bias.effects:
+            said = f"{bias.line.rater} {FITTED.format(one.name)}" if bias.met_people else one.sentence
+            estimates = {"": one.judge, "_people": one.people, "_over_people": one.difference}
+            for ending, estimate in estimates.items():
+                tested = ending == ("" if one.alone else "_over_people")
+                yield _result(bias, f"bias_{one.name}{ending}", estimate, said if tested else None)
+
+
+def _result(bias: RaterBias, metric: str, estimate: Estimate, said: str | None) -> Result:
+    repeated = said is not None and estimate.note is not None and estimate.note in said
+    notes = [said] if repeated else [said, estimate.note]
+    note, line = "; ".join(filter(None, notes)) or None, bias.line
+    result = line_result(line, estimate, metric, coverage=line_coverage(line.frame), note=note)
+    return replace(result, met_people=bias.met_people is not None)
 
 
 def analyze_bias(store: Store, run: RunRecord, margin: float = MARGIN) -> Analysis:
-    """The pulls at every rater of a run of any kind; `margin` is how far from none still counts as none."""
+    """The bias of every rater of a run of any kind; effects within `margin` count as none in tests of equivalence."""
     scores = choices_of(store, run)
     found = line_bias(run_lines(store, run), margin) if scores is None else judge_bias(store, scores, margin)
     part = ReportPart(run.name, f"Bias of the judges of {run.name}", *bias_pieces(found))
@@ -420,7 +495,7 @@ def analyze_bias(store: Store, run: RunRecord, margin: float = MARGIN) -> Analys
 
 
 def bias_section(store: Store, scores: RunScores, margin: float = MARGIN) -> Section | None:
-    """The pulls at the judges of a run of choices; None where nothing can be said of any."""
+    """The bias of the judges of a run of choices, as a section of its report; None where no effect can be measured."""
     sentences, pieces = bias_pieces(judge_bias(store, scores, margin))
     if not any(isinstance(one, Grid) for one in pieces):
         return None
@@ -428,9 +503,9 @@ def bias_section(store: Store, scores: RunScores, margin: float = MARGIN) -> Sec
 
 
 def bias_pieces(found: Sequence[RaterBias]) -> tuple[list[str], list[Piece]]:
-    """What pulls at the raters asked for in words, one row per rater and pull, and why the others cannot be measured."""
+    """Sentences on the raters asked for, a table with a row per rater and effect, and why the others cannot be measured."""
     rows, said = [], []
-    silent: dict[str, list[str]] = {}
+    silent: dict[tuple[str, str], list[str]] = {}
     wanted = any(one.line.asked_for for one in found)
     for one in found:
         name, share, asked_for = str(one.line.rater), one.first_share, one.line.asked_for
@@ -439,16 +514,18 @@ def bias_pieces(found: Sequence[RaterBias]) -> tuple[list[str], list[Piece]]:
             continue
         if share is not None and share.value is not None and asked_for:
             said.append(f"{name}: takes the answer shown first in {100 * share.value:.1f} % of its choices.")
-        for pull in one.effects:
-            known = pull.judge.value is not None
-            if not known:
-                why = DECIDED if pull.judge.note == UNBOUNDED else str(pull.judge.note).replace(name, "it")
-                silent.setdefault(f"{pull.name} cannot be said: {why}.", []).append(name)
-            if any(cell.text for cell in pull.cells):
-                rows.append(Row([name, pull.name], pull.cells, one.line.control))
-            if known and pull.sentence and (asked_for or not wanted):
-                said.append(pull.sentence)
-    notes = [f"{', '.join(dict.fromkeys(names))}: {why}" for why, names in silent.items()]
+        for found_effect in one.effects:
+            if found_effect.why_not is not None:
+                silent.setdefault((name, found_effect.why_not.replace(name, "it")), []).append(
+                    found_effect.name
+                )
+            elif found_effect.sentence and (asked_for or not wanted):
+                said.append(found_effect.sentence)
+            if any(cell.text for cell in found_effect.cells):
+                rows.append(Row([name, found_effect.name], found_effect.cells, one.line.control))
+    notes = grouped_reasons(
+        (name, f"{', '.join(features)} cannot be measured: {why}") for (name, why), features in silent.items()
+    )
     small = small_notes([*notes, *bias_legend(found)])
     if not rows:
         return said, [*small]

@@ -90,9 +90,10 @@ MAX_FACET = 20  # a slice with more values than this is no filter
 TEXTS, PEOPLE, ITEMS = 200, 100, 100  # in one block
 READ = 10_000  # asks whose replies are read at a time
 
-LETTERS = 64  # "@", above the five bits of statuses
+LETTERS = 256  # above the bits of statuses and of eight kinds of mark
 SAID = ("detail", "reply", "reasoning")
 ASKED = ("rater", "view", "order", "about", "status", *SAID)
+YES_NO = {True: "yes", False: "no", None: ""}
 LEFT_OUT = "left out: the page would grow too large"
 NOT_FACETS = frozenset({"position", "item", "person", "prompt", "products", "gold", "not_wrong"})
 
@@ -141,6 +142,7 @@ def pack_browser(
     asks: pl.DataFrame | Sequence[Sequence[Mapping[str, Any]]],
     told: Sequence[Any] = (),
     marks: Sequence[Any] | None = None,
+    turns: Sequence[Mapping[str, Any]] | None = None,
     **more: Any,
 ) -> dict[str, Any]:
     """What a page's browser of items reads.
@@ -150,9 +152,11 @@ def pack_browser(
         people: Person to what is known of them, in the order in which they are referred to.
         texts: Every text once, in the order in which items refer to them.
         asks: Of each item what was asked, as rows of lists, or as a list of asks with some of `ASKED`.
-        told: Of each item what was told about the person, where that was made for it.
+        told: Of each item what was told about the person, where that was made for it; or titles with the places of texts.
         marks: Of items whose parts are rated one by one, the parts as rows: the text's place, that of a note, and cells of text, whether
             it stands out, and score.
+        turns: Of items that are transcripts, `turns` (speaker, role, the text's place, marks as start, end, kind and label, tags, thought),
+            `ended` and `notes`.
         more: raters, controls, views, total, and facets, statuses, words, columns (headings of `marks`), verdicts or makers.
     """
     places = {person: place for place, person in enumerate(people)}
@@ -169,7 +173,14 @@ def pack_browser(
         "statuses": [],
         "people": list(people),
         "items": len(index["id"]),
-        "sizes": {"texts": TEXTS, "people": PEOPLE, "asks": ITEMS, "told": ITEMS, "marks": ITEMS},
+        "sizes": {
+            "texts": TEXTS,
+            "people": PEOPLE,
+            "asks": ITEMS,
+            "told": ITEMS,
+            "marks": ITEMS,
+            "turns": ITEMS,
+        },
         "blocks": {
             "index": list_blocks([coded], 1),
             "texts": list_blocks(list(texts), TEXTS),
@@ -177,6 +188,7 @@ def pack_browser(
             "asks": asked,
             "told": list_blocks(told, ITEMS) if any(told) else [],
             **({} if marks is None else {"marks": list_blocks(marks, ITEMS)}),
+            **({} if turns is None else {"turns": list_blocks(turns, ITEMS)}),
         },
         **more,
     }
@@ -187,6 +199,14 @@ def _facets(rows: pl.DataFrame) -> list[tuple[str, list[str]]]:
     names = sorted(set(rows.columns) - NOT_FACETS, key=lambda name: (name != "tier", name != "half", name))
     facets = [(name, rows[name].drop_nulls().unique(maintain_order=True).to_list()) for name in names]
     return [(name, values) for name, values in facets if 2 <= len(values) <= MAX_FACET]
+
+
+def facet_columns(columns: Mapping[str, Sequence[str]]) -> tuple[list[dict[str, Any]], list[list[int]]]:
+    """Filters by name, and of every item the place of its value, for those columns that have several values."""
+    values = {name: list(dict.fromkeys(column)) for name, column in columns.items()}
+    used = [name for name in columns if len(values[name]) > 1]
+    coded = [[values[name].index(one) for one in columns[name]] for name in used]
+    return [{"name": name, "values": values[name]} for name in used], coded
 
 
 def _coded(column: pl.Series, values: list[str]) -> list[int]:
@@ -332,3 +352,39 @@ def _cut(name: str) -> pl.Expr:
     more = (text.str.len_chars() - MAX_REPLY).cast(pl.String)
     cut = pl.format("{} … ({} more characters in the store)", text.str.slice(0, MAX_REPLY), more)
     return pl.when(text.str.len_chars() > MAX_REPLY).then(cut).otherwise(text).alias(name)
+
+
+# -- kinds whose items have parts ------------------------------------------------------------------------------------
+
+
+def raw_replies(
+    store: Store,
+    run: RunRecord,
+    about: Mapping[str, str],
+    raters: Sequence[str],
+    views: Sequence[str] | None = None,
+) -> dict[str, list[dict[str, Any]]]:
+    """By the item of the browser, every ask about it in which something was said; `about` has the item of what was asked about."""
+    ask = t.asks
+    texts = (ask.c.detail, ask.c.reply, ask.c.reasoning)
+    query = (
+        select(ask.c.item, ask.c.question, ask.c.rater, ask.c.view, ask.c.order, ask.c.status, *texts)
+        .select_from(t.run_jobs.join(ask, ask.c.job == t.run_jobs.c.job))
+        .where(t.run_jobs.c.run == run.id, or_(*(column.is_not(None) for column in texts)))
+        .order_by(ask.c.item, ask.c.rater, ask.c.view, ask.c.order, ask.c.sample, ask.c.at)
+    )
+    left = MAX_REPLIES
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in (row for part in store.stream(query, READ) for row in part):
+        if row.item not in about or row.rater not in raters or (views and row.view not in views):
+            continue
+        said = [cut_text(text, MAX_REPLY) for text in (row.detail, row.reply, row.reasoning)]
+        left -= sum(len(text or "") for text in said)
+        if left < 0:
+            said = [LEFT_OUT, None, None]
+        view = views.index(row.view) if views else 0
+        one = {"rater": raters.index(row.rater), "view": view, "status": row.status}
+        asked = {"item": row.item, "question": row.question, "order": row.order, **one}
+        asked |= zip(SAID, said, strict=True)
+        found.setdefault(about[row.item], []).append(asked)
+    return found

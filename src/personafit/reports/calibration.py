@@ -11,15 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import orjson
 import polars as pl
 from scipy.special import expit
-from sqlalchemy import select
 
 from personafit._errors import UserError
 from personafit.items.relevance import NO, YES
 from personafit.kinds import run_lines
-from personafit.kinds.choice import TIERS, RunScores, choices_of
+from personafit.kinds.choice import RunScores, choices_of
 from personafit.kinds.lines import CONTROL_RATERS, Line, RunLines
 from personafit.reports.analysis import (
     Analysis,
@@ -28,15 +26,20 @@ from personafit.reports.analysis import (
     choice_hints,
     count_cell,
     figure_cell,
+    gold_shares,
+    grouped_reasons,
+    has_truth,
     judged_lines,
+    mean_by_tier,
     small_notes,
     undefined,
+    vote_shares,
 )
 from personafit.reports.line_results import line_result
 from personafit.reports.pieces import Grid, Piece, Prose, Row, percent_cell
 from personafit.reports.report import ReportPart
 from personafit.reports.result import Result, marked_met
-from personafit.statistics import Estimate, mean_by_item
+from personafit.statistics import Estimate
 from personafit.statistics.agreement import Floats
 from personafit.statistics.agreement_intervals import pair_agreement
 from personafit.statistics.calibration import (
@@ -45,20 +48,18 @@ from personafit.statistics.calibration import (
     choice_confidence,
     reliability_table,
 )
-from personafit.statistics.clusters import clustered
+from personafit.statistics.clusters import cluster_mean
 from personafit.store import TIE, RunRecord, Store
-from personafit.store import tables as t
 
 KEPT = (1.0, 0.8, 0.5)  # shares of items at which selective accuracy is given
 SIMULATED = 100
 UNIT = (0.0, 1.0)
 ONLY_LETTERS = "confidence is undefined: only letters were read from the replies, and a letter has no margin"
 ONLY_WORDS = "confidence is undefined: only words were read from the replies, and a word has no probability"
-GRADED = "its scores are grades, which are no probabilities"
-NO_BORDER = "a rule's scores are no probabilities"
+GRADED = "its scores are grades, not probabilities"
+NO_BORDER = "a rule's scores are not probabilities"
 UNANSWERED = "nothing was answered"
 ASKED = ("llm", "replay")  # raters that reply in words
-PLACES = ("0", "1")
 NO_VOTES = "the gold has no votes and no share: there is nothing graded to compare with"
 
 
@@ -77,39 +78,6 @@ class RaterMargins:
     """What a reader must know of these margins; where the frame is empty, why there are none."""
 
 
-def has_truth(scores: RunScores) -> bool:
-    """Whether the gold says which answer is right, and not merely which one was tested."""
-    return bool(scores.info["metric"] != "win_rate")
-
-
-def vote_shares(store: Store, scores: RunScores) -> dict[str, float]:
-    """Per item the share of people's votes for product 0, where gold has `votes` (label to count) or its own `share`."""
-    return gold_shares(store, scores.run.dataset, scores.info["gold"], PLACES)
-
-
-def gold_shares(store: Store, dataset: str, gold: str, labels: tuple[str, str]) -> dict[str, float]:
-    """Per item the share of people's votes for the first of two labels."""
-    rows = store.frame(
-        select(t.judgments.c.item, t.judgments.c.label, t.judgments.c.extra).where(
-            t.judgments.c.ask == f"{dataset}#{gold}", t.judgments.c.extra.is_not(None)
-        )
-    )
-    shares = {item: _share(label, orjson.loads(extra), labels) for item, label, extra in rows.iter_rows()}
-    return {item: share for item, share in shares.items() if share is not None}
-
-
-def _share(label: str | None, extra: dict[str, Any], labels: tuple[str, str]) -> float | None:
-    votes, share = extra.get("votes"), extra.get("share")
-    first = labels[0]
-    if isinstance(votes, dict) and set(votes) <= {*labels, TIE}:
-        counts = [count for count in votes.values() if isinstance(count, int | float) and count >= 0]
-        if len(counts) == len(votes) and sum(counts) > 0:
-            return float((votes.get(first, 0) + votes.get(TIE, 0) / 2) / sum(counts))
-    if isinstance(share, int | float) and 0 <= share <= 1 and label in labels:
-        return float(share if label == first else 1 - share)
-    return None
-
-
 NO_CEILING = (
     "The human ceiling is not in this report: the data hold no votes of single people. A study on the same items adds it: "
     "`personafit label new`, then name the study beside the run."
@@ -124,12 +92,8 @@ def ceiling_pieces(store: Store, scores: RunScores) -> list[Piece]:
         return [Prose(NO_CEILING, "small")]
     share = pl.col("item").replace_strict(shares, return_dtype=pl.Float64)
     rows = rows.with_columns(pl.when(pl.col("gold") == "0").then(share).otherwise(1 - share).alias("met"))
-    parts = {"all": rows}
-    if "tier" in rows.columns:
-        named = rows["tier"].drop_nulls().unique().to_list()
-        tiers = sorted(named, key=lambda one: TIERS.index(one) if one in TIERS else len(TIERS))
-        parts |= {str(tier): rows.filter(pl.col("tier") == tier) for tier in tiers}
-    cells = [percent_cell(mean_by_item(part, "met")) for part in parts.values()]
+    parts = mean_by_tier(rows, "met")
+    cells = [percent_cell(met) for met in parts.values()]
     row = Row(["a voter drawn at random", f"the gold, {scores.info['gold']}"], cells)
     caption = "Shares in %, 95 % intervals over people below."
     return [Grid("What people reach on the same items", caption, ["who", "against"], list(parts), [row])]
@@ -139,8 +103,8 @@ def rater_margins(store: Store, scores: RunScores) -> list[RaterMargins]:
     """The margins of every rater of the run; a run whose gold is no truth has nothing to be calibrated against."""
     if not has_truth(scores):
         raise UserError(
-            f"{scores.run.name} knows which answer was tested and not which is right, so confidence has nothing to be "
-            "held against; `personafit analyze correct` takes people's labels for such a run."
+            f"{scores.run.name} has no gold that says which answer is right, so confidence cannot be checked; "
+            "`personafit analyze correct` takes people's labels for such a run."
         )
     if (scores.items["option_count"] > 2).any():
         raise UserError(
@@ -170,7 +134,7 @@ def _order_averaged(scores: RunScores, rater: dict[str, Any]) -> tuple[pl.DataFr
     if answered["value"].abs().is_in([0.0, 1.0]).all():
         return nothing, ONLY_LETTERS
     note = {
-        "rule": "a rule's margin is no probability: only its order is used",
+        "rule": "a rule's margin is not a probability: only its order is used",
         "python": "the function's scores are read as log-odds, which holds only if it returns such",
     }.get(rater["kind"])
     if rater["kind"] in ASKED:
@@ -200,8 +164,7 @@ def line_margins(store: Store, opened: RunLines) -> list[RaterMargins]:
         why = "whose raters give marks and no probabilities" if opened.references else opened.why_no_people
         other = "agree" if opened.references else "compare"
         raise UserError(
-            f"{opened.run.name} is a {opened.kind} run, {why}, so there is no confidence to be held against people; "
-            f"`personafit {other}` says what there is to say."
+            f"{opened.run.name} is a {opened.kind} run, {why}, so there is no confidence to calibrate; use `personafit {other}`."
         )
     reference = scored[0]
     shares = gold_shares(store, opened.run.dataset, str(reference.who), (YES, NO))
@@ -304,7 +267,7 @@ def _against_votes(rater: RaterMargins) -> Iterator[Result]:
 
 
 def _mean(frame: pl.DataFrame, values: Floats, bounds: tuple[float, float]) -> Estimate:
-    return clustered(values, frame["person"].to_numpy(), frame["prompt"].to_numpy(), bounds)
+    return cluster_mean(values, frame["person"].to_numpy(), frame["prompt"].to_numpy(), bounds)
 
 
 def _result(
@@ -330,22 +293,20 @@ def analyze_calibration(store: Store, run: RunRecord) -> Analysis:
         "Accuracy in %, 95 % intervals below; accuracy is also given for the most confident items alone."
     )
     grid = Grid("Confidence against gold", caption, ["rater"], columns, rows).filled()
-    said = list(run.met_people.values())
-    notes: list[str] = []
-    for group in groups:
-        said += _confidence_in_words(group)
-        undefined_because = dict.fromkeys(one.note for one in group if one.value is None and one.note)
-        listed = notes if group[0].control else said
-        listed += [f"{group[0].rater}: {note}." for note in undefined_because]
     results = [result for group in groups for result in group]
+    unknown = [one for one in results if one.value is None and one.note]
+    notes = grouped_reasons((str(one.rater), why) for one in unknown for why in str(one.note).split("; "))
+    said = [*run.met_people.values(), *_confidence_in_words(results)]
+    if not said:
+        said, notes = notes, []
     title = f"Calibration of the raters of {run.name}"
     part = ReportPart(run.name, title, said, [grid, *_reliability(results), *small_notes(notes)])
     return Analysis(benchmark_of(store, run), results, part, hints=choice_hints(scores))
 
 
-def _confidence_in_words(group: Sequence[Result]) -> Iterator[str]:
-    """How far a rater's confidence is above its accuracy, over all items; nothing of controls and of what met people."""
-    for one in group:
+def _confidence_in_words(results: Sequence[Result]) -> Iterator[str]:
+    """How far each rater's confidence is above its accuracy, over all items; nothing of controls and of what met people."""
+    for one in results:
         if one.metric == "overconfidence" and not one.slice and not one.met_people and one.control is None:
             cell = figure_cell(one, 100)
             ends = f" ({cell.interval})" if cell.interval else ""

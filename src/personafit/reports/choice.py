@@ -19,18 +19,17 @@ from personafit.kinds.choice import (
 from personafit.reports.claims import lift_claims, people_words
 from personafit.reports.kind_report import (
     NOT_MEASURED,
-    PUBLISHED,
     Column,
     KindReport,
     LineId,
     asks_section,
     name_places,
+    quote,
 )
 from personafit.reports.line_results import results_of, share_of, worst_coverage
 from personafit.reports.pieces import Grid, Picture, Prose, Section, Sentences
 from personafit.reports.result import Result
 from personafit.reports.totals import load_totals
-from personafit.statistics import Estimate
 from personafit.store import RunRecord, Store
 
 DEFINITIONS = {
@@ -135,10 +134,16 @@ class ChoiceReport(KindReport):
         if all(row.dots[-1].value is None for row in rows):  # no lift: no panel for it
             rows = [replace(row, dots=row.dots[:-1]) for row in rows]
         titles = [re.sub(r"(?<=[:+])", "\n", view) if len(views) >= NARROW else view for view in views]
+        told = f"context `{headline}`" if {*views} == {headline, "none", f"wrong:{headline}"} else ""
+        if told:
+            titles = [
+                {headline: "right person", "none": "no person"}.get(view, "wrong person") for view in views
+            ]
         panels = [Panel(f"{title}, %", self._guessing) for title in titles] + [Panel("lift, points", 0.0)]
         caption = (
-            "Unless the score with the person lies clearly to the right of the scores without and with the wrong one, it does not come "
-            "from knowing the person. Bars are 95 % intervals, dotted lines are guessing and no lift."
+            f"{self.shown.capitalize()} when told about the right person{f' ({told})' if told else ''}, about nobody, and about "
+            "somebody else. Lift is the first minus the larger of the other two: unless its interval lies above zero, the score does not "
+            "come from knowing the person. Bars are 95 % intervals, dotted lines are guessing and no lift; hollow squares are controls."
         )
         figure = panels_figure(rows, panels[: len(rows[0].dots)])
         return Picture("With the person, without, and with the wrong one", caption, figure)
@@ -178,8 +183,8 @@ class ChoiceReport(KindReport):
         columns.append(("restraint", "restraint", EXPECTED))
         known = [name for _, name, _ in columns[1:] if self._has(name)]
         caption = (
-            f"Context: {self.totals.headline_view}. {self.shown.capitalize()} and restraint in %, lift in points; 95 % intervals, "
-            "clustered by person and, where prompts recur, by prompt."
+            f"{self.shown.capitalize()} and restraint in %, lift in points; 95 % intervals, clustered by person and, where prompts "
+            "recur, by prompt."
         )
         lines = dict([*self._headlined.items()][:MOST_ROWS])
         return self.grid("Scores", caption, lines, columns, coverage=self.metric, note=legend(known))
@@ -215,13 +220,14 @@ class ChoiceReport(KindReport):
         for row in shown:
             for _, metric, where in columns:
                 if (score := row["scores"].get("/".join(where.values()))) is not None:
-                    yield Result.of(
-                        Estimate(score / 100, None, None, 0, 0, NOT_MEASURED + row["source"]),
-                        metric=metric,
+                    yield quote(
+                        metric,
+                        score / 100,
+                        row["source"],
+                        0,
+                        dict(where),
                         rater=row["model"],
                         view=row["view"],
-                        slice=dict(where),
-                        control=PUBLISHED,
                     )
 
     def _controls_grid(self) -> Grid:

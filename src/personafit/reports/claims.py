@@ -1,16 +1,14 @@
-"""Every sentence of a report that claims something: how claims are worded, lift, and the subjects of several reports.
+"""Sentences that claim something, and the numbers in them.
 
-Claims of one report are tested together (`decide_together`): with Holm's adjustment the chance that any of them is
-false is at most 5 %. `claim` makes the sentence from the tested estimate and the words for each verdict; `LEGEND` explains
-where the sentences stand.
+Claims of one report are tested together (`decide_together`): with Holm's adjustment the chance that any of them is false is at most
+5 %. `claim` writes the sentence from a tested estimate and the words for each verdict; `LEGEND` explains the tests to the reader.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import exp, log
 
-from personafit.reports.result import Result
-from personafit.reports.written import plain, signed, with_interval
+from personafit.reports.result import Result, plain, signed
 from personafit.statistics.clusters import FEWEST_PEOPLE
 from personafit.statistics.decisions import (
     MARGIN,
@@ -24,7 +22,7 @@ from personafit.statistics.decisions import (
 
 LEGEND = (
     "Claims are tested together, with Holm's adjustment: the chance that any of them is false is at most 5 %. What a run "
-    "“could have detected” is the smallest true effect it would have shown in four runs of five; “equivalent” is shown by two "
+    "“could have detected” is the smallest true effect that it detects with 80 % power; “equivalent” is shown by two "
     "one-sided tests against the margin (--margin)."
 )
 
@@ -70,8 +68,8 @@ class OddsRatio(FigureUnit):
 
 POINTS = FigureUnit()
 LOG_ODDS = FigureUnit(1.0, "in log-odds", 2)
-MARKS = FigureUnit(1.0, "points", 2)
-"""Of a scale of marks."""
+MARKS = FigureUnit(1.0, "marks", 2)
+"""Of a scale such as 1 to 5."""
 ODDS = OddsRatio(1.0)
 
 
@@ -86,6 +84,11 @@ class ClaimWords:
     """What is said where the effect is shown to be smaller than the margin."""
     constant: str
     """What is said where nothing varies and the effect is exactly nothing."""
+
+    def about(self, subject: str) -> "ClaimWords":
+        """The same words with a subject in the place of `{}`."""
+        words = (self.above, self.below, self.unclear, self.equivalent, self.constant)
+        return ClaimWords(*(text.format(subject) for text in words))
 
 
 def claim(
@@ -261,322 +264,11 @@ def line_name(rater: str | None, system: str | None, given: str | None) -> str:
     return f"{rater} on {system}" + (f" ({given})" if given else "")
 
 
-# -- subjects ------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two whose scores on shared items are compared."""
-
-    first: str
-    second: str
-    metric: str = "accuracy"
-    place: str = ""
-    """Where, such as ` on hard`; empty for all items."""
-    scores: tuple[float, float] | None = None
-    """What each scored in all, for counts."""
-    subject: str = ""
-    """What both are of, such as `openai:gpt-4.1: `; it stands first."""
-    unit: FigureUnit = POINTS
-    above: str = "is better than"
-    """What the one with the good figure does to the other."""
-    lower: bool = False
-    """Whether the good figure is the lower one."""
-
-
-def difference_claim(pair: Pair, tested: HypothesisTest) -> str:
-    """Which of two is better, first minus second; else what the run could have shown."""
-    gap, one, two, of = tested.estimate, pair.first, pair.second, pair.subject
-    if gap.value is None:
-        return f"{of}{one} and {two} cannot be compared{pair.place}: no item has an answer from both."
-    shared = f"{gap.n:,} shared items, {people_words(gap.people)}"
-    if tested.verdict is Conclusion.CONSTANT:
-        return f"{of}{one} and {two} score the same on every item{pair.place} ({shared})."
-    points = f"{pair.unit.plain(abs(gap.value))} of {pair.metric}"
-    if tested.verdict is Conclusion.TOO_FEW:
-        if pair.scores is None:
-            return f"{of}{one} and {two} differ by {points}{pair.place} ({shared}): {TOO_FEW}."
-        counts = [count_words(score) for score in pair.scores]
-        return (
-            f"{of}{one} {counts[0]} of {gap.n:,}, {two} {counts[1]} of {gap.n:,}{pair.place}, {people_words(gap.people)}: "
-            f"{TOO_FEW}."
-        )
-    p = f", p {shown_p(tested.p)}" if tested.p is not None else ""
-    if tested.tests > 1:
-        p += f", Holm p {shown_p(tested.p_adjusted)} over {tested.tests} comparisons"
-    if tested.decided:
-        turned = tested.verdict is Conclusion.BELOW
-        better, worse = (two, one) if turned is not pair.lower else (one, two)
-        return (
-            f"{of}{better} {pair.above} {worse} by {points}{pair.place} "
-            f"({_difference_interval(gap, pair.unit, turned)}{p}; {shared})."
-        )
-    if tested.p is None:
-        return f"{of}{one} and {two} differ by {points}{pair.place} ({shared}): without an interval nothing can be told."
-    once = f" once all {tested.tests} comparisons are counted" if _excludes_zero(gap) else ""
-    equal = " and equivalent" if tested.verdict is Conclusion.EQUIVALENT else ""
-    return (
-        f"{of}{one} and {two} are not distinguishable{equal}{pair.place}{once}: they differ by {points} "
-        f"({_difference_interval(gap, pair.unit)}, first minus second{p}; {shared}; {null_words(tested, pair.unit)})."
-    )
-
-
-def no_claim(pair: Pair, tested: HypothesisTest | None, met: Sequence[str]) -> str:
-    """What is said of two of whom one was fitted on people of the run."""
-    value = None if tested is None else tested.estimate.value
-    gap = "" if value is None else f" (they differ by {pair.unit.plain(abs(value))} of {pair.metric})"
-    were = "was" if len(met) == 1 else "were"
-    return f"{pair.subject}{pair.first} and {pair.second}: no claim, as {' and '.join(met)} {were} fitted on people of these runs{gap}."
-
-
-def _excludes_zero(gap: Measured) -> bool:
-    return gap.low is not None and gap.high is not None and (gap.low > 0 or gap.high < 0)
-
-
-def _difference_interval(gap: Measured, unit: FigureUnit, turned: bool = False) -> str:
-    """The interval, turned where it would be one below 0."""
-    if gap.low is None or gap.high is None:
-        return "no interval"
-    low, high = (-gap.high, -gap.low) if turned else (gap.low, gap.high)
-    return f"95 % interval {unit.signed(low)} to {unit.signed(high)}"
-
-
-def rank_claim(pair: Pair, tested: HypothesisTest) -> str:
-    """Whether the first of two neighbours in a ranking is stronger; `tested` is their gap in log-odds."""
-    one, two = pair.first, pair.second
-    if tested.verdict is Conclusion.CONSTANT:
-        return f"{one} and {two} do equally well against everyone{pair.place}: they rank alike."
-    if tested.p is None:
-        return f"{one} and {two} are not distinguishable in rank{pair.place}: without an interval nothing can be told."
-    p = f"Holm p {shown_p(tested.p_adjusted)} over all pairs"
-    if tested.decided:
-        turned = tested.verdict is Conclusion.BELOW
-        return f"{two if turned else one} ranks above {one if turned else two}{pair.place} ({p})."
-    equal = " and equivalent" if tested.verdict is Conclusion.EQUIVALENT else ""
-    return f"{one} and {two} are not distinguishable in rank{pair.place}{equal} ({p}; {null_words(tested, LOG_ODDS)})."
-
-
-@dataclass(frozen=True)
-class Machine:
-    """A machine beside people."""
-
-    name: str
-    reached: Measured
-    """How often it meets the majority of people."""
-    gap: HypothesisTest
-    """That minus what one person reaches on the same items, tested beside the other machines."""
-    win_rate: float | None = None
-    """Share of the people it wins against in the alternative annotator test."""
-
-
-def people_agree(kappa: Measured) -> str:
-    """How far people agree with each other."""
-    return f"People agree with each other at a mean kappa of {_figure(kappa)}."
-
-
-def kind_agrees(kind: str, with_people: Measured, inside: Measured | None) -> str:
-    """How far raters of one kind agree with people, and with each other."""
-    among = ""
-    if inside is not None and inside.value is not None:
-        among = f", with each other at {_figure(inside)}"
-    return f"Raters of kind {kind} agree with people at {_figure(with_people)}{among}."
-
-
-def ceiling_claims(ceiling: Measured, machines: Sequence[Machine]) -> list[str]:
-    """What may be said of machines beside people; the best machine and the ceiling come last."""
-    start = f"The human ceiling (each person against the majority of the others) is {_figure(ceiling)}"
-    if not machines:
-        return [f"{start}."]
-    best = max(machines, key=lambda one: one.reached.value or 0.0)
-    said = []
-    if best.win_rate is not None:
-        said.append(stands_in(best.name, best.win_rate))
-    for verdict in (Conclusion.BELOW, Conclusion.ABOVE):
-        others = [one.name for one in machines if one is not best and one.gap.verdict is verdict]
-        if others:
-            said.append(f"Also {verdict.value} the human ceiling: {', '.join(others)}.")
-    many = f"the best of {len(machines)} machines" if len(machines) > 1 else "the machine"
-    return [
-        *said,
-        f"{start}; {many}, {best.name}, reaches {_figure(best.reached)}{_beside_one_person(best.gap)}.",
-    ]
-
-
-def stands_in(name: str, win_rate: float) -> str:
-    """The outcome of the alternative annotator test."""
-    from personafit.statistics.raters import EPSILON, PASSES
-
-    verdict = "may" if win_rate >= PASSES else "may not"
-    return (
-        f"By the alternative annotator test (ε = {EPSILON:g}) {name} is at least as good as {100 * win_rate:.0f} % of the "
-        f"people, so it {verdict} stand in for one of them."
-    )
-
-
-def _beside_one_person(gap: HypothesisTest) -> str:
-    """The paired test of a machine against the ceiling, as the end of a sentence."""
-    estimate = gap.estimate
-    if gap.verdict is Conclusion.CONSTANT:
-        return ": it meets the majority wherever one person does, and nowhere else"
-    if gap.p is None or estimate.value is None:
-        return f". The two cannot be compared: {estimate.note or 'no test is possible'}"
-    points = f"{POINTS.signed(estimate.value)} points on the same items{interval_words(estimate)}"
-    p = f"p {shown_p(gap.p_adjusted)}"
-    if gap.tests > 1:
-        p += f" by Holm for {gap.tests} machines"
-    if gap.decided:
-        return f": {gap.verdict.value} what one person reaches ({points}; {p})"
-    equal = " and equivalent" if gap.verdict is Conclusion.EQUIVALENT else ""
-    return f": not distinguishable from one person{equal} ({points}; {p}; {null_words(gap)})"
-
-
-def _figure(estimate: Measured) -> str:
-    value = f"{estimate.value or 0.0:.2f}"
-    if estimate.low is None or estimate.high is None:
-        return f"{value} (no interval)"
-    return f"{value} (95 % interval {estimate.low:.2f} to {estimate.high:.2f})"
-
-
-FEATURES = {
-    "position": ("the answer shown first", "the answer shown last"),
-    "length": ("the longer answer", "the shorter answer"),
-    "mention": ("the answer that mentions more of the person", "the answer that mentions less of the person"),
-    "naming": ("the answer that names the person", "the answer that does not name the person"),
-    "family": ("the answer of its own family", "the answer of another family"),
-}
-"""Feature to what a rater prefers that goes by it, and what it prefers with the reverse effect."""
-UNBOUNDED = "undefined: these features tell every choice apart, so the odds have no upper bound"
-DECIDED = "the features together decide every choice, which leaves nothing to measure"
-
-
-@dataclass(frozen=True)
-class Pull:
-    """The tested effects of one feature, in log-odds: on a judge, on people, and the difference of the two."""
-
-    judge: HypothesisTest
-    people: HypothesisTest
-    difference: HypothesisTest
-
-
-def fitted_words(feature: str) -> str:
-    """That nothing is claimed of a rater that was fitted on people of the run."""
-    return f"was fitted on people of this run: what it goes by here ({feature}) is no evidence"
-
-
-def pull_words(feature: str, pull: Pull) -> str:
-    """What a feature does to a judge beside people, as the part of a sentence that follows the judge's name."""
-    judge = pull.judge
-    if judge.verdict is Conclusion.UNDEFINED:
-        why = DECIDED if judge.estimate.note == UNBOUNDED else judge.estimate.note
-        return f"{feature} cannot be said: {why}"
-    if judge.p is None:
-        return f"{feature} has {judge.estimate.note}"
-    return f"{_preference(feature, judge)}{_beside_people(feature, pull)}"
-
-
-def _preference(feature: str, judge: HypothesisTest) -> str:
-    more, less = FEATURES[feature]
-    if judge.decided:
-        return f"prefers {more if judge.verdict is Conclusion.ABOVE else less}"
-    return f"shows no clear preference by {feature} ({null_words(judge, ODDS)})"
-
-
-def _beside_people(feature: str, pull: Pull) -> str:
-    """How a judge's preference compares with people's, as the end of the sentence."""
-    from personafit.statistics.bias import NO_SCALE
-
-    more, less = FEATURES[feature]
-    judge, people, gap = pull.judge.verdict, pull.people.verdict, pull.difference
-    if (judge, people) == (Conclusion.ABOVE, Conclusion.BELOW):
-        return f", unlike people, who prefer {less}"
-    if (judge, people) == (Conclusion.BELOW, Conclusion.ABOVE):
-        return f", unlike people, who prefer {more}"
-    if gap.estimate.note == NO_SCALE:
-        return "; whether more or less than people do cannot be told from how steadily it chooses"
-    if gap.p is None:
-        return ""
-    if not gap.decided:
-        equal = " and equivalent" if gap.verdict is Conclusion.EQUIVALENT else ""
-        return f"; not distinguishable from people{equal} ({null_words(gap, ODDS)})"
-    if not pull.judge.decided:
-        return f"; people lean to {less if gap.verdict is Conclusion.ABOVE else more} more than it does"
-    return f" {'more' if judge is gap.verdict else 'less'} than people do"
-
-
-def shortcut_finding(estimate: Measured, does: str, fair: float, finding: HypothesisTest) -> str:
-    """What a shortcut scores; where that cannot be told from a coin, what the data could have shown."""
-    if estimate.value is None:
-        return f"undefined: nothing is {does}"
-    if is_few(estimate):
-        return f"{counted(estimate)} {does}; {TOO_FEW}"
-    if is_constant(estimate, 0.5):
-        return f"ties throughout: no pair is {does}"
-    said = f"{with_interval(estimate, unit=' %')} {does}"
-    low, high = estimate.low, estimate.high
-    inside = low is not None and high is not None and low >= 0.5 - fair and high <= 0.5 + fair
-    if finding.decided or inside or finding.detectable is None:
-        return said
-    return f"{said}; these data could have shown {POINTS.plain(finding.detectable)} or more off a coin"
-
-
-def gain_finding(overlap: Measured, gain: Measured) -> str:
-    """What overlap with the right profile scores, and its lead over a stranger's."""
-    if overlap.value is None:
-        return "undefined: no pair overlaps"
-    if gain.value is None:
-        return "undefined: nobody shares anybody's language, so there is no stranger to compare with"
-    if is_few(gain):
-        return f"{counted(overlap)} right by overlap with the right profile; {TOO_FEW}"
-    return (
-        f"{100 * overlap.value:.1f} % right by overlap with the right profile, {POINTS.signed(gain.value)} points"
-        f"{interval_words(gain)} over a stranger's"
-    )
-
-
 def stage_loss(stage: str, lost: float, finding: HypothesisTest) -> str:
-    """What a stage by a model loses of the end result, with everything else right."""
-    said = f"With everything else right, {stage} by a model loses {100 * lost:.0f} points"
+    """What a model at one stage loses of the end result, with everything else right."""
+    said = f"With everything else right, a model at the stage “{stage}” loses {100 * lost:.0f} points"
     if finding.decided:
         return f"{said}."
     if finding.verdict is Conclusion.TOO_FEW:
         return f"{said} on {people_words(finding.estimate.people)}, {TOO_FEW}."
     return f"{said}, which cannot be told from nothing ({null_words(finding)})."
-
-
-EFFECTS = {
-    "level": (
-        "is above people in {}",
-        "is below people in {}",
-        "is not told apart from people in {}",
-        "is like people in {}",
-        "has the very {} of people",
-    ),
-    "beside people": (
-        "favours {} more than people do",
-        "favours {} less than people do",
-        "is not shown to favour {} more or less than people do",
-        "favours {} as much as people do",
-        "treats {} exactly as people do",
-    ),
-    "own": (
-        "favours {}",
-        "disfavours {}",
-        "is not shown to favour or disfavour {}",
-        "treats {} like others",
-        "treats {} exactly like others",
-    ),
-    "order": (
-        "favours the answer shown first",
-        "favours the answer shown last",
-        "is not shown to favour either place",
-        "favours neither place",
-        "gives the same marks in both orders",
-    ),
-}
-"""What moves a rater of marks or of yes and no, for each conclusion in the order of `ClaimWords`: the level of its answers, a feature of
-units (beside people, or where people's effect is not known), and the order shown."""
-
-
-def effect_words(effect: str, of: str = "") -> ClaimWords:
-    """What an effect on a rater is said to be; `of` is the metric, or what has the feature."""
-    return ClaimWords(*(text.format(of) for text in EFFECTS[effect]))

@@ -1,12 +1,11 @@
-"""Comparing runs of any kind: paired by unit, clustered by person and prompt, said in words; and ranking three or more.
+"""Compare runs of any kind, paired by unit and clustered by person and prompt; rank three or more.
 
-Two scores are comparable when the instrument that made them is the same but for who is compared: same data, same
-question, same view; systems need the same judge. Anything else is refused unless asked for, and then only shared units count.
-Where several comparisons are made at once, a difference must stand after Holm's adjustment to be called one; where none is found, the
-smallest one that would have been is named, and whether the two are shown to be equivalent.
+Two scores are comparable when the instrument that made them is the same but for who is compared: same data, same question, same
+context; systems need the same judge. Anything else is refused unless asked for, and then only shared units count. All comparisons of
+a command are tested together; where no difference is found, the sentence says what the runs could have detected.
 
-Rankings are by Bradley–Terry strengths: on each item two contestants both have an answer to, the higher score wins and equal scores
-are a tie. Systems are ranked apart for each judge, because one judge's scores say nothing about another's.
+Rankings are by Bradley–Terry strengths: on each item that two contestants both answered, the higher score wins and equal scores
+tie. Systems are ranked apart for each judge, because one judge's scores say nothing about another's.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,17 +17,21 @@ import polars as pl
 
 from personafit._errors import UserError
 from personafit.kinds.lines import DISTANCE, UNIT_SCALE, Line, Metric, RunLines, paired_rows
-from personafit.reports.analysis import count_cell, small_notes
+from personafit.reports.analysis import count_cell, estimate_fields, small_notes
 from personafit.reports.claims import (
+    LOG_ODDS,
+    MARKS,
     POINTS,
+    TOO_FEW,
     FigureUnit,
-    Pair,
-    difference_claim,
+    count_words,
+    interval_words,
     legend_for,
-    no_claim,
-    rank_claim,
+    null_words,
+    people_words,
+    shown_p,
 )
-from personafit.reports.naming import same_but_style, user_style
+from personafit.reports.kind_report import same_but_style, user_style
 from personafit.reports.pieces import Cell, Grid, Picture, Piece, Row, Section, Sentences, result_cell
 from personafit.reports.plots import Panel, PlotRow, dot_of, panels_figure
 from personafit.reports.report import ReportPart
@@ -42,10 +45,9 @@ from personafit.statistics.decisions import (
     decide_together,
     log_odds_margin,
 )
-from personafit.statistics.ranking import Ranking, bradley_terry
+from personafit.statistics.ranking import bradley_terry
 from personafit.store import MET
 
-MARKS = FigureUnit(1.0, "marks", 2)
 HOW = (
     "The ranking counts who did better on each item, by however little, so it can tell two apart whose mean difference is not "
     "distinguishable. Its intervals and tests cluster by person and, where prompts recur, by prompt."
@@ -124,34 +126,72 @@ class Comparison:
         return f"{first.name} in {first.run}", f"{second.name} in {second.run}"
 
     def sentence(self) -> str:
-        """The outcome in words."""
-        judged = _judges_differ(self.first, self.second, self.measured)
-        pair = Pair(
-            *self.names,
-            scaled_name(self.measured),
-            scores=self.scores,
-            unit=unit_of(self.measured),
-            above=self._above,
-            lower=self.measured.better == "lower" and not judged and not self._users_differ,
-        )
+        """Which of the two is better; where that is not shown, what the runs could have detected."""
+        tested, gap, unit = self.tested, self.difference, unit_of(self.measured)
+        one, two = self.names
+        both = f"{one} and {two}"
+        if gap.value is None and not self.met_people:
+            return f"{both} cannot be compared: no item has an answer from both."
+        points = f"{unit.plain(abs(gap.value or 0.0))} of {scaled_name(self.measured)}"
         if self.met_people:
-            return no_claim(pair, self.tested, self.met_people)
-        return difference_claim(pair, self.tested)
+            return no_claim(
+                both, self.met_people, f" (they differ by {points})" if gap.value is not None else ""
+            )
+        shared = f"{gap.n:,} shared items, {people_words(gap.people)}"
+        if tested.verdict is Conclusion.CONSTANT:
+            return f"{both} score the same on every item ({shared})."
+        if tested.verdict is Conclusion.TOO_FEW:
+            if self.scores is None:
+                return f"{both} differ by {points} ({shared}): {TOO_FEW}."
+            ours, theirs = (f"{count_words(score)} of {gap.n:,}" for score in self.scores)
+            return f"{one} {ours}, {two} {theirs}, {people_words(gap.people)}: {TOO_FEW}."
+        if tested.p is None:
+            return f"{both} differ by {points} ({shared}): without an interval nothing can be told."
+        p = f", p {shown_p(tested.p)}"
+        if tested.tests > 1:
+            p += f", Holm p {shown_p(tested.p_adjusted)} over {tested.tests} comparisons"
+        if tested.decided:
+            turned = tested.verdict is Conclusion.BELOW
+            better, worse = (two, one) if turned is not self._lower_is_better else (one, two)
+            interval = _difference_interval(negated(gap) if turned else gap, unit)
+            return f"{better} {self._above} {worse} by {points} ({interval}{p}; {shared})."
+        excludes_zero = gap.low is not None and gap.high is not None and (gap.low > 0 or gap.high < 0)
+        once = f" once all {tested.tests} comparisons are counted" if excludes_zero else ""
+        equal = " and equivalent" if tested.verdict is Conclusion.EQUIVALENT else ""
+        return (
+            f"{both} are not distinguishable{equal}{once}: they differ by {points} ({_difference_interval(gap, unit)}, first minus "
+            f"second{p}; {shared}; {null_words(tested, unit)})."
+        )
 
     @property
     def _users_differ(self) -> bool:
         return self.first.user != self.second.user
 
     @property
+    def _lower_is_better(self) -> bool:
+        judged = _judges_differ(self.first, self.second, self.measured)
+        return self.measured.better == "lower" and not judged and not self._users_differ
+
+    @property
     def _above(self) -> str:
         """What is said of the one with the good figure; a judge that gives higher marks is not the better one for it."""
         if self.measured.name == DISTANCE:
             return "is closer to people than"
-        if _judges_differ(self.first, self.second, self.measured):
-            return "gives higher marks than" if unit_of(self.measured) == MARKS else "is above"
-        if self._users_differ:  # the assistant is one: the difference is the users'
-            return "is above"
-        return "is better than" if self.measured.better else "is above"
+        if _judges_differ(self.first, self.second, self.measured) and unit_of(self.measured) == MARKS:
+            return "gives higher marks than"
+        one_system = _judges_differ(self.first, self.second, self.measured) or self._users_differ
+        return "is better than" if self.measured.better and not one_system else "is above"
+
+
+def _difference_interval(gap: Estimate, unit: FigureUnit) -> str:
+    ends = interval_words(gap, unit).removeprefix(", ")
+    return f"95 % interval {ends}" if ends else "no interval"
+
+
+def no_claim(both: str, met: Sequence[str], gap: str = "") -> str:
+    """What is said of two of whom one was fitted on people of the run."""
+    were = "was" if len(met) == 1 else "were"
+    return f"{both}: no claim, as {' and '.join(met)} {were} fitted on people of these runs{gap}."
 
 
 def unit_of(metric: Metric) -> FigureUnit:
@@ -188,19 +228,16 @@ def compare_runs(
     tested = decide_together(
         [Hypothesis(gap, margin=margin * scale_width(measured)) for _, _, measured, gap, _ in made]
     )
-    found = []
-    for (one, two, measured, gap, both), test in zip(made, tested, strict=True):
-        sums = float(both["value"].sum()), float(both["other"].sum())
-        scores = sums if measured.values is None and measured.bounds == UNIT_SCALE else None
-        found.append(Comparison(one, two, measured, gap, test, scores))
-    return found
+    return [
+        Comparison(one, two, measured, gap, test, scores)
+        for (one, two, measured, gap, scores), test in zip(made, tested, strict=True)
+    ]
 
 
-Compared = tuple[Contestant, Contestant, Metric, Estimate, pl.DataFrame]
-"""Two contestants, the metric, their difference, and the units both have a number for."""
-
-
-def _compared(first: RunLines, second: RunLines, anyway: bool, metric: str | None) -> list[Compared]:
+def _compared(
+    first: RunLines, second: RunLines, anyway: bool, metric: str | None
+) -> list[tuple[Contestant, Contestant, Metric, Estimate, tuple[float, float] | None]]:
+    """Every two contestants with a metric, their difference on the units both have a number for, and what each scored there."""
     if first.run.dataset != second.run.dataset:  # systems may have answered the same questions in both
         first, second = first.by_system(), second.by_system()
     measured = wanted_metrics(first, metric)
@@ -209,15 +246,15 @@ def _compared(first: RunLines, second: RunLines, anyway: bool, metric: str | Non
     found = []
     for one_metric in measured:
         if not one_metric.paired:
-            raise UserError(
-                f"{one_metric.name} is no figure of single items, so runs cannot be compared by it."
-            )
+            raise UserError(f"{one_metric.name} is not a mean over items, so runs cannot be compared by it.")
         ours, theirs = (list(contestants(opened, one_metric)) for opened in (first, second))
         for one, two in _pairs(ours, theirs, one_metric):
             for tested in (one_metric, *_distances(first, one, two, one_metric)):
                 both = paired_rows(one.line, two.line, tested)
                 gap = mean_by_item(both, "difference", tested.difference_bounds)
-                found.append((one, two, tested, gap, both))
+                sums = float(both["value"].sum()), float(both["other"].sum())
+                counted = tested.values is None and tested.bounds == UNIT_SCALE
+                found.append((one, two, tested, gap, sums if counted else None))
     return found
 
 
@@ -334,13 +371,25 @@ class Ranked:
         if self.note is not None and not self.contrasts:
             whole = f"the ranking is {self.note}" if self.note.startswith("undefined") else self.note
             return [f"{whole[0].upper()}{whole[1:]}."]
-        said = []
-        for (one, two), tested in self.contrasts.items():
-            if two == one + 1:
-                pair = Pair(self.names[one], self.names[two], self.metric, self.place)
-                met = self._met(one, two)
-                said.append(no_claim(pair, None, met) if met else rank_claim(pair, tested))
-        return said
+        return [
+            self._neighbours(one, tested) for (one, two), tested in self.contrasts.items() if two == one + 1
+        ]
+
+    def _neighbours(self, place: int, tested: HypothesisTest) -> str:
+        """Whether a contestant is stronger than the one ranked below; `tested` is their gap in log-odds."""
+        one, two, where = self.names[place], self.names[place + 1], self.place
+        if met := self._met(place, place + 1):
+            return no_claim(f"{one} and {two}", met)
+        if tested.verdict is Conclusion.CONSTANT:
+            return f"{one} and {two} do equally well against everyone{where}: they rank alike."
+        if tested.p is None:
+            return f"{one} and {two} are not distinguishable in rank{where}: without an interval nothing can be told."
+        p = f"Holm p {shown_p(tested.p_adjusted)} over all pairs"
+        if tested.decided:
+            higher, lower = (two, one) if tested.verdict is Conclusion.BELOW else (one, two)
+            return f"{higher} ranks above {lower}{where} ({p})."
+        equal = " and equivalent" if tested.verdict is Conclusion.EQUIVALENT else ""
+        return f"{one} and {two} are not distinguishable in rank{where}{equal} ({p}; {null_words(tested, LOG_ODDS)})."
 
     def _met(self, *places: int) -> list[str]:
         return [self.names[place] for place in places if self.names[place] in self.met_people]
@@ -355,11 +404,7 @@ class Ranked:
                     "rank": None if e.value is None else place,
                     "name": name,
                     "strength": e.value,
-                    "low": e.low,
-                    "high": e.high,
-                    "n": e.n,
-                    "people": e.people,
-                    "note": e.note,
+                    **estimate_fields(e, "low", "high", "n", "people", "note"),
                 }
                 for place, (name, e) in enumerate(zip(self.names, self.strengths, strict=True), 1)
             ],
@@ -368,8 +413,7 @@ class Ranked:
                     "first": self.names[one],
                     "second": self.names[two],
                     "difference": tested.estimate.value,
-                    "low": tested.estimate.low,
-                    "high": tested.estimate.high,
+                    **estimate_fields(tested.estimate, "low", "high"),
                     "p_holm": tested.p_adjusted,
                     "distinguishable": None if self._met(one, two) else tested.decided,
                     "equivalent": tested.verdict is Conclusion.EQUIVALENT,
@@ -385,7 +429,7 @@ class Ranked:
         """The ranking as a table."""
         judged = f", judged by {self.judge}" if self.judge else ""
         rows = [
-            Row([name], [_gap_cell(e, FigureUnit(1.0, "", 2)), count_cell(e.n)])
+            Row([name], [_gap_cell(e, LOG_ODDS), count_cell(e.n)])
             for name, e in zip(self.names, self.strengths, strict=True)
         ]
         caption = "Bradley–Terry strength in log-odds, mean 0, 95 % interval below."
@@ -434,27 +478,21 @@ def _rank(judge: str | None, metric: Metric, group: Sequence[Contestant], margin
     order = sorted(range(len(group)), key=lambda place: -(found.strengths[place].value or 0.0))
     names = [one.name for one in group]
     told_apart = [f"{one.name} in {one.run}" if names.count(one.name) > 1 else one.name for one in group]
+    gaps = {(c.first, c.second): c.gap for c in found.contrasts}
+    gaps |= {(two, one): negated(gap) for (one, two), gap in gaps.items()}
+    ranks = [(i, j) for i, j in combinations(range(len(group)), 2) if found.contrasts]
+    tested = decide_together(
+        [Hypothesis(gaps[order[i], order[j]], margin=log_odds_margin(margin)) for i, j in ranks]
+    )
     return Ranked(
         judge=judge,
         metric=metric.name,
         names=tuple(told_apart[place] for place in order),
         strengths=tuple(found.strengths[place] for place in order),
-        contrasts=_contrasts(found, order, margin),
+        contrasts=dict(zip(ranks, tested, strict=True)),
         met_people=frozenset(name for name, one in zip(told_apart, group, strict=True) if one.met_people),
         note=found.note,
     )
-
-
-def _contrasts(found: Ranking, order: Sequence[int], margin: float) -> dict[tuple[int, int], HypothesisTest]:
-    """The contrasts by rank, the higher ranked first, tested together."""
-    rank = {place: position for position, place in enumerate(order)}
-    gaps = {}
-    for c in found.contrasts:
-        one, two = rank[c.first], rank[c.second]
-        gaps[min(one, two), max(one, two)] = c.gap if one < two else negated(c.gap)
-    pairs = sorted(gaps)
-    tested = decide_together([Hypothesis(gaps[pair], margin=log_odds_margin(margin)) for pair in pairs])
-    return dict(zip(pairs, tested, strict=True))
 
 
 def comparison_part(

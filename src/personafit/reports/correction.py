@@ -31,9 +31,9 @@ from personafit.reports.analysis import (
     choice_hints,
     count_cell,
     figure_cell,
+    has_truth,
     judged_lines,
 )
-from personafit.reports.calibration import has_truth
 from personafit.reports.claims import line_name
 from personafit.reports.line_results import line_result, share_of
 from personafit.reports.pieces import Cell, Grid, Piece, Row
@@ -255,7 +255,7 @@ def correct_lines(opened: RunLines, labels: HumanLabels | None = None) -> list[C
             )
     if not any(one.found.human.n for one in corrections):
         raise UserError(
-            f"{opened.run.name}: people have said nothing of what its raters judged; give their labels with --human FILE."
+            f"{opened.run.name}: people have not rated any of its items; give their labels with --human FILE."
             if opened.references
             else f"{opened.run.name} is a {opened.kind} run, {opened.why_no_people}: there is no judge to correct."
         )
@@ -416,9 +416,8 @@ def analyze_correction(store: Store, run: RunRecord, human: Path | None = None) 
         found = correct_lines(opened, labels)
     hints = choice_hints(scores)
     if labels is not None and labels.left_out:
-        hints.append(
-            f"{human}: {labels.left_out} lines do not answer this run's question about one of its items."
-        )
+        lines = "1 line does" if labels.left_out == 1 else f"{labels.left_out:,} lines do"
+        hints.append(f"{human}: {lines} not answer this run's question about one of its items.")
     results = marked_met(run, correction_results(found))
     return Analysis(benchmark_of(store, run), results, correction_part(run, found), hints=hints)
 
@@ -455,7 +454,7 @@ def _grid(found: Sequence[Correction]) -> Grid:
             )
         )
     scale = "in %" if share else f"from {bounds[0]:g} to {bounds[1]:g}"
-    caption = f"{scale[0].upper()}{scale[1:]}, 95 % intervals below. Worth: as many labels alone would give as short an interval."
+    caption = f"{scale[0].upper()}{scale[1:]}, 95 % intervals below. Worth: the number of human labels that would give as short an interval without the machine."
     cheap = "against gold" if metric == "accuracy" else "judge alone"
     columns = ["corrected", "human alone", cheap, "human labels", "worth"]
     title = f"{metric.replace('_', ' ').capitalize()}, corrected by human labels"

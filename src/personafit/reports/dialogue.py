@@ -1,20 +1,18 @@
-"""The report of a run of dialogues: what came out in sentences, tables and a figure, and the viewer of transcripts.
+"""The report of a run of dialogues: what came out in sentences, tables and a figure, and the transcripts.
 
-Contexts occur in many dialogues, so the viewer keeps each once and refers to it by its place. What is too much for one page is left
-out by fixed rules (dialogues in which something went wrong stay) and the page says so.
+What is too much for one page is left out by fixed rules (dialogues in which something went wrong stay) and the page says so.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, ClassVar
 
 import orjson
 import polars as pl
-from sqlalchemy import select
 
-from personafit.items.dialogue import DIALOGUE_QUESTIONS, GOAL_ALONE, INSTRUMENT, StopReason
+from personafit.items.dialogue import DIALOGUE_QUESTIONS, GOAL_ALONE, INSTRUMENT, Dialogue, StopReason
 from personafit.kinds.dialogue_scores import (
     BOUNDS,
     BY_KIND,
@@ -32,17 +30,22 @@ from personafit.kinds.dialogue_scores import (
 from personafit.kinds.lines import Line
 from personafit.people import render_person, select_facets
 from personafit.raters.counting import RULES, Counted
-from personafit.reports.browse import cut_text
+from personafit.raters.counting.marks import Mark
+from personafit.reports.browse import (
+    LETTERS,
+    cut_text,
+    facet_columns,
+    pack_browser,
+    people_texts,
+    raw_replies,
+)
 from personafit.reports.claims import MARKS, ClaimWords, claim, legend_for, people_words
-from personafit.reports.kind_report import Column, KindReport, LineId
+from personafit.reports.kind_report import Column, KindReport, LineId, quote, user_style
 from personafit.reports.line_results import differences_of, results_of
-from personafit.reports.naming import user_style
-from personafit.reports.pieces import Browser, Grid, Picture, Piece, Section
+from personafit.reports.pieces import Grid, Picture, Piece, Section
 from personafit.reports.result import Result
-from personafit.statistics import Estimate
 from personafit.statistics.decisions import MARGIN, Hypothesis, HypothesisTest, decide_together
 from personafit.store import RunRecord, Store
-from personafit.store import tables as t
 
 PUBLISHED_FOR = "personalens"
 CANNED = "canned assistant"
@@ -98,6 +101,12 @@ FAULTS_NOTE = "; ".join(f"{kind}: the user {text}" for kind, text in FAULTS.item
 
 class DialogueReport(KindReport):
     """A run in which assistants talked with simulated users and judges marked what they said."""
+
+    searched: ClassVar[Mapping[str, str]] = {
+        "searched": "words, person, task or reply",
+        "rater_label": "Judge",
+        "explained": "What is marked in the turns was counted by fixed rules, which miss paraphrases and can err.",
+    }
 
     def __init__(self, store: Store, run: RunRecord) -> None:
         self.run = load_dialogues(store, run)
@@ -176,13 +185,9 @@ class DialogueReport(KindReport):
 
     def table(self) -> Grid:
         """The assistants, controls last."""
-        judges = dict.fromkeys(line[2] for line in self._headline if line[2])
         shown = [CONTEXTS[name] for name in self.run.views] if self.run.judges else []
-        judge = f"Judge: {next(iter(judges))}. " if len(judges) == 1 else ""
         note = " ".join([SUMMARY, *shown])
-        return self.grid(
-            "Assistants", f"{judge}{CLUSTERED}", self._headline, FEW_COLUMNS, self._head, note=note
-        )
+        return self.grid("Assistants", CLUSTERED, self._headline, FEW_COLUMNS, self._head, note=note)
 
     def sections(self) -> Iterator[Section]:
         """Tables by what they show."""
@@ -243,11 +248,9 @@ class DialogueReport(KindReport):
         grid = self.grid(title, caption, lines, columns, None, quoted, note)
         return [grid] if grid.rows and grid.columns else []
 
-    def browser(self) -> Browser:
-        """The transcripts."""
-        from personafit.reports.report_page import browser_piece
-
-        return browser_piece(self.record.name, "dialogue", viewer_data(self.store, self.run))
+    def items(self) -> dict[str, Any]:
+        """The dialogues."""
+        return dialogue_items(self.store, self.run)
 
     def facts(self) -> dict[str, str]:
         """The contexts of both sides, and the instruments."""
@@ -320,13 +323,13 @@ def published_results(benchmark: str) -> list[Result]:
     """The published scores by kind of task, each with its source; none for other data."""
     rows = published()["scores"] if benchmark == PUBLISHED_FOR else []
     return [
-        Result.of(
-            Estimate(score / 100 if metric == "completion" else score, None, None, 0, 0),
-            metric=metric,
+        quote(
+            metric,
+            score / 100 if metric == "completion" else score,
+            row["source"],
             slice={"tasks": kind},
             system=row["model"],
             given=row["given"],
-            note=row["source"],
         )
         for row in rows
         for name, score in row["scores"].items()
@@ -334,7 +337,7 @@ def published_results(benchmark: str) -> list[Result]:
     ]
 
 
-# -- the viewer --------------------------------------------------------------------------------------------------------
+# -- the item browser --------------------------------------------------------------------------------------------------------
 
 MAX_DIALOGUES = 1_500
 MAX_CHARACTERS = 30_000_000  # of turns: beyond this browsers struggle to open the page
@@ -352,22 +355,95 @@ LABELS = {
 }
 
 
-def viewer_data(store: Store, run: DialogueRun) -> dict[str, Any]:
-    """All the page needs to list, filter, search and show dialogues."""
+JUDGED = {
+    "rms": "task done",
+    "hwx": "task not done",
+    "rhp": "personalization 3 or more",
+    "swq": "personalization 2 or less",
+    "s": "done, personalization 2 or less",
+    "n": "not judged",
+}
+"""What dialogues are filtered by, by the letters they have (see `_letter`)."""
+WORDS = {
+    "rater": "judge",
+    "anybody": "any judge",
+    "right": "done, personalization 3 or more",
+    "wrong": "otherwise",
+    "differ": "judges differ",
+    "status": "Counted",
+    "chosen": "Marks of the judges",
+    "cut": ", first those in which something went wrong",
+}
+
+
+def dialogue_items(store: Store, run: DialogueRun) -> dict[str, Any]:
+    """The item browser's data: an item is a dialogue with what each side knew, its turns, and what judges said."""
     kept = _kept(run)
-    contexts: dict[str, int] = {}
-    judged = _judged(store, run, kept)
-    rows = [_row(run, run.counted[item], contexts) | judged[item] for item in kept]
-    return {
-        "judges": [rater["name"] for rater in run.judges],
-        "systems": [system["name"] for system in run.run.config["systems"]],
-        "givens": run.run.config["givens"],
-        "stops": sorted(set(run.units["stop"])),
-        "texts": [run.given.get(context, "") for context in contexts],
-        "marks": LABELS,
-        "dialogues": rows,
-        "total": len(run.counted),
-    }
+    dialogues = [run.counted[item].dialogue for item in kept]
+    judges = {rater["fingerprint"]: rater["name"] for rater in run.judges}
+    means, cells, tags = _marks(run, judges)
+    replies = raw_replies(store, run.run, dict(zip(kept, kept, strict=True)), list(judges), run.views)
+    texts: dict[str, int] = {}  # every text is kept once
+    told = [_told(run, one, texts) for one in dialogues]
+    turns = [_transcript(run, run.counted[item], tags, texts) for item in kept]
+    facets, coded = facet_columns(
+        {
+            "assistant": [one.system_name for one in dialogues],
+            "system context": [one.given for one in dialogues],
+            "tasks": [one.task.kind for one in dialogues],
+            "ended": [one.stop.value for one in dialogues],
+        }
+    )
+    found = [{_kind(mark) for mark in run.counted[item].marks} for item in kept]
+    counted = [kind for kind in LABELS if any(kind in one for one in found)]
+    letters = "".join(
+        chr(LETTERS + sum(1 << n for n, kind in enumerate(counted) if kind in one)) for one in found
+    )
+    shown = [
+        [[texts.setdefault(name, len(texts)), None, row] for name, row in cells[item].items()]
+        for item in kept
+    ]
+    return pack_browser(
+        raters=list(judges.values()),
+        controls=[False] * len(judges),
+        views=run.views,
+        words=WORDS,
+        verdicts=JUDGED,
+        facets=facets,
+        statuses=[LABELS[kind] for kind in counted],
+        people=people_texts(store, run.run, [one.person for one in dialogues]),
+        texts=texts,
+        asks=[
+            [{**ask, "about": ask["question"], "order": ""} for ask in replies.get(item, [])] for item in kept
+        ],
+        told=told,
+        turns=turns,
+        total=len(run.counted),
+        columns=["question", *judges.values()],
+        marks=shown,
+        index={
+            "id": [f"{one.id} · {one.task.id} · {' + '.join(one.task.domains)}" for one in dialogues],
+            "question": [one.task.intent for one in dialogues],
+            "person": [one.person for one in dialogues],
+            "answers": [[] for _ in dialogues],
+            "texts": [
+                [
+                    *(place for _, place in knew),
+                    *(turn[2] for turn in said["turns"]),
+                    *(row[0] for row in rows),
+                ]
+                for knew, said, rows in zip(told, turns, shown, strict=True)
+            ],
+            "about": [
+                _about(one.task.id, one.stop.value, means[item])
+                for item, one in zip(kept, dialogues, strict=True)
+            ],
+            "gold": [None] * len(kept),
+            "facets": coded,
+            "verdicts": ["".join(_letter(means[item].get(one, {})) for item in kept) for one in judges],
+            "statuses": [letters] * max(1, len(judges)),
+        },
+    )
 
 
 def _kept(run: DialogueRun) -> list[str]:
@@ -384,65 +460,109 @@ def _kept(run: DialogueRun) -> list[str]:
     return kept
 
 
-def _row(run: DialogueRun, counted: Counted, contexts: dict[str, int]) -> dict[str, Any]:
-    one = counted.dialogue
+def _kind(mark: Mark) -> str:
+    return mark.when if mark.kind == "covers" else mark.kind
+
+
+def _told(run: DialogueRun, one: Dialogue, texts: dict[str, int]) -> list[tuple[str, int]]:
+    """What each side knew, and what bears on the task: titles, and the places of texts."""
     person = run.people[one.person]
+    situation = "\n".join(f"{name}: {value}" for name, value in one.task.situation.items())
+    preferences = render_person(person, select_facets(person.facets, one.task.preferences))
+    known = {
+        f"The assistant, {one.system_name}, was given {one.given}": run.given.get(one.context, ""),
+        f"The simulated user, {one.user_name}, was told": run.given.get(one.brief, ""),
+        "The task": "\n\n".join(filter(None, [f"Goal: {one.task.goal}", preferences, situation])),
+    }
+    return [(title, texts.setdefault(text or "Nothing.", len(texts))) for title, text in known.items()]
+
+
+def _transcript(
+    run: DialogueRun, counted: Counted, tags: Mapping[tuple[str, int], list[str]], texts: dict[str, int]
+) -> dict[str, Any]:
+    """The turns as speaker, role, place of the text, marks, tags and thought; how it ended; faults of the simulated user."""
+    one = counted.dialogue
     marks: dict[int, list[list[Any]]] = defaultdict(list)
     for mark in counted.marks:
-        kind = mark.when if mark.kind == "covers" else mark.kind
-        marks[mark.turn].append([mark.start, mark.end, kind, mark.path, mark.value])
+        label = " · ".join(
+            filter(None, [LABELS[_kind(mark)], (mark.path or "").partition(".")[2] or mark.path])
+        )
+        marks[mark.turn].append([mark.start, mark.end, _kind(mark), label])
+    said = [
+        [
+            "Simulated user" if turn.role == "user" else "Assistant",
+            turn.role,
+            texts.setdefault(_cut(turn.text), len(texts)),
+            marks[turn.index],
+            [*tags.get((one.id, place), []), *(["another domain"] if place in counted.switches else [])],
+            _cut(turn.thought),
+        ]
+        for place, turn in enumerate(one.turns)
+    ]
+    if one.closing:
+        said.append(["User, in closing", "user", texts.setdefault(one.closing, len(texts)), [], [], ""])
+    faults = run.faults[one.id].found if one.id in run.faults else ()
     return {
-        "id": one.id,
-        "person": one.person,
-        "task": one.task.id,
-        "kind": one.task.kind,
-        "domain": " + ".join(one.task.domains),
-        "intent": one.task.intent,
-        "goal": one.task.goal,
-        "preferences": render_person(person, select_facets(person.facets, one.task.preferences)),
-        "situation": "\n".join(f"{name}: {value}" for name, value in one.task.situation.items()),
-        "system": one.system_name,
-        "user": one.user_name,
-        "given": one.given,
-        "told": contexts.setdefault(one.context, len(contexts)),
-        "brief": contexts.setdefault(one.brief, len(contexts)),
-        "stop": one.stop.value,
-        "detail": one.detail,
-        "closing": one.closing,
-        "switches": [turn + 1 for turn in counted.switches],
-        "faults": [FAULTS[kind] for kind in run.faults[one.id].found] if one.id in run.faults else [],
-        "turns": [
-            {
-                "role": turn.role,
-                "text": _cut(turn.text),
-                "thought": _cut(turn.thought),
-                "marks": marks[turn.index],
-            }
-            for turn in one.turns
-        ],
+        "turns": said,
+        "ended": f"Ended: {one.stop.value}{f'. {one.detail}' if one.detail else ''}",
+        "notes": [f"The simulated user {FAULTS[kind]}." for kind in faults],
     }
 
 
-def _judged(store: Store, run: DialogueRun, kept: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Per dialogue what judges said: their mean marks, those of single turns, and every ask with its reply."""
-    judges = {rater["fingerprint"]: place for place, rater in enumerate(run.judges)}
-    mine = pl.col("rater").is_in(list(judges)) & pl.col("item").is_in(kept)
-    found: dict[str, dict[str, Any]] = {
-        item: {"scores": [], "turnScores": {}, "replies": []} for item in kept
-    }
-    marks = run.marks.filter(mine).select("item", "rater", "view", "question", "value", "answered", "asked")
-    for item, rater, *rest in marks.iter_rows():
-        found[item]["scores"].append([judges[rater], *rest])
+Means = dict[str, dict[str, dict[str, float | None]]]
+"""By dialogue and judge, question to mark under the judges' first context."""
+
+
+def _marks(
+    run: DialogueRun, judges: Mapping[str, str]
+) -> tuple[Means, dict[str, dict[str, list[list[Any]]]], dict[tuple[str, int], list[str]]]:
+    """What judges said: marks under the first context, the rows of the table of marks, and marks of single turns."""
+    means: Means = defaultdict(lambda: defaultdict(dict))
+    cells: dict[str, dict[str, list[list[Any]]]] = defaultdict(dict)
+    places = list(judges)
+    columns = ("item", "rater", "view", "question", "value", "answered", "asked")
+    mine = pl.col("rater").is_in(places)
+    for item, rater, view, question, value, answered, asked in (
+        run.marks.filter(mine).select(columns).iter_rows()
+    ):
+        if view == run.views[0]:
+            means[item][rater][question] = value
+        whole = {1.0: "done", 0.0: "not done"} if question == "completion" else {}
+        text = "no answer" if value is None else whole.get(value, f"{value:.3g}")
+        if value is not None and answered < asked:
+            text += f" ({answered} of {asked} answered)"
+        row = cells[item].setdefault(f"{question}, context {view}", [["–", False, None] for _ in places])
+        row[places.index(rater)] = [text, False, None]
+    tags: dict[tuple[str, int], list[str]] = defaultdict(list)
     turns = run.turn_marks.filter(mine).select("item", "exchange", "rater", "view", "value")
-    for item, exchange, rater, *rest in turns.iter_rows():
-        found[item]["turnScores"].setdefault(str(2 * exchange - 1), []).append([judges[rater], *rest])
-    asks = run.answers.filter(mine).unique("ask", maintain_order=True)
-    query = select(t.asks.c.id, t.asks.c.reply)
-    texts = {row.id: row.reply for row in store.rows_among(query, t.asks.c.id, asks["ask"].to_list())}
-    asks = asks.select("item", "ask", "detail", "rater", "view", "question", "sample", "status")
-    for item, ask, detail, rater, *rest in asks.iter_rows():
-        found[item]["replies"].append([judges[rater], *rest, _cut(detail), _cut(texts.get(ask))])
-    return found
+    for item, exchange, rater, view, value in turns.iter_rows():
+        given = "–" if value is None else f"{value:.3g}"
+        tags[item, 2 * exchange - 1].append(f"{judges[rater]}: {given} of 4 ({view})")
+    return means, cells, tags
+
+
+def _letter(marks: Mapping[str, float | None]) -> str:
+    """A letter for whether the task was done (rms), not done (hwx) or not judged, and the mark for personalization: high, low, other."""
+    done, mark = marks.get("completion"), marks.get("personalization")
+    level = 2 if mark is None else 0 if mark >= 3 else 1 if mark <= 2 else 2
+    if done is None:
+        return "n" if mark is None else "pqo"[level]
+    return "rsm"[level] if done >= 0.5 else "hwx"[level]
+
+
+def _about(task: str, stop: str, judged: Mapping[str, Mapping[str, float | None]]) -> str:
+    """A line of the list: the task, how it ended, and the judges' mean marks."""
+    parts = [task, stop]
+    for question in ("completion", "personalization"):
+        known = [mark for marks in judged.values() if (mark := marks.get(question)) is not None]
+        if known:
+            mean = sum(known) / len(known)
+            parts.append(
+                ("done" if mean >= 0.5 else "not done")
+                if question == "completion"
+                else f"personalization {mean:.3g}"
+            )
+    return " · ".join(parts)
 
 
 def _cut(text: str | None) -> str:

@@ -29,7 +29,6 @@ from personafit.extract.records import (
 )
 from personafit.extract.verifying import decide
 from personafit.models.embeddings import Embedder
-from personafit.reports import written
 from personafit.reports.analysis import count_cell, small_notes, undefined
 from personafit.reports.claims import legend_for, stage_loss
 from personafit.reports.pieces import (
@@ -46,7 +45,8 @@ from personafit.reports.pieces import (
 )
 from personafit.reports.plots import Panel, PlotRow, dot_of, panels_figure
 from personafit.reports.report import ReportPart
-from personafit.reports.result import Result
+from personafit.reports.result import Result, plain
+from personafit.reports.result import signed as signed_number
 from personafit.statistics import Estimate, cluster_mean
 from personafit.statistics.decisions import Hypothesis, decide_together
 from personafit.store import Status
@@ -395,7 +395,7 @@ def _instrument(name: str, command: str | None) -> Instrument:
 def _cell(result: Result | None, signed: bool = False) -> Cell:
     """A figure in percent, or as it is where it is no share, with its interval."""
     factor = 1 if result is not None and result.metric.removesuffix(GAP) in NO_SHARES else 100
-    write = written.signed if signed else written.plain
+    write = signed_number if signed else plain
     return result_cell(result, lambda value: write(factor * value), to=" to ")
 
 
@@ -458,7 +458,7 @@ def _acceptance(results: Sequence[Result]) -> list[Piece]:
         )
         for system in systems
     ]
-    caption = "How to read it: shares of the attributes in %, bars are 95 % intervals; crosses are published figures."
+    caption = "Shares of the attributes in %. Bars are 95 % intervals, crosses are published figures."
     figure = panels_figure(rows, [Panel(label) for label in LABELS])
     return [Picture("Accepted, unsure, rejected", caption, figure)]
 
@@ -494,8 +494,8 @@ def flow_part(results: Sequence[Result], name: str = FLOW, command: str | None =
         lead.append(Prose(said, "warning"))
     steps = [PlotRow(stage, [dot_of(one)]) for stage, one in zip(stages, f1, strict=True)]
     caption = (
-        "How to read it: F1 of the attributes a response takes account of against those that people call relevant. In the first line "
-        "people do every stage, which is 100 by construction; then one stage after the other is a model’s."
+        "F1 of the attributes that a response takes into account against those that people call relevant. In the first row people do "
+        "every stage, which gives 100 by construction; in each row below one more stage is done by a model. Bars are 95 % intervals."
     )
     lead.append(
         Picture("From people to models, stage by stage", caption, panels_figure(steps, [Panel("F1, %")]))

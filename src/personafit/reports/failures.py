@@ -29,9 +29,16 @@ from personafit.kinds import run_lines
 from personafit.kinds.choice import RunScores, choices_of, columns_of, missing_halves
 from personafit.kinds.lines import UNIT_SCALE, Line, Metric, Reference, RunLines, sliced
 from personafit.people import Person, facet_values, names_of
-from personafit.reports.analysis import Analysis, answers_of, choice_hints, figure_cell, judged_lines
+from personafit.reports.analysis import (
+    Analysis,
+    answers_of,
+    choice_hints,
+    figure_cell,
+    has_truth,
+    judged_lines,
+)
 from personafit.reports.answer_pairs import answer_pairs
-from personafit.reports.calibration import has_truth
+from personafit.reports.claims import people_words
 from personafit.reports.line_results import line_result
 from personafit.reports.pieces import Cell, Grid, Piece, Row, Section, Sentences, percent_cell
 from personafit.reports.report import ReportPart
@@ -167,10 +174,12 @@ def failures(portrait: Portrait, question: str, answer: str, other: str) -> froz
 
 def _heavy(portrait: Portrait, question: str, answer: str, other: str) -> bool:
     said = _said(answer, question)
-    if sum(len(fact & said) > 1 for fact in portrait.facts) < FACTS:
+    own = said & portrait.own
+    ours = len(own) / max(1, len(said))
+    if ours < HEAVY or sum(len(fact & own) > 1 for fact in portrait.facts) < FACTS:
         return False
-    ours, theirs = (len(one & portrait.own) / max(1, len(one)) for one in (said, _said(other, question)))
-    return ours >= max(HEAVY, FAR_ABOVE * theirs)
+    beside = _said(other, question)
+    return ours >= FAR_ABOVE * len(beside & portrait.own) / max(1, len(beside))
 
 
 def _generic(portrait: Portrait, question: str, answer: str) -> bool:
@@ -310,8 +319,8 @@ def line_failures(opened: RunLines, rater: str | None = None, most: int = SHOWN)
             found.append(_judged(opened, reference, own, most))
     if not found:
         raise UserError(
-            f"{opened.run.name}: people have said nothing of what its raters judged, so nobody is shown to be wrong; "
-            "`personafit label` asks them."
+            f"{opened.run.name}: people have not rated any of its items, so no rater can be shown to be wrong; "
+            "collect ratings with `personafit label`."
         )
     return found
 
@@ -342,11 +351,15 @@ def _judged(opened: RunLines, reference: Reference, lines: Sequence[Line], most:
     binary = reference.bounds == UNIT_SCALE
     wrong = pl.col("far") > 0.5 if binary else pl.col("far") >= FAR_MARKS
     whole = whole.with_columns(wrong.cast(pl.Float64).alias("wrong"))
-    measure = "answers against people's" if binary else f"marks {FAR_MARKS:g} or more from people's"
+    measure = (
+        "answers that differ from people's"
+        if binary
+        else f"ratings at least {FAR_MARKS:g} away from people's"
+    )
     rater = lines[0]
     scale = (0.0, reference.bounds[1] - reference.bounds[0])
     figures = [("wrong_share", "wrong", UNIT_SCALE), *([] if binary else [("distance", "far", scale)])]
-    of_all = replace(rater, system=None, given=None)  # over the products of all systems
+    of_all = replace(rater, system=None, system_context=None)  # over the products of all systems
     results = [
         line_result(
             of_all, mean_by_item(part, column, bounds), metric, {"question": reference.question, **where}
@@ -380,9 +393,8 @@ def _written(opened: RunLines, line: Line, most: int) -> WorstUnits:
 # -- pieces ------------------------------------------------------------------------------------------------------------------
 
 LEAD = (
-    "Counted by rules, without a model: answers that take up much of the profile, are generic, name the person, refuse or contradict "
-    "the profile. Heavy use and naming describe an answer and are no faults by themselves. What gold chose and what it "
-    "rejected stand beside."
+    "Counted by rules, without a model: answers that make heavy use of the profile, are generic, name the person, refuse, or contradict "
+    "the profile. Heavy use and naming are descriptions, not faults. The answers that gold chose and rejected are shown for comparison."
 )
 LONGEST = 120  # characters of a text in a table
 
@@ -393,7 +405,7 @@ def analyze_failures(store: Store, run: RunRecord, rater: str | None = None) -> 
     if scores is not None:
         who = find_rater(scores, rater)
         results = failure_results(scores, answer_failures(store, scores, who), who)
-        sentences = [*_modes_in_words(results), f"{who['name']}; rules only."]
+        sentences = [*_modes_in_words(results), "Counted by rules, without a model."]
         title = f"Failure modes of {run.name}"
         part = ReportPart(run.name, title, sentences, [failures_grid(scores, results)])
         return Analysis(scores.info["name"], results, part, {"note": "rules only"}, choice_hints(scores))
@@ -401,7 +413,7 @@ def analyze_failures(store: Store, run: RunRecord, rater: str | None = None) -> 
     found = line_failures(opened, rater)
     results = [result for one in found for result in one.results]
     units = [{"who": one.name, **row} for one in found for row in one.units.to_dicts()]
-    title = f"Where the raters of {run.name} are furthest off"
+    title = f"Largest errors in {run.name}"
     sentences = [text for one in found for text in _shares_in_words(one)]
     part = ReportPart(run.name, title, sentences, [_units_grid(one) for one in found])
     return Analysis(opened.info["name"], results, part, {"items": units})
@@ -448,7 +460,11 @@ def failures_grid(scores: RunScores, results: Sequence[Result]) -> Grid:
                 rows.append(Row([who, mode], [percent_cell(cell) for cell in cells]))
     heads = [name for name, _ in columns]
     return Grid(
-        "Answers that show each mode", "In %, 95 % intervals below.", ["answers", "mode"], heads, rows
+        "Share of answers with each failure mode",
+        "In %, 95 % intervals below.",
+        ["answers", "mode"],
+        heads,
+        rows,
     )
 
 
@@ -474,7 +490,7 @@ def _shares_in_words(found: WorstUnits) -> Iterator[str]:
             cell = figure_cell(one, digits=3)
             ends = f" ({cell.interval.replace('–', ' to ')})" if cell.interval else ""
             name = one.metric.replace("_", " ")
-            yield f"{found.name}: {name} {cell.text}{ends} on {one.n:,} units of {one.people:,} people."
+            yield f"{found.name}: {name} {cell.text}{ends} on {one.n:,} units of {people_words(one.people)}."
 
 
 def _short(text: object) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from unicodedata import category
 
-from personafit.reports.drawing import save
 from personafit.reports.pieces import Grid, Picture, Piece
+from personafit.reports.plots import save
 from personafit.reports.report import ReportPart
 
 FORMULA = frozenset("=+-@＝＋－＠")  # what begins a formula; as in `store.export`

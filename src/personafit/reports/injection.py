@@ -12,8 +12,8 @@ from personafit.reports.analysis import count_cell
 from personafit.reports.claims import ClaimWords, claim, legend_for, people_words
 from personafit.reports.kind_report import Column, KindReport
 from personafit.reports.line_results import results_of
-from personafit.reports.naming import short_name
 from personafit.reports.pieces import Grid, Picture, Row, Section, metric_cell
+from personafit.reports.plots import short_name
 from personafit.reports.result import Figures, Result
 from personafit.reports.totals import load_totals
 from personafit.statistics import mean_by_item
@@ -22,8 +22,8 @@ from personafit.store import RunRecord, Store, run_answers
 
 MOST_RATERS = 4
 CAPTION = (
-    "How to read it: each dot is how many points more of the choices an attack moved than a neutral text of the same length in the "
-    "same place, the bar its 95 % interval over people; at the dotted line the attack does no more than any other words would."
+    "How many points more of the choices each attack moved than a neutral text of the same length in the same place (the placebo); "
+    "at the dotted line the attack does no more than any other words would. Bars are 95 % intervals over people."
 )
 COLUMNS = {
     "moved": "moved, %",
@@ -87,8 +87,11 @@ class InjectionReport(KindReport):
         raters = list(dict.fromkeys(key[:2] for key in found))[:MOST_RATERS]
         if not raters:
             return None
+        met = {attack for *_, attack in found}
         rows = [
-            PlotRow(attack, [found.get((*rater, attack), Dot()) for rater in raters]) for attack in ATTACKS
+            PlotRow(attack, [found.get((*rater, attack), Dot()) for rater in raters])
+            for attack in ATTACKS
+            if attack in met
         ]
         panels = [Panel(short_name(str(rater)), 0.0) for rater, _ in raters]
         title = "Moved beyond the placebo, in points, by attack"
@@ -231,7 +234,7 @@ def _sentence(figures: Figures, results: Sequence[Result], row: Result, finding:
         equivalent="hostile text moves it no more than a placebo",
         constant="the same choices with hostile and with neutral text",
     )
-    figure = f"moved {100 * moved.value:.1f} %, by a neutral text {100 * placebo.value:.1f} %, beyond it"
+    figure = f"hostile text moved {100 * moved.value:.1f} % of its choices, neutral text {100 * placebo.value:.1f} %; difference"
     sentence = claim(name, finding, words, figure)
     if not finding.decided and moved.value < STILL:
         sentence += " Being unmoved is no merit in a rater that does not look: see its accuracy."

@@ -1,5 +1,6 @@
 """What the reports of all kinds of run share: their outline, tables by line, warnings, asks, and how the run was made."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -32,8 +33,8 @@ from personafit.reports.pieces import (
     share_cell,
 )
 from personafit.reports.report import ReportPart
-from personafit.reports.result import Figures, Result
-from personafit.reports.written import when
+from personafit.reports.result import Figures, Result, when
+from personafit.statistics import Estimate
 from personafit.statistics.decisions import MARGIN
 from personafit.store import RunRecord, Status, Store, run_answers
 from personafit.store import tables as t
@@ -72,12 +73,17 @@ class KindReport(ABC):
         self.info = info
         """What the benchmark says of itself."""
         self.benchmark: str = self.info["name"]
+        self.kind = str(run.config.get("kind", "choice"))
         self.coverage_bar: float = self.info["coverage_bar"]
         """A run whose worst coverage is below this fails."""
         self.results = results
         self.figures = Figures(results)
 
     # -- what a kind says ----------------------------------------------------------------------------------------------
+
+    def title(self) -> str:
+        """The heading of the report: what the benchmark asks."""
+        return str(self.info["title"] or self.benchmark)
 
     def sentences(self) -> list[str]:
         """What the run shows besides its verdict, a sentence each."""
@@ -130,7 +136,7 @@ class KindReport(ABC):
         from personafit.reports.report_page import browser_piece
 
         data = self.items()
-        return None if data is None else browser_piece(self.record.name, "choice", data, **self.searched)
+        return None if data is None else browser_piece(self.record.name, data, **self.searched)
 
     def facts(self) -> Mapping[str, str]:
         """What shaped the numbers besides what is said of every run."""
@@ -173,10 +179,15 @@ class KindReport(ABC):
         covered = [f"coverage {100 * answered / asked:.1f} %"] if asked else []
         return ReportPart(
             self.record.name,
-            str(self.info["title"] or self.benchmark),
+            self.title(),
             self.sentences(),
             [*lead, self.table()],
-            facts=[f"run {self.record.name}", when(self.record.started), *self.counts(), *covered],
+            facts=[
+                f"{self.kind} run {self.record.name}",
+                when(self.record.started),
+                *self.counts(),
+                *covered,
+            ],
             about=str(self.info["description"]).strip(),
         )
 
@@ -212,13 +223,14 @@ class KindReport(ABC):
     # -- tables and pictures by line ------------------------------------------------------------------------------------
 
     def lines_of(self, metric: str) -> dict[LineId, str | None]:
-        """The lines that have a total of a metric, each with what kind of control it is; those asked for come first."""
+        """The lines that have a total of a metric, by system, each with what kind of control it is; those asked for come first."""
         found = {
             line_id(one): one.control
             for one in self.results
             if one.metric == metric and not one.slice and one.control != PUBLISHED
         }
-        return dict(sorted(found.items(), key=lambda line: line[1] is not None))
+        systems = [*dict.fromkeys(line[0] for line in found)]
+        return dict(sorted(found.items(), key=lambda line: (line[1] is not None, systems.index(line[0][0]))))
 
     def grid(
         self,
@@ -234,7 +246,7 @@ class KindReport(ABC):
 
         `coverage` is the metric whose coverage is the last column; `quoted` are published figures, whose lines follow.
         """
-        heads, every = self._named(lines, quoted)
+        heads, every, same = self._named(lines, quoted)
         remarks, rows = Remarks(), []
         for names, find, control, source in every:
             cells = [remarks.cell(find(metric, where)) for _, metric, where in columns]
@@ -244,6 +256,7 @@ class KindReport(ABC):
             if source is None or any(cell.text for cell in cells):
                 rows.append(Row(names, cells, control, source))
         headings = [heading for heading, *_ in columns] + ([] if coverage is None else ["coverage, %"])
+        caption = " ".join(filter(None, [same, caption]))
         return Grid(title, caption, heads, headings, rows, list(remarks), note).filled()
 
     def plot(
@@ -302,8 +315,8 @@ class KindReport(ABC):
 
     def _named(
         self, lines: Mapping[LineId, str | None], quoted: Sequence[Result]
-    ) -> tuple[list[str], list[_NamedLine]]:
-        """The headings of names, and the lines with those that were published below."""
+    ) -> tuple[list[str], list[_NamedLine], str]:
+        """The headings of names, the lines with those that were published below, and in words what all lines share."""
         published = Figures(replace(one, control=None) for one in quoted)
         sources = {line_id(one): (one.note or "").removeprefix(NOT_MEASURED) for one in quoted}
         places = name_places([*lines, *sources])
@@ -314,7 +327,12 @@ class KindReport(ABC):
             ([line[place] or "" for place in places], partial(_find, figures, line), control, source)
             for line, figures, control, source in every
         ]
-        return [HEADS[place] for place in places], named
+        same = [
+            (HEADS[place], {line[place] for line in lines} - {None})
+            for place in {*range(len(HEADS))} - {*places}
+        ]
+        shared = " ".join(f"{head.capitalize()}: {value}." for head, values in same for value in values)
+        return [HEADS[place] for place in places], named, shared
 
     def _instrument(self) -> Instrument:
         run, config = self.record, self.record.config
@@ -346,6 +364,23 @@ class KindReport(ABC):
 # -- tables by line ----------------------------------------------------------------------------------------------------
 
 
+def quote(
+    metric: str,
+    value: float,
+    source: str,
+    n: int = 0,
+    slice: dict[str, str] | None = None,
+    rater: str | None = None,
+    view: str | None = None,
+    system: str | None = None,
+    given: str | None = None,
+) -> Result:
+    """A published figure as a record, to stand beside what was measured."""
+    found = Estimate(value, None, None, n, 0, f"{NOT_MEASURED}{source}")
+    made = Result.of(found, metric=metric, slice=slice, control=PUBLISHED)
+    return replace(made, rater=rater, view=view, system=system, given=given)
+
+
 def line_id(one: Result) -> LineId:
     """The line that a result is of."""
     return one.system, one.given, one.rater, one.view
@@ -360,13 +395,10 @@ def _find(figures: Figures, line: LineId, metric: str, where: Mapping[str, str])
 
 
 def name_places(lines: Sequence[LineId]) -> list[int]:
-    """Which names tell these lines apart: the system's, or without systems the rater's, and what else differs."""
+    """Which names tell these lines apart; where none does, the system's, or without systems the rater's."""
     first = 0 if any(line[0] for line in lines) else 2
-    return [
-        place
-        for place in range(len(HEADS))
-        if place == first or len({line[place] for line in lines} - {None}) > 1
-    ]
+    differ = [place for place in range(len(HEADS)) if len({line[place] for line in lines} - {None}) > 1]
+    return differ or [first]
 
 
 # -- how asks ended ----------------------------------------------------------------------------------------------------
@@ -489,3 +521,19 @@ class PlainReport(KindReport):
         clustered = "95 % intervals are clustered by person and, where prompts recur, by prompt."
         headings = [metric.name.replace("_", " ") for metric in metrics]
         return Grid("Metrics", " ".join([*labels, clustered]), ["rater", "context"], headings, rows)
+
+
+# -- simulated users -------------------------------------------------------------------------------------------------
+
+STYLE = re.compile(r",style=\w+")
+
+
+def user_style(user: Mapping[str, Any]) -> str:
+    """How a simulated user speaks, from its entry in a run's record: `vanilla`, or `cot, told its history`."""
+    return str(user.get("style", "")) + (", told its history" if user.get("history") == "yes" else "")
+
+
+def same_but_style(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
+    """Whether two simulated users are one model, which differ at most in style and in being told their history."""
+    models = [STYLE.sub("", str(user.get("name"))) for user in (one, two)]
+    return models[0] == models[1] and user_style(one) != user_style(two)

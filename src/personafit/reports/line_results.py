@@ -183,7 +183,7 @@ def over_columns(metric: Metric) -> tuple[str, str]:
 
 def with_over(page: pl.DataFrame, metric: Metric) -> pl.DataFrame:
     """The page with the columns that a lift is the mean of."""
-    context = LINE[1] if metric.over == "view" else LINE[3]
+    context = LINE[1] if metric.over == "context" else LINE[3]
     keys = [*(name for name in LINE if name != context), "unit"]
     bare = page.select(*keys, context, pl.col(metric.source).alias("other"))
     if bare.select(*keys, context).n_unique() < len(bare):  # a unit in several rows is paired by its mean
@@ -363,7 +363,7 @@ def _lift(opened: RunLines, line: Line, metric: Metric, added: AddedUp, where: W
     controls = ("none", f"wrong:{getattr(line, context)}")
     present = {getattr(one, context) for one in opened.lines if _same_but(context, one, line)}
     if missing := [name for name in controls if name not in present]:
-        option = {"view": "context", "given": "system-context"}[context]
+        option = context.replace("_", "-")
         return replace(NOTHING, note=f"lift needs {' and '.join(f'--{option} {name}' for name in missing)}")
     sums = [added.of(line, name, where) for name in over_columns(metric)]
     over = dict(zip(controls, sums, strict=True))
@@ -375,7 +375,7 @@ def _lift(opened: RunLines, line: Line, metric: Metric, added: AddedUp, where: W
 
 
 def _same_but(context: str, one: Line, other: Line) -> bool:
-    same = {"fingerprint", "view", "system", "given"} - {context}
+    same = {"fingerprint", "context", "system", "system_context"} - {context}
     return all(getattr(one, name) == getattr(other, name) for name in same)
 
 
@@ -397,7 +397,7 @@ def record(
     said = [note, metric.note if found.value is not None else None]
     said += line.notes if metric.noted else ()
     said += [metric.how] if found.low is not None and recurs else []
-    whose = replace(line, system=system or None, given=given or None)
+    whose = replace(line, system=system or None, system_context=given or None)
     return line_result(whose, replace(found, note=_joined(*said)), metric.name, slices, coverage)
 
 

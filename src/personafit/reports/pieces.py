@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, ClassVar
 from markupsafe import Markup
 
 from personafit.reports.claims import count_of, same_words
-from personafit.reports.result import Result
-from personafit.reports.written import plain
-from personafit.reports.written import signed as signed_points
+from personafit.reports.result import Result, plain
+from personafit.reports.result import signed as signed_points
 from personafit.statistics import Estimate
 
 if TYPE_CHECKING:
@@ -159,15 +158,12 @@ class Errors:
 
 @dataclass(frozen=True)
 class Browser:
-    """Something to search and look into: markup, the name of its script, and the data it reads."""
+    """Items to search and look into: markup, and the data that its script reads."""
 
     kind: ClassVar[str] = "browser"
-    script: str
     name: str
     """The run whose items they are."""
     markup: Markup
-    data_id: str
-    """Id of the element that holds the data, as the script looks for it."""
     data: Markup
 
 
@@ -221,10 +217,20 @@ AS_THEY_ARE = frozenset(
         *("personalization", "naturalness", "naturalness_user", "coherence", "coherence_user"),
         *("contradictions", "reasking", "invented_memories", "lost_after_switch", "carried_wrongly"),
         *("exchanges", "exchanges_to_completion"),
+        *("regret", "worth", "questions", "re_asked", "collateral", "leaks", "unasked_needs"),
+        *("malformed", "impossible", "steps"),
     }
 )
 """Metrics that are no shares: they are shown with two decimals, shares in percent with one."""
 DIFFERENCES = ("_effect", "_difference", "lift", "pull", "moved_beyond_placebo")
+
+
+NAMES = {"f1": "F1", "rouge_1": "ROUGE-1", "rouge_l": "ROUGE-L", "r_precision": "R-precision"}
+
+
+def metric_name(metric: str) -> str:
+    """A metric as tables and sentences call it."""
+    return NAMES.get(metric, metric.replace("_", " "))
 
 
 def metric_text(metric: str, value: float) -> str:
@@ -232,9 +238,23 @@ def metric_text(metric: str, value: float) -> str:
     write = signed_points if metric.endswith(DIFFERENCES) else plain
     if metric == "length_difference":
         return write(value, 0)
-    ends = ("", "_effect", "_difference", "_by_person")
-    as_it_is = any(metric.removesuffix(end) in AS_THEY_ARE for end in ends)
-    return write(value, 2) if as_it_is else write(100 * value)
+    return write(value, 2) if is_as_it_is(metric) else write(100 * value)
+
+
+SHARES = frozenset({"accuracy", "win_rate", "f1", "lift", "completion", "unmoved", "rouge_1", "rouge_l"})
+"""Headline metrics in percent; those of other kinds may have any scale and are shown as they are."""
+
+
+def headline_text(metric: str, value: float) -> str:
+    """A headline figure of any kind."""
+    return metric_text(metric, value) if metric in SHARES or is_as_it_is(metric) else plain(value, 3)
+
+
+def is_as_it_is(metric: str) -> bool:
+    """Whether a metric is no share."""
+    return any(
+        metric.removesuffix(end) in AS_THEY_ARE for end in ("", "_effect", "_difference", "_by_person")
+    )
 
 
 def metric_cell(found: Result | None, notes: Sequence[int] = ()) -> Cell:

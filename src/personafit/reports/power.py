@@ -5,7 +5,7 @@ control beside it, because what will be tested is a difference and pairing makes
 prompts recur across people, prompts limit what more people can show, and the plan says how many it takes.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -13,8 +13,10 @@ from typing import Any
 import polars as pl
 
 from personafit._errors import UserError
+from personafit.kinds import run_lines
 from personafit.kinds.lines import UNIT_SCALE, Line, Metric, RunLines, paired_rows
 from personafit.reports.analysis import Analysis, count_cell
+from personafit.reports.claims import people_words
 from personafit.reports.compare import (
     Contestant,
     contestants,
@@ -25,7 +27,7 @@ from personafit.reports.compare import (
 )
 from personafit.reports.pieces import Cell, Grid, Row
 from personafit.reports.report import ReportPart
-from personafit.reports.written import plain, signed
+from personafit.reports.result import plain, signed
 from personafit.statistics.agreement import Figure
 from personafit.statistics.power import (
     Spread,
@@ -35,7 +37,7 @@ from personafit.statistics.power import (
     smallest_difference,
     spread,
 )
-from personafit.store import MET
+from personafit.store import MET, RunRecord, Store
 
 EVEN = "an even win rate"
 NO_PREFERENCE, NO_EFFECT = "no preference", "no effect"
@@ -100,12 +102,12 @@ class Plan:
         each = f"with {_counted(self.items, 'item')} each"
         if self.prompts is not None:
             each += f" on {_counted(self.prompts, 'prompt')}"
-        said = f"{pair}: {self.people:,} people {each}"
+        said = f"{pair}: {people_words(self.people)} {each}"
         if self.smallest.value >= scale_width(self.metric) and self.metric.bounds is not None:
-            said += f" cannot show any difference{self._of} four times in five."
+            said += f" cannot detect any difference{self._of} with 80 % power."
         else:
             points = unit_of(self.metric).plain(self.smallest.value)
-            said += f" show a true difference of {points}{self._of} or more four times in five."
+            said += f" detect a true difference of {points}{self._of} or more with 80 % power."
         return said if self.difference is None else f"{said} {self._what_it_takes(each)}"
 
     @property
@@ -115,9 +117,9 @@ class Plan:
 
     def _what_it_takes(self, each: str) -> str:
         """What shows the wanted difference: more people, more prompts or more items, each by itself."""
-        of_each = f"for {self.people:,} people with {_counted(self.items, 'item')} each"
+        of_each = f"for {people_words(self.people)} with {_counted(self.items, 'item')} each"
         by_prompts = [] if self.prompts is None else [("prompts", "prompt", of_each)]
-        by_items = ("items", "item", f"from each of {self.people:,} people")
+        by_items = ("items", "item", f"from each of {people_words(self.people)}")
         ways = [("people", "people", each), *by_prompts, by_items]
         found = [(self.needed[name], what, where) for name, what, where in ways]
         enough = [
@@ -149,7 +151,7 @@ def plan_run(
     plans = []
     for measured in wanted_metrics(opened, metric):
         if not measured.paired:
-            raise UserError(f"{measured.name} is no figure of single items, so nothing can be planned by it.")
+            raise UserError(f"{measured.name} is not a mean over items, so no run can be planned by it.")
         wanted = None if difference is None else difference * scale_width(measured)
         for pair in _pairs(opened, measured):
             found = _plan(measured, *pair, people, items, prompts, wanted, met)
@@ -162,8 +164,13 @@ def plan_run(
     return plans
 
 
-def analyze_power(pilot: RunLines, plans: Sequence[Plan]) -> Analysis:
-    """What a planned run could show, judged by a stored one: each plan in a sentence, then the paired differences they rest on."""
+def analyze_power(store: Store, run: RunRecord, **planned: Any) -> Analysis:
+    """What a planned run could show, judged by a stored one: each plan in a sentence, then the paired differences they rest on.
+
+    `planned` is what `plan_run` takes.
+    """
+    pilot = run_lines(store, run)
+    plans = plan_run(pilot, **planned)
     several = any(plan.metric.source != "accuracy" for plan in plans)
     rows = []
     for plan in plans:
@@ -178,10 +185,10 @@ def analyze_power(pilot: RunLines, plans: Sequence[Plan]) -> Analysis:
         rows.append(Row([scaled_name(plan.metric), *names] if several else names, cells))
     heads = [*(["metric"] if several else []), "contestant", "against"]
     columns = ["observed", "items", "people", "smallest to detect"]
-    caption = "The last column is the true difference that four runs of five would show."
+    caption = "The last column is the smallest true difference that is detected with 80 % power."
     grid = Grid("Paired differences of the stored run", caption, heads, columns, rows)
     notes = [f"Note: {note}." for note in dict.fromkeys(note for plan in plans for note in plan.notes)]
-    name, sentences = pilot.run.name, [*(plan.sentence() for plan in plans), *notes]
+    name, sentences = run.name, [*(plan.sentence() for plan in plans), *notes]
     part = ReportPart(name, f"What a run like {name} can detect", sentences, [grid])
     more = {"run": name, "plans": [plan.as_dict() for plan in plans]}
     return Analysis(str(pilot.info["name"]), [], part, more)

@@ -11,7 +11,7 @@ import orjson
 import polars as pl
 
 from personafit.benchmarks.recentering.responses import INFO
-from personafit.items.preference import HIGHEST, LOWEST, MIDDLE, PREFER
+from personafit.items.preference import GENERIC, HIGHEST, LOWEST, MIDDLE, PERSONAL, PREFER
 from personafit.kinds.lines import Line, Metric, RunLines
 from personafit.kinds.preference import (
     RULE,
@@ -24,6 +24,7 @@ from personafit.kinds.preference import (
     opened_preferences,
     rated_units,
 )
+from personafit.reports.browse import YES_NO, facet_columns, pack_browser, people_texts, raw_replies
 from personafit.reports.claims import (
     MARKS,
     TOO_FEW,
@@ -32,7 +33,7 @@ from personafit.reports.claims import (
     null_words,
     people_words,
 )
-from personafit.reports.kind_report import NOT_MEASURED, PUBLISHED, Column, KindReport, LineId
+from personafit.reports.kind_report import PUBLISHED, Column, KindReport, LineId, quote
 from personafit.reports.line_results import (
     differences_of,
     line_coverage,
@@ -42,7 +43,7 @@ from personafit.reports.line_results import (
     worst_coverage,
 )
 from personafit.reports.pieces import Grid, Picture, Section
-from personafit.reports.result import Result, marked_met
+from personafit.reports.result import Result, marked_met, plain
 from personafit.statistics import Estimate
 from personafit.statistics.agreement import spearman
 from personafit.statistics.decisions import MARGIN, Conclusion, Hypothesis, HypothesisTest, decide_together
@@ -76,9 +77,9 @@ SIMULATED = (
     "The ratings in these data are simulated. They show that the tables work and say nothing about people."
 )
 CAPTION = (
-    "How to read it: left, the mean mark a rater gives personalized answers; at the dashed line it prefers neither. Right, how much "
-    "higher it marks answers that name the attribute. Bars are 95 % intervals. Filled dots were asked here, hollow squares are rules, "
-    "diamonds are people, crosses are published figures from other answers."
+    "Left, the mean mark that a rater gives personalized answers; at the dotted line it prefers neither. Right, how much higher it marks "
+    "answers that name the attribute. Bars are 95 % intervals. Filled dots were measured here, hollow squares are controls, diamonds are "
+    "people, crosses are published figures from other answers."
 )
 
 Index = dict[tuple[str | None, str], Result]
@@ -179,8 +180,6 @@ class PreferenceReport(KindReport):
 
     def items(self) -> dict[str, Any]:
         """Pairs of answers."""
-        from personafit.reports.rated_items import preference_items
-
         return preference_items(self.store, self.scores)
 
     def facts(self) -> dict[str, str]:
@@ -300,26 +299,27 @@ def published_results() -> Iterator[Result]:
     path = files("personafit.benchmarks.recentering") / "published_responses.json"
     body: dict[str, Any] = orjson.loads(path.read_bytes())
 
-    def quote(
-        metric: str, value: float, row: Mapping[str, Any], rater: str | None = None, system: str | None = None
+    def of(
+        row: Mapping[str, Any],
+        metric: str,
+        field: str = "",
+        rater: str | None = None,
+        system: str | None = None,
     ) -> Result:
-        note = f"{NOT_MEASURED}{body['source']}, {row['source']}"
-        found = Estimate(value, None, None, row.get("n", 0), 0)
-        return Result.of(found, metric=metric, control=PUBLISHED, note=note, rater=rater, system=system)
+        source = f"{body['source']}, {row['source']}"
+        return quote(metric, row[field or metric], source, row.get("n", 0), rater=rater, system=system)
 
     for row in body["judges"]:
         for metric in ("rating", "spearman", "mention_effect"):
             if metric in row:
-                yield quote(metric, row[metric], row, rater=row["model"])
+                yield of(row, metric, rater=row["model"])
     for row in body["generators"]:
-        yield quote("rating", row["rating"], row, system=row["model"])
-        yield quote("mention_rate_items", row["mention_rate"], row, system=row["model"])
+        yield of(row, "rating", system=row["model"])
+        yield of(row, "mention_rate_items", "mention_rate", system=row["model"])
     for metric in ("spearman", "kappa_weighted"):
-        yield quote(f"human_{metric}", body["ceiling"][metric], body["ceiling"], rater="people")
-    row = body["no_better_items"]
-    yield quote("no_better_items", row["value"], row, rater="people")
-    row = body["mention_rate_against_effect"]
-    yield quote("mention_rate_against_effect", row["value"], row)
+        yield of(body["ceiling"], f"human_{metric}", metric, rater="people")
+    yield of(body["no_better_items"], "no_better_items", "value", rater="people")
+    yield of(body["mention_rate_against_effect"], "mention_rate_against_effect", "value")
 
 
 # -- tables ------------------------------------------------------------------------------------------------------------
@@ -399,7 +399,102 @@ def _agreement(scores: PreferenceScores, name: str, found: Result | None, index:
     ceiling = index.get((scores.people_are, "human_spearman"))
     if found is None or found.value is None or name == scores.people_are:
         return
-    beside = "; single raters' agreement is not known here"
+    beside = "; how far single raters agree is not known here"
     if ceiling is not None and ceiling.value is not None:
         beside = f"; two {scores.people_are} raters correlate at {ceiling.value:.2f}"
-    yield f"{name} correlates with {scores.people_are} marks at {found.value:.2f}{beside}."
+    yield f"{name} correlates with {scores.people_are} marks at {plain(found.value, 2)}{beside}."
+
+
+# -- the item browser --------------------------------------------------------------------------------------------------
+
+MOST_ITEMS = 300  # pairs of answers; their texts make up nearly all of the page
+PAIR_WORDS = {
+    "right": "personalized better",
+    "wrong": "generic better",
+    "mixed": "neither better",
+    "gold": "",
+    "chosen": "Marks by attribute",
+    "cut": ", from the beginning of the data",
+}
+MAKERS = ("generic", "personalized")
+PAIR_ORDERS = {f"{GENERIC}{PERSONAL}": "generic first", f"{PERSONAL}{GENERIC}": "personalized first"}
+
+
+def preference_items(store: Store, scores: PreferenceScores) -> dict[str, Any]:
+    """The item browser's data: an item is a pair of answers with everybody's mark for each attribute, and the raw replies."""
+    pairs = scores.units.group_by("item", maintain_order=True).agg(
+        pl.col("target", "attribute", "names", "human"),
+        pl.col("person", "prompt").first(),
+        pl.col("generator", "given").fill_null("").first(),
+    )
+    pairs = pairs.head(MOST_ITEMS)
+    items = {item.id: item for item in store.items(scores.run.dataset) if item.id in set(pairs["item"])}
+    products = store.texts({one for item in items.values() for one in item.products[: PERSONAL + 1]})
+    controls = {rater["fingerprint"]: bool(rater["control"]) for rater in scores.run.config["raters"]}
+    names = {rater["fingerprint"]: rater["name"] for rater in scores.run.config["raters"]}
+    names |= {str(line.fingerprint): str(line.rater) for line in scores.lines}
+    frames = {str(line.fingerprint): line.frame for line in scores.lines}
+    ratings = [
+        {(item, target): mark for item, target, mark in frame.select("item", "target", "rating").iter_rows()}
+        for frame in frames.values()
+    ]
+    replies = raw_replies(store, scores.run, {item: item for item in items}, list(names))
+    for ask in (ask for asks in replies.values() for ask in asks):
+        ask["about"] = PAIR_ORDERS.get(ask.pop("order"))
+    texts: dict[str, int] = {}
+    marks: list[list[list[Any]]] = []
+    columns = ("item", "target", "attribute", "names", "human")
+    for item, *parts in pairs.select(columns).iter_rows():
+        rows = []
+        for target, attribute, named, human in zip(*parts, strict=True):
+            people = [human] if scores.people_are else []
+            given = [
+                "–" if one is None else plain(one) for one in (*people, *(r[item, target] for r in ratings))
+            ]
+            cells = [[one, False, None] for one in (YES_NO[named] or "–", *given)]
+            rows.append([texts.setdefault(attribute, len(texts)), None, cells])
+        marks.append(rows)
+    answers = [
+        [texts.setdefault(products[one], len(texts)) for one in items[item].products[: PERSONAL + 1]]
+        for item in pairs["item"]
+    ]
+    facets, coded = facet_columns(
+        {"system": pairs["generator"].to_list(), "system context": pairs["given"].to_list()}
+    )
+    whose = [scores.people_are] if scores.people_are else []
+    return pack_browser(
+        raters=list(names.values()),
+        controls=[controls.get(key, True) for key in names],
+        views=["attributes"],
+        words=PAIR_WORDS,
+        facets=facets,
+        makers=MAKERS,
+        people=people_texts(store, scores.run, pairs["person"]),
+        texts=texts,
+        asks=[replies.get(item, []) for item in pairs["item"]],
+        total=scores.units["item"].n_unique(),
+        columns=["attribute", "named", *whose, *(str(line.rater) for line in scores.lines)],
+        marks=marks,
+        index={
+            "id": pairs["item"].to_list(),
+            "question": pairs["prompt"].to_list(),
+            "person": pairs["person"].to_list(),
+            "answers": answers,
+            "makers": [[GENERIC, PERSONAL] for _ in answers],
+            "texts": [[row[0] for row in rows] for rows in marks],
+            "gold": [None] * len(answers),
+            "facets": coded,
+            "verdicts": [_pair_letters(frames.get(key), pairs["item"]) for key in names],
+        },
+    )
+
+
+def _pair_letters(frame: pl.DataFrame | None, items: pl.Series) -> str:
+    """One letter a pair: whether the mean mark over its attributes is above the middle, below it, or at it."""
+    if frame is None:
+        return "n" * len(items)
+    mean = pl.col("rating").mean()
+    letter = pl.when(mean > MIDDLE).then(pl.lit("r")).when(mean < MIDDLE).then(pl.lit("w"))
+    known = frame.drop_nulls("rating").group_by("item").agg(letter.otherwise(pl.lit("m")))
+    letters = dict(known.iter_rows())
+    return "".join(letters.get(item, "n") for item in items)

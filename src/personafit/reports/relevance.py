@@ -4,19 +4,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+import polars as pl
+
 from personafit.benchmarks.recentering.labels import published_remarks
 from personafit.items.relevance import ALONE, GRADES, VIEWS
 from personafit.kinds.lines import Line
-from personafit.kinds.relevance import COMPARED, PUBLISHED, RelevanceScores, load_relevance, opened_relevance
+from personafit.kinds.relevance import (
+    COMPARED,
+    PUBLISHED,
+    RelevanceScores,
+    attribute_reasons,
+    load_relevance,
+    opened_relevance,
+)
+from personafit.reports.browse import YES_NO, pack_browser, people_texts, raw_replies
 from personafit.reports.claims import POINTS, ClaimWords, claim, legend_for, people_words
-from personafit.reports.kind_report import NOT_MEASURED, Column, KindReport, line_id
 from personafit.reports.kind_report import PUBLISHED as QUOTED
+from personafit.reports.kind_report import Column, KindReport, line_id, quote
 from personafit.reports.line_results import differences_of, results_of
 from personafit.reports.pieces import Grid, Picture, Piece, Section
 from personafit.reports.result import Figures, Result
-from personafit.statistics import Estimate
 from personafit.statistics.decisions import Conclusion, Hypothesis, HypothesisTest, decide_together
-from personafit.store import RunRecord, Store
+from personafit.store import RunRecord, Status, Store
 
 COLUMNS = (
     *("f1", "precision", "recall", "accuracy", "kappa"),
@@ -37,9 +46,9 @@ DEFINED = (
 )
 OVER = 1.2  # from here on a rater is said to pick too much
 CAPTION = (
-    "How to read it: precision is the share of what a rater picks that people call relevant, recall the share of what people call "
-    "relevant that it picks; picks are how many times as many attributes it picks as people do, at the dashed line as many. Bars are "
-    "95 % intervals, hollow squares are controls, crosses are published figures from other test sets."
+    "Precision is the share of the attributes a rater picks that people call relevant; recall is the share of the attributes people "
+    "call relevant that it picks. On the right, how many attributes it picks for each one that people pick; at the dotted line as many. "
+    "Bars are 95 % intervals, hollow squares are controls, crosses are published figures from other test sets."
 )
 
 
@@ -52,6 +61,12 @@ class RelevanceReport(KindReport):
         self.scores = load_relevance(store, run)
         super().__init__(store, run, self.scores.info, relevance_results(self.scores))
         self.lines = self.scores.lines
+
+    def title(self) -> str:
+        """The benchmark's own title, unless that is about choices between answers."""
+        if self.info["metric"] in ("accuracy", "win_rate"):
+            return f"{self.benchmark}: which attributes matter for a prompt?"
+        return super().title()
 
     def sentences(self) -> list[str]:
         """What the tables mean, a sentence each."""
@@ -137,8 +152,6 @@ class RelevanceReport(KindReport):
 
     def items(self) -> dict[str, Any]:
         """Lists of attributes."""
-        from personafit.reports.rated_items import relevance_items
-
         return relevance_items(self.store, self.scores)
 
     def facts(self) -> dict[str, str]:
@@ -192,14 +205,7 @@ def _quoted(scores: RelevanceScores) -> Iterator[Result]:
     """The published figures, each with its source."""
     for row in scores.info.get("published", []):
         for metric, percent in row["scores"].items():
-            yield Result.of(
-                Estimate(percent / 100, None, None, 0, 0),
-                rater=row["model"],
-                view=row["view"],
-                metric=metric,
-                control=QUOTED,
-                note=f"{NOT_MEASURED}{row['source']}",
-            )
+            yield quote(metric, percent / 100, row["source"], rater=row["model"], view=row["view"])
 
 
 # -- sentences ---------------------------------------------------------------------------------------------------------
@@ -281,3 +287,119 @@ def without_prompt(rater: str, finding: HypothesisTest) -> list[str]:
         constant="the same F1 with and without the prompt: it judges attributes, not relevance",
     )
     return [claim(rater, finding, words, "F1")]
+
+
+# -- the item browser --------------------------------------------------------------------------------------------------
+
+MAX_PAIRS = 10_000  # attributes in lists
+LIST_WORDS = {
+    "right": "as people say",
+    "wrong": "not as people say",
+    "differ": "raters disagree",
+    "chosen": "Who picked what",
+    "cut": "",
+}
+LIST_VERDICTS = {
+    "r": "as people say",
+    "ob": "picked, but not relevant",
+    "ub": "relevant, but not picked",
+    "n": "no answer",
+}
+"""What lists are filtered by, by the letters they have: o picks too much, u misses something, b does both."""
+
+
+def relevance_items(store: Store, scores: RelevanceScores) -> dict[str, Any]:
+    """The item browser's data: an item is a list of attributes with what everybody said of each, and the raw replies."""
+    pairs = _kept(scores.items)
+    lists = pairs.group_by("list_name", maintain_order=True).agg(
+        pl.col("item", "attribute", "relevant"), pl.col("person", "prompt").first()
+    )
+    first: dict[str, Line] = {}  # of each rater
+    for line in scores.lines:
+        first.setdefault(str(line.fingerprint), line)
+    views = list(dict.fromkeys(str(line.view) for line in scores.lines))
+    reasons = attribute_reasons(store, (scores.attributes[item] for item in pairs["item"]))
+    asks = _list_replies(store, scores, pairs, list(first), views)
+    said = [_picks(line) for line in scores.lines]
+    texts: dict[str, int] = {}
+    marks: list[list[list[Any]]] = []
+    for items, attributes, golds in lists.select("item", "attribute", "relevant").iter_rows():
+        rows = []
+        for item, attribute, gold in zip(items, attributes, golds, strict=True):
+            reason = reasons.get(scores.attributes[item])
+            note = None if reason is None else texts.setdefault(reason, len(texts))
+            cells = [[YES_NO[gold] or "–", False, None], *(one[item] for one in said)]
+            rows.append([texts.setdefault(attribute or "(empty)", len(texts)), note, cells])
+        marks.append(rows)
+    about = [f"{len(golds)} attributes, {sum(map(bool, golds))} relevant" for golds in lists["relevant"]]
+    named = [str(one.rater) if one.view == "none" else f"{one.rater}, {one.view}" for one in scores.lines]
+    return pack_browser(
+        raters=[str(line.rater) for line in first.values()],
+        controls=[not line.asked_for for line in first.values()],
+        views=views,
+        words=LIST_WORDS,
+        verdicts=LIST_VERDICTS,
+        people=people_texts(store, scores.run, lists["person"]),
+        texts=texts,
+        asks=[asks.get(name, []) for name in lists["list_name"]],
+        total=scores.items["list_name"].n_unique(),
+        columns=["attribute", scores.info["gold"], *named],
+        marks=marks,
+        index={
+            "id": [f"{person}, {size}" for person, size in zip(lists["person"], about, strict=True)],
+            "question": lists["prompt"].to_list(),
+            "person": lists["person"].to_list(),
+            "answers": [[] for _ in about],
+            "texts": [[one for row in rows for one in row[:2] if one is not None] for rows in marks],
+            "about": about,
+            "gold": [None] * len(about),
+            "facets": [],
+            "verdicts": [_list_letters(line, lists["list_name"]) for line in first.values()],
+        },
+    )
+
+
+def _kept(items: pl.DataFrame) -> pl.DataFrame:
+    """All pairs, or as many whole lists from the beginning as a page can hold; at least one."""
+    sizes = items.group_by("list_name", maintain_order=True).len()
+    kept = sizes.filter((pl.col("len").cum_sum() <= MAX_PAIRS) | (pl.int_range(pl.len()) == 0))
+    return items.join(kept, on="list_name", how="semi", maintain_order="left")
+
+
+def _picks(line: Line) -> dict[str, list[Any]]:
+    """By pair the cell of the table: yes or no with the grade or the status where it says more, whether people differ, and the score."""
+    found = {}
+    columns = ("item", "yes", "relevant", "score", "label", "status")
+    for item, yes, relevant, score, label, status in line.frame.select(columns).iter_rows():
+        more = label if label in GRADES else "" if status == Status.OK.value else status
+        text = " ".join(filter(None, [YES_NO[yes], f"({more})" if more else ""])) or "–"
+        differs = None not in (yes, relevant) and yes != relevant
+        found[item] = [text, differs, None if score is None else float(f"{score:.4g}")]
+    return found
+
+
+def _list_letters(line: Line, lists: pl.Series) -> str:
+    """One letter a list, see `LIST_VERDICTS`."""
+    yes, relevant = pl.col("yes"), pl.col("relevant")
+    over, under = (yes & ~relevant).any(), (~yes & relevant).any()
+    letter = (
+        pl.when(over & under).then(pl.lit("b")).when(over).then(pl.lit("o")).when(under).then(pl.lit("u"))
+    )
+    known = line.frame.drop_nulls(["yes", "relevant"]).group_by("list_name")
+    letters = dict(known.agg(letter.otherwise(pl.lit("r"))).iter_rows())
+    return "".join(letters.get(name, "n") for name in lists)
+
+
+def _list_replies(
+    store: Store, scores: RelevanceScores, pairs: pl.DataFrame, raters: Sequence[str], views: Sequence[str]
+) -> dict[str, list[dict[str, Any]]]:
+    """Raw replies by list: those about the whole of it or a part, and those about one of its attributes."""
+    lists = dict(pairs.select("item", "list_name").iter_rows())
+    attributes = dict(pairs.select("item", "attribute").iter_rows())
+    about = {**lists, **{name: name for name in lists.values()}}
+    found = raw_replies(store, scores.run, about, raters, views)
+    for ask in (ask for asks in found.values() for ask in asks):
+        what = attributes[ask["item"]][:80] if ask["item"] in lists else "the list"
+        part = ask.pop("order")
+        ask["about"] = f"{what}, part {part}" if part else what
+    return found

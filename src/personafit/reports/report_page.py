@@ -1,57 +1,83 @@
-"""A report as one self-contained page: what came out first, one picture, one table, everything else folded, then the items."""
+"""A report as one self-contained page: what came out first, one picture, one table, everything else folded, then the items.
 
+The page opens from disk, loads nothing, and nothing in it can run but our own script. Texts of people, questions, answers, replies
+and even raters' names come from outside and are data: templates escape them, scripts get them as inert JSON and write them only as
+text, and a content security policy lets nothing run but the one script whose hash it names.
+"""
+
+import base64
+import hashlib
+import os
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import orjson
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from personafit.reports.drawing import svg
-from personafit.reports.page import asset, embed, fill, fill_page, put_page
-from personafit.reports.pieces import Browser, Cell, Grid, Picture, Piece, Prose, Row
+from personafit import __version__
+from personafit.reports.pieces import (
+    Browser,
+    Cell,
+    Grid,
+    Picture,
+    Piece,
+    Prose,
+    Row,
+    headline_text,
+    metric_name,
+)
+from personafit.reports.plots import PAPER, VARIABLES, svg
 from personafit.reports.report import ReportPart
 from personafit.reports.verdict import SubjectVerdict
-from personafit.reports.written import plain
 
-# Each browser's script is a function of a document that knows only its own part of the page.
-BROWSERS = {
-    "choice": (
-        "search.js",
-        "browser.js",
-        "browser-filters.js",
-        "browser-finding.js",
-        "browser-list.js",
-        "browser-item.js",
-        "browser-judged.js",
-        "browser-begin.js",
-    ),
-    "dialogue": ("dialogues.js",),
-}
-MARKUP = {"choice": ("items.html.j2", "browser-data"), "dialogue": ("dialogues.html.j2", "viewer-data")}
-"""The template of each browser, and the id of the element that its script reads."""
+BROWSER = (
+    "search.js",
+    "browser.js",
+    "browser-filters.js",
+    "browser-finding.js",
+    "browser-list.js",
+    "browser-item.js",
+    "browser-judged.js",
+    "browser-begin.js",
+)
+"""The item browser's script, a function of a document that knows only its own part of the page."""
+NOTEBOOK = "".join(f"--{name}:{colour};" for colour, name in VARIABLES.items())
+NOTEBOOK += f"--sans:sans-serif;background:{PAPER};max-width:62rem"
+"""The page's colours, which figures are drawn with, where there is no page around them."""
+FEW_TITLES = 2  # of parts that are named in the title of the page
 NAMING = r'(\s(?:id|for|aria-labelledby|aria-describedby|aria-controls))="'  # attributes that name an element
-STYLES = {"dialogue": ("dialogues.css",)}
-"""Styles that only one browser needs."""
 
 
-def write_page(parts: Sequence[ReportPart], path: Path, title: str = "") -> None:
+def write_page(
+    parts: Sequence[ReportPart], path: Path, title: str = "", findings: Sequence[tuple[str, str]] = ()
+) -> None:
     """Write the page; an old one is replaced only once the new one is complete."""
-    put_page(path, render_page(parts, title))
+    page = render_page(parts, title, findings)
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text(page, encoding="utf-8", newline="\n")
+    os.replace(partial, path)
 
 
-def render_page(parts: Sequence[ReportPart], title: str = "") -> str:
-    """The page as text."""
+def render_page(
+    parts: Sequence[ReportPart], title: str = "", findings: Sequence[tuple[str, str]] = ()
+) -> str:
+    """The page as text; `findings` are questions and answers for its summary, the parts' own sentences by default."""
     titles = dict.fromkeys(part.title.rstrip(".:") for part in parts)
     return fill_page(
         "parts.html.j2",
         _script(parts),
-        asset("pieces.css", *(name for script in _scripts(parts) for name in STYLES.get(script, ()))),
+        asset("pieces.css"),
         parts=parts,
+        findings=findings,
         titles=[part.title for part in parts],
         summary=[summary_grid(parts)] if sum(bool(part.subjects) for part in parts) > 1 else [],
-        title=title or " · ".join(titles) or "Report",
+        title=title or (" · ".join(titles) if 0 < len(titles) <= FEW_TITLES else f"{len(parts)} results"),
         date=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         svg=_drawn(parts),
         browsers=_browsers(parts),
@@ -64,7 +90,7 @@ def summary_grid(parts: Sequence[ReportPart], title: str = "All results") -> Gri
         Row(
             [one.subject, part.name],
             [
-                Cell(one.metric.replace("_", " ")),
+                Cell(metric_name(one.metric)),
                 _figure(one),
                 Cell(f"{one.n:,}", sort=one.n),
                 Cell(f"{one.people:,}", sort=one.people),
@@ -75,7 +101,7 @@ def summary_grid(parts: Sequence[ReportPart], title: str = "All results") -> Gri
     ]
     return Grid(
         title,
-        "The headline figure of everything that was tested, 95 % interval below.",
+        "The headline figure of everything that was tested: shares in %, lift and other differences in points; 95 % interval below.",
         ["tested", "run"],
         ["metric", "value", "items", "people"],
         rows,
@@ -85,8 +111,10 @@ def summary_grid(parts: Sequence[ReportPart], title: str = "All results") -> Gri
 def _figure(one: SubjectVerdict) -> Cell:
     if one.value is None:
         return Cell()
-    ends = "" if one.low is None or one.high is None else f"{plain(one.low, 3)} to {plain(one.high, 3)}"
-    return Cell(plain(one.value, 3), ends, one.value)
+    value, *ends = (
+        headline_text(one.metric, end) for end in (one.value, one.low, one.high) if end is not None
+    )
+    return Cell(value, " to ".join(ends), one.value)
 
 
 def notebook_html(pieces: Sequence[Piece]) -> str:
@@ -94,7 +122,8 @@ def notebook_html(pieces: Sequence[Piece]) -> str:
     parts = []
     for place, piece in enumerate(pieces):
         if isinstance(piece, Picture):
-            parts.append(f"<div>{svg(piece.figure, f'plot-{place}')}</div>")
+            parts.append(f'<div style="{NOTEBOOK}">{svg(piece.figure, f"plot-{place}")}</div>')
+            parts.append(f"<p>{escape(piece.caption.replace('`', ''))}</p>")
         elif isinstance(piece, Grid):
             head = "".join(f"<th>{escape(name)}</th>" for name in (*piece.heads, *piece.columns))
             rows = ["".join(f"<td>{text}</td>" for text in _cells(row)) for row in piece.rows]
@@ -120,10 +149,9 @@ def _drawn(parts: Sequence[ReportPart]) -> Callable[[Picture], Markup]:
     return lambda picture: drawn[id(picture)]
 
 
-def browser_piece(name: str, script: str, data: Any, **values: Any) -> Browser:
-    """A browser of a run's items, by a name in `BROWSERS`; `values` are what its template needs."""
-    template, data_id = MARKUP[script]
-    return Browser(script, name, fill(template, **values), data_id, embed(data))
+def browser_piece(name: str, data: Any, **values: Any) -> Browser:
+    """A browser of a run's items; `values` are what its template says otherwise than for choices."""
+    return Browser(name, fill("items.html.j2", **values), embed(data))
 
 
 def _browsers(parts: Sequence[ReportPart]) -> dict[int, tuple[str, Markup]]:
@@ -142,18 +170,91 @@ def _prefixed(piece: Browser, prefix: str) -> tuple[str, Markup]:
         markup = re.sub(r"<[a-z][^>]*>", lambda tag: re.sub(NAMING, rf'\1="{prefix}', tag[0]), markup)
         called = f"of {escape(piece.name)}"  # or all landmarks of this kind would have one name
         markup = re.sub(r'(role="search" aria-label="[^"]*)', lambda found: f"{found[1]} {called}", markup)
-    markup += f'<script type="application/json" id="{prefix}{piece.data_id}">{piece.data}</script>'
+    markup += f'<script type="application/json" id="{prefix}browser-data">{piece.data}</script>'
     return prefix, Markup(markup)
 
 
-def _scripts(parts: Sequence[ReportPart]) -> list[str]:
-    """The browsers that a page needs, each once."""
-    found = (piece.script for part in parts for piece in part.browser if isinstance(piece, Browser))
-    return list(dict.fromkeys(found))
-
-
 def _script(parts: Sequence[ReportPart]) -> str:
-    scripts = [
-        f"BROWSERS.{name} = (document) => {{\n{asset(*BROWSERS[name])}\n}};\n" for name in _scripts(parts)
-    ]
-    return asset("browsers.js").replace("// BROWSERS\n", "".join(scripts))
+    """The script of the item browser, where the page has any items."""
+    if not any(part.browser for part in parts):
+        return ""
+    return asset("browsers.js").replace("// BROWSER\n", asset(*BROWSER))
+
+
+# -- filling templates -----------------------------------------------------------------------------------------------
+
+PACKAGE = "personafit.reports"
+
+# Inside a script element these could end it or, in old engines, a string; as escapes they are the same JSON.
+INERT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+JOINTS = re.compile("[/:,=_+]")  # none of these stands in an escaped character
+
+# Characters that turn the direction of all that follows, and halves of a pair, which no file takes (a folder's name may have them).
+# In item texts directions stay: there each text has a box of its own.
+NOT_SHOWN = re.compile("[\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def fill_page(template: str, script: str, style: str = "", **values: Any) -> str:
+    """The whole page as text: a template with the common script and style before its own."""
+    whole = asset("page.js") + script
+    return fill(
+        template,
+        policy=_policy(whole),
+        style=Markup(asset("report.css") + style),
+        script=Markup(whole),
+        version=__version__,
+        **values,
+    )
+
+
+def fill(template: str, **values: Any) -> Markup:
+    """A template by itself, to be put into a page."""
+    return Markup(_templates().get_template(template).render(**values))
+
+
+@cache
+def _templates() -> Environment:
+    environment = Environment(
+        loader=PackageLoader(PACKAGE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["breaking"] = breaking
+    environment.filters["id_of"] = id
+    return environment
+
+
+def breaking(name: str) -> Markup:
+    """A name that may break after what joins its parts, and first there, where there is little room for it."""
+    return Markup(JOINTS.sub(r"\g<0><wbr>", str(escape(_visible(str(name))))))
+
+
+def asset(*names: str) -> str:
+    """Scripts or styles that lie beside the templates, one after the other."""
+    return "".join((files(PACKAGE) / "templates" / name).read_text(encoding="utf-8") for name in names)
+
+
+def embed(value: Any) -> Markup:
+    """Any JSON-like value as JSON that nothing in it can break out of."""
+    text = orjson.dumps(value).decode()
+    for character, escaped in INERT.items():
+        text = text.replace(character, escaped)
+    return Markup(text)
+
+
+def _visible(value: Any) -> Any:
+    """Names stand in sentences and commands, which must not be turned around by them."""
+    return NOT_SHOWN.sub("\ufffd", value) if type(value) is str else value
+
+
+def _policy(script: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    # Styles may be inline, since figures carry style attributes; nothing can be loaded by them (default-src).
+    return (
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )

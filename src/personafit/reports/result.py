@@ -1,10 +1,12 @@
-"""One number of a report: the flat record that `--json`, results.json, tables and pages share."""
+"""One number of a report: the flat record that `--json`, results.json, tables and pages share, and numbers as people read them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from personafit.statistics import Estimate
+from personafit.statistics.decisions import Measured
 from personafit.store import RunRecord
 
 _KEYS = {"given": "system_context", "view": "context"}  # fields that JSON calls something else
@@ -118,3 +120,39 @@ def marked_met(run: RunRecord, results: Iterable[Result]) -> list[Result]:
     """The results with `met_people` set where their rater was fitted on people or prompts of the run."""
     met = run.met_people
     return [replace(one, met_people=True) if one.fingerprint in met else one for one in results]
+
+
+# -- numbers and times in words: a true minus sign, and no sign before zero ---------------------------------------------
+
+
+def plain(value: float, digits: int = 1) -> str:
+    """A number with so many decimals."""
+    return f"{_rounded(value, digits):.{digits}f}".replace("-", "−")
+
+
+def signed(value: float, digits: int = 1) -> str:
+    """A difference: its sign is shown unless it is nothing."""
+    rounded = _rounded(value, digits)
+    return plain(value, digits) if rounded == 0 else f"{rounded:+.{digits}f}".replace("-", "−")
+
+
+def with_interval(
+    found: Measured, scale: float = 100.0, digits: int = 1, unit: str = "", difference: bool = False
+) -> str:
+    """A value, and in brackets its interval where it has one: `75.0 % (59.0–91.0)`, or `5.0 points (−1.0 to +11.0)` of a difference."""
+    value = f"{plain(scale * (found.value or 0.0), digits)}{unit}"
+    if found.low is None or found.high is None:
+        return value
+    low, high = scale * found.low, scale * found.high
+    if difference:
+        return f"{value} ({signed(low, digits)} to {signed(high, digits)})"
+    return f"{value} ({plain(low, digits)}–{plain(high, digits)})"
+
+
+def _rounded(value: float, digits: int) -> float:
+    return float(f"{value:.{digits}f}") + 0.0  # which makes nothing of -0.0
+
+
+def when(seconds: float) -> str:
+    """A moment in UTC, to the minute."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")

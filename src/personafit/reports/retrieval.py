@@ -6,15 +6,18 @@ from personafit.contexts.retrieval import Retriever, chance_recall, precision_at
 from personafit.reports.analysis import Analysis, count_cell
 from personafit.reports.pieces import Grid, Row, percent_cell, share_cell
 from personafit.reports.report import ReportPart
-from personafit.reports.result import Result
+from personafit.reports.result import Result, with_interval
+from personafit.statistics import Estimate
 
 DEPTHS = (1, 3, 5)  # memories retrieved
+SAID = 3  # the depth of the best way that sentences name
 
 
 def analyze_retrieval(benchmark: str, embedder: str = "") -> Analysis:
     """Recall and precision of every way to retrieve, by language and depth, beside picking at random."""
     labelled = LabelledMemories(benchmark)
     results, rows = [], []
+    ways: dict[str, list[tuple[float, str, Estimate, float]]] = {}
     for way in WAYS:
         found = list(labelled.retrieved(Retriever(way, embedder), DEPTHS[-1]))
         for language in sorted({language for language, _ in found}):
@@ -27,14 +30,22 @@ def analyze_retrieval(benchmark: str, embedder: str = "") -> Analysis:
                     Result.of(recall, metric="recall", slice=where),
                     Result.of(precision, metric="precision", slice=where),
                 ]
+                if depth == SAID and recall.value is not None:
+                    ways.setdefault(language, []).append((recall.value, way, recall, chance or 0.0))
                 cells = [percent_cell(recall), share_cell(chance), percent_cell(precision)]
                 rows.append(Row(list(where.values()), [*cells, count_cell(recall.n)]))
     grid = Grid(
-        "Memories found",
-        "In %, with 95 % intervals; blind is the recall of picking k at random.",
+        "Retrieved memories",
+        "In %, 95 % intervals below; chance is the recall of k memories picked at random.",
         ["by", "language", "k"],
-        ["recall", "blind", "precision", "items"],
+        ["recall", "chance", "precision", "items"],
         rows,
-        note="Recall is over items on which some memory bears; precision over items for which something was found.",
+        note="Recall is over items with a relevant memory; precision over items for which something was retrieved.",
     )
-    return Analysis(benchmark, results, ReportPart(benchmark, "Memory retrieval", [], [grid]))
+    sentences = []
+    for language, known in ways.items():
+        _, way, recall, chance = max(known, key=lambda one: one[0])
+        share = f"{with_interval(recall, unit=' %')} of the relevant memories"
+        random = f"picking at random finds {100 * chance:.1f} %"
+        sentences.append(f"{language}: {way} finds {share} among {SAID} retrieved; {random}.")
+    return Analysis(benchmark, results, ReportPart(benchmark, "Memory retrieval", sentences, [grid]))

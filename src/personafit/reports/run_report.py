@@ -24,6 +24,7 @@ REPORTS = {
     "dialogue": "personafit.reports.dialogue:DialogueReport",
     "injection": "personafit.reports.injection:InjectionReport",
     "writing": "personafit.reports.writing:WritingReport",
+    "episode": "personafit.reports.episode:EpisodeReport",
 }
 PLAIN = "personafit.reports.kind_report:PlainReport"
 """For kinds that have no report of their own."""
@@ -46,7 +47,8 @@ def verdict_of(
     """What can be said first about a run."""
     kind = run.config.get("kind", "choice")
     made = made_results(store, run, report.results)
-    return run_verdict(run.name, kind, report.results, None, bars, margin, made, answers_sentence(run))
+    named = frozenset(one["fingerprint"] for one in run.config.get("raters", ()) if not one.get("control"))
+    return run_verdict(run.name, kind, report.results, None, bars, margin, made, answers_sentence(run), named)
 
 
 def run_bars(run: RunRecord) -> list[Bar]:
@@ -59,7 +61,7 @@ def answers_sentence(run: RunRecord) -> str:
     counts = run.config.get("answers")
     if not counts:
         return ""
-    what = "dialogues" if run.config.get("kind") == "dialogue" else "answers"
+    what = {"dialogue": "dialogues", "episode": "episodes"}.get(run.config.get("kind", ""), "answers")
     before = f" ({counts['resumed']:,} of them before an interruption)" if counts["resumed"] else ""
     return f"{counts['made']:,} {what} made{before}, {counts['reused']:,} reused."
 
@@ -108,7 +110,8 @@ def with_verdict(part: ReportPart, verdict: RunVerdict) -> ReportPart:
     )
     return replace(
         part,
-        sentences=verdict.sentences,
+        sentences=[one for one in verdict.sentences if one != verdict.answers],
+        facts=[*part.facts, *filter(None, [verdict.answers.removesuffix(".")])],
         lead=[*([Sentences(first)] if first else []), *part.lead],
         sections=[*([Section("Further findings", [Sentences(rest)])] if rest else []), *part.sections],
         subjects=verdict.subjects,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from personafit._errors import UserError
-from personafit.reports.drawing import ACCENT, INK, MUTED, PAPER, new_figure
 from personafit.reports.pieces import (
     Cell,
     Grid,
@@ -20,7 +19,7 @@ from personafit.reports.pieces import (
     Row,
     percent_cell,
 )
-from personafit.reports.plots import frame
+from personafit.reports.plots import ACCENT, INK, MUTED, PAPER, figure_style, frame, new_figure
 from personafit.reports.report import ReportPart
 from personafit.statistics import Estimate
 
@@ -31,9 +30,9 @@ CURVES, FACTS, STARTED = "curves.csv", "personafit.json", "started.json"
 LOSS, HELD_OUT_LOSS, ACCURACY = "loss", "eval_loss", "eval_accuracy"
 SHAPES = "osD^vXP*"
 CAPTION = (
-    "Left, the loss of the batches (line) and of the people held out (marks); right, how often the preferred answer of a pair gets the "
-    "higher number, on people the model was not trained on, by tier. The dotted line is a coin toss. No intervals: these are readings on "
-    "the way; what the result is worth, with intervals, is in the table below once it is finished."
+    "Left, the loss of the training batches and of the people held out. Right, how often the preferred answer of a pair gets the higher "
+    "score, on people the model was not trained on, by tier; the dotted line is a coin toss. These are readings during training, without "
+    "intervals; the table below has the result with intervals once training is finished."
 )
 # What is known of a trained model, and which of it are rules that read nothing.
 MEASURES = {
@@ -112,18 +111,15 @@ def training_part(folder: Path) -> ReportPart:
 
 
 def training_words(one: Training) -> list[str]:
-    """What the curves come to."""
+    """What the curves come to, the accuracy on people held out first."""
     said = []
-    losses = one.points(LOSS)
-    if losses:
-        said.append(
-            f"The loss went from {losses[0][1]:.3f} (step {losses[0][0]:,.0f}) to {losses[-1][1]:.3f} (step {losses[-1][0]:,.0f})."
-        )
-    reached = [
-        f"{tier_name(name)} {100 * points[-1][1]:.1f} %" for name in one.tiers if (points := one.points(name))
-    ]
+    reached = {tier_name(name): points[-1][1] for name in one.tiers if (points := one.points(name))}
     if reached:
-        said.append(f"At the last reading on people held out: {', '.join(reached)}.")
+        listed = ", ".join(f"{name} {100 * value:.1f} %" for name, value in reached.items())
+        said.append(f"Accuracy on people held out, at the last reading: {listed}.")
+    if losses := one.points(LOSS):
+        (first, before), (last, after) = losses[0], losses[-1]
+        said.append(f"The loss went from {before:.3f} (step {first:,.0f}) to {after:.3f} (step {last:,.0f}).")
     return said or ["Nothing was logged yet."]
 
 
@@ -156,8 +152,9 @@ def training_figure(training: Training) -> "Figure | None":
     losses, held_out = training.points(LOSS), training.points(HELD_OUT_LOSS)
     if not losses and not held_out and not training.tiers:
         return None
-    figure = new_figure(3.4)
-    left, right = figure.subplots(1, 2)
+    with figure_style():
+        figure = new_figure(3.4)
+        left, right = figure.subplots(1, 2)
     if losses:
         left.plot(*zip(*losses, strict=True), color=MUTED, linewidth=1.4, label="batches")
     if held_out:

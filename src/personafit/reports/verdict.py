@@ -9,8 +9,8 @@ from typing import Any
 
 from personafit.reports.claims import decided_lifts, lift_claim, line_name, people_words, same_words
 from personafit.reports.gate import Bar, GateVerdict, gate_verdicts, short_names
-from personafit.reports.result import Result
-from personafit.reports.written import with_interval
+from personafit.reports.pieces import SHARES, headline_text, metric_name
+from personafit.reports.result import Result, plain, with_interval
 from personafit.statistics.decisions import MARGIN, Conclusion, HypothesisTest
 
 MOST = 6  # subjects that are told one by one; the table has them all
@@ -28,6 +28,7 @@ HEADLINES = {
     "dialogue": ("personalization", "completion"),
     "injection": ("unmoved",),
     "writing": ("lift", "rouge_l"),
+    "episode": ("success",),
 }
 """Kind of run to the figures that it is summed up by, the first that there is."""
 
@@ -100,6 +101,7 @@ def run_verdict(
     margin: float = MARGIN,
     made: Sequence[Result] = (),
     answers: str = "",
+    named: Collection[str] = (),
 ) -> RunVerdict:
     """What a run shows of everything that was asked for.
 
@@ -112,6 +114,7 @@ def run_verdict(
         margin: Differences within this count as none.
         made: Of every system the share of its answers that were made.
         answers: The sentence on how many were made and reused.
+        named: Fingerprints of the raters that were asked for by name, controls among them.
     """
     gates = tuple(gate_verdicts([*results, *made], bars))
     results = short_names(results)
@@ -131,13 +134,20 @@ def run_verdict(
     if not asked and not silent:
         heads = [one for one in whole if one.metric == headline]
         ran = [one for one in heads if one.control not in FROM_DATA] or heads
-        best = max(ran, key=lambda one: one.value or 0.0)
-        said = (
-            f"Only controls were run. The best of them, {best.rater or best.system} ({best.control}), has "
-            f"{_named(best)} on {_items(best)}."
+        own = {one.fingerprint: one for one in reversed(ran) if one.fingerprint in named}
+        shown = [*reversed(own.values())] or [max(ran, key=lambda one: one.value or 0.0)]
+        start = "" if own else "Only controls were run. The best of them, "
+        comma = "" if own else ","
+        subjects = (
+            _subject(
+                one,
+                str(one.rater or one.system),
+                f"{start}{one.rater or one.system} ({one.control}){comma} reaches {_named(one)} on {_items(one)}.",
+            )
+            for one in shown
         )
-        return RunVerdict((_subject(best, str(best.rater or best.system), said),), gates, answers=answers)
-    told = _choices(results, asked, margin) if kind == "choice" else _others(kind, asked, headline)
+        return RunVerdict(tuple(subjects), gates, answers=answers)
+    told = _choices(results, asked, margin) if kind == "choice" else _others(kind, asked, headline, whole)
     return RunVerdict((*told, *silent), gates, answers=answers)
 
 
@@ -174,31 +184,34 @@ def _choices(results: Sequence[Result], asked: Sequence[Result], margin: float) 
     lifts = {_line(row, row.view): (row, tested) for row, tested in decided_lifts(results, margin)}
     heads = [one for one in asked if one.metric in ("accuracy", "win_rate")]
     judges = {one.rater for one in heads}
-    systems = {(one.system, one.given) for one in heads}
-    for head in heads:
+    systems = list(dict.fromkeys((one.system, one.given) for one in heads))
+    for head in sorted(heads, key=lambda one: (one.met_people, systems.index((one.system, one.given)))):
         own = [one for one in results if _line(one, one.view) == _line(head, head.view)]
-        said = (
-            _won(head, own, len(systems) > 1, len(judges) > 1) if head.metric == "win_rate" else _right(head)
-        )
+        said = _won(head, own, len(systems) > 1) if head.metric == "win_rate" else _right(head)
         lift = lifts.get(_line(head, head.view))
-        parts = [said, *([_lift(*lift)] if lift else []), *_restraint(head, own)]
+        added = [_lift(*lift)] if lift and not same_words(head) else []
+        judged = f" (judged by {head.rater})" if head.metric == "win_rate" and len(judges) > 1 else ""
         name = line_name(head.rater, head.system, head.given)
-        yield _subject(lift[0] if lift else head, name, f"{'; '.join(parts)}.")
+        said = f"{'; '.join([said, *added, *_restraint(head, own)])}{judged}."
+        yield _subject(lift[0] if lift else head, name, said)
 
 
 def _right(head: Result) -> str:
-    return f"{head.rater} is right {_in_share(head, 'items')}"
+    return f"{head.rater} chooses the right answer {_in_share(head, 'questions')}"
 
 
-def _won(head: Result, own: Sequence[Result], several: bool, judged: bool) -> str:
+def _won(head: Result, own: Sequence[Result], several: bool) -> str:
     """How often a system's answers win over its own generic ones."""
     against = {
         one.slice["against"]: one for one in own if set(one.slice) == {"against"} and one.metric == "win_rate"
     }
     shown = against.get(GENERIC, head)
-    name = f"{head.system}{f' ({head.given})' if head.given else ''}" if several else "Your assistant"
-    than = "its own generic ones" if GENERIC in against else "the answers beside them"
-    said = f"{name}’s answers beat {than} {_in_share(shown, 'questions')}"
+    told = f" ({head.given})" if head.given else ""
+    whose = f"{head.system}{told}: its" if several else "Your assistant’s"
+    others = "its own generic ones" if GENERIC in against else "the answers beside them"
+    if same_words(head):
+        return f"{whose} answers tie with {others} in all {shown.n:,} questions"
+    said = f"{whose} answers beat {others} {_in_share(shown, 'questions')}"
     equal = next(
         (
             one
@@ -211,7 +224,7 @@ def _won(head: Result, own: Sequence[Result], several: bool, judged: bool) -> st
     )
     if equal is not None and (equal.value or 0.0) < 0.5 < (shown.value or 0.0):
         said += f", but at equal length in {with_interval(equal, unit=' %')}"
-    return f"{said} (judged by {head.rater})" if judged else said
+    return said
 
 
 def _lift(row: Result, tested: HypothesisTest | None) -> str:
@@ -228,7 +241,7 @@ def _restraint(head: Result, own: Sequence[Result]) -> list[str]:
         return []
     if head.metric == "win_rate":
         return [f"it holds back where it should {_in_share(found, 'questions')}"]
-    return [f"where the less personal answer is right, it is right {_in_share(found, 'items')}"]
+    return [f"where the less personal answer is right, it chooses that {_in_share(found, 'questions')}"]
 
 
 def _line(result: Result, view: str | None) -> tuple[str | None, str | None, str | None, str | None]:
@@ -238,8 +251,11 @@ def _line(result: Result, view: str | None) -> tuple[str | None, str | None, str
 # -- other kinds -------------------------------------------------------------------------------------------------------
 
 
-def _others(kind: str, asked: Sequence[Result], headline: str) -> Iterator[SubjectVerdict]:
-    """A sentence for everything that was asked for, by the kind's headline figure."""
+def _others(
+    kind: str, asked: Sequence[Result], headline: str, whole: Sequence[Result]
+) -> Iterator[SubjectVerdict]:
+    """A sentence for everything that was asked for, by the kind's headline figure; those of controls stand beside it by name."""
+    controls = {f"{one.metric} of {one.system}": one for one in whole if one.control and one.given is None}
     by_line: dict[Any, dict[str, Result]] = {}
     for one in asked:
         by_line.setdefault(_line(one, one.view), {}).setdefault(one.metric, one)
@@ -250,7 +266,7 @@ def _others(kind: str, asked: Sequence[Result], headline: str) -> Iterator[Subje
             name = line_name(head.rater, head.system, head.given)
             judged = f", judged by {head.rater}" if head.system and head.rater and len(judges) > 1 else ""
             met = "; no claim, as it was fitted on people of this run" if head.met_people else ""
-            yield _subject(head, name, f"{write(head, found)}{judged}{met}.")
+            yield _subject(head, name, f"{write(head, controls | found)}{judged}{met}.")
 
 
 def _relevance(head: Result, found: Mapping[str, Result]) -> str:
@@ -273,24 +289,47 @@ def _dialogue(head: Result, found: Mapping[str, Result]) -> str:
 
 
 def _injection(head: Result, found: Mapping[str, Result]) -> str:
-    said = f"{head.rater} keeps its choice under hostile text {_in_share(head, 'choices')}"
+    choices = "choice" if head.n == 1 else "choices"
+    said = f"{head.rater} keeps its choice under hostile text {_in_share(head, choices)}"
+    if (head.value or 0.0) < 0:  # a difference from what a neutral text does
+        said = f"{head.rater}: unmoved {with_interval(head, unit=' points')} on {head.n:,} {choices}"
     beyond = found.get("moved_beyond_placebo")
     return (
         said
         if beyond is None
-        else f"{said}; hostile text moves {with_interval(beyond, unit=' points', difference=True)} more than a neutral text"
+        else f"{said}; hostile text moves {with_interval(beyond, unit=' points', difference=True)} more of them than a neutral text"
     )
 
 
 def _writing(head: Result, found: Mapping[str, Result]) -> str:
     told = f" told “{head.given}”" if head.given else ""
     score = found.get("rouge_l", head)
-    said = f"{head.system}{told} writes like the person with {_named(score)} on {_items(score)}"
+    said = (
+        f"{head.system}{told} comes as near to what the person wrote as {_named(score)}, on {_items(score)}"
+    )
     return (
         f"{said}; knowing the person adds {with_interval(head, unit=' points', difference=True)}"
         if head.metric == "lift"
         else said
     )
+
+
+LADDER = {"profile": "a profile reader", "majority": "the majority's choice"}
+"""Controls of episodes that stand in the verdict, as it calls them."""
+
+
+def _episode(head: Result, found: Mapping[str, Result]) -> str:
+    told = f" told “{head.given}”" if head.given else ""
+    said = f"{head.system}{told} did what was asked {_in_share(head, 'episodes')}"
+    if (regret := found.get("regret")) is None:
+        return said
+    beside = [
+        f"{called} {plain(one.value, 2)}"
+        for name, called in LADDER.items()
+        if (one := found.get(f"regret of {name}")) is not None and one.value is not None
+    ]
+    cost = f"its choices cost {with_interval(regret, 1, 2)} of what the right choice is worth (regret)"
+    return f"{said}; {', '.join([cost, *beside])}"
 
 
 def _plain(head: Result, found: Mapping[str, Result]) -> str:
@@ -303,6 +342,7 @@ WORDS = {
     "dialogue": _dialogue,
     "injection": _injection,
     "writing": _writing,
+    "episode": _episode,
 }
 
 
@@ -326,8 +366,14 @@ def _in_share(found: Result, what: str) -> str:
 
 
 def _named(found: Result) -> str:
-    """A figure with its name."""
-    return f"{found.metric.replace('_', ' ')} {with_interval(found, 1, 3)}"
+    """A figure with its name, as tables show it."""
+    value, *ends = (
+        headline_text(found.metric, end) for end in (found.value, found.low, found.high) if end is not None
+    )
+    unit = "" if found.metric not in SHARES else " points" if found.metric == "lift" else " %"
+    to = " to " if ends and ends[0][0] in "+−" else "–"
+    interval = f" ({to.join(ends)})" if ends else ""
+    return f"{metric_name(found.metric)} {value}{unit}{interval}"
 
 
 def _items(found: Result) -> str:

@@ -11,14 +11,12 @@ from typing import Any, ClassVar
 
 from personafit.benchmarks.lamp import MAKERS
 from personafit.kinds.writing import METRICS, WritingScores, load_writing, writing_lines
-from personafit.reports.browse import cut_text, pack_browser, people_texts
+from personafit.reports.browse import cut_text, facet_columns, pack_browser, people_texts
 from personafit.reports.claims import lift_claims, people_words
-from personafit.reports.kind_report import Column, KindReport, LineId, line_id
+from personafit.reports.kind_report import Column, KindReport, LineId, line_id, quote
 from personafit.reports.line_results import results_of
 from personafit.reports.pieces import Grid, Picture, Section, percent_cell
-from personafit.reports.result import Result
 from personafit.reports.totals import MAX_ITEMS
-from personafit.statistics import Estimate
 from personafit.store import RunRecord, Status, Store
 
 TASKS = {"LaMP_4": "headlines", "LaMP_5": "paper titles", "LaMP_6": "subject lines", "LaMP_7": "tweets"}
@@ -91,13 +89,13 @@ class WritingReport(KindReport):
             for metric in METRICS
         ]
         quoted = [
-            Result.of(
-                Estimate(score / 100, None, None, 0, 0),
-                metric=metric,
+            quote(
+                metric,
+                score / 100,
+                one["source"],
                 slice={"task": task},
                 system=one["model"],
                 given=one["view"],
-                note=one["source"],
             )
             for one in self.scores.info.get("published", [])
             for task in self.scores.tasks
@@ -162,7 +160,7 @@ def writing_browser(store: Store, scores: WritingScores) -> dict[str, Any]:
     }
     asks, told = _asks(store, scores, set(items["item"]), near)
     people = people_texts(store, scores.run, items["person"])
-    several = len(scores.tasks) > 1
+    facets, coded = facet_columns({"task": items["task"].to_list()})
     first = scores.run.config["givens"][:1]
     return pack_browser(
         index={
@@ -172,7 +170,7 @@ def writing_browser(store: Store, scores: WritingScores) -> dict[str, Any]:
             "answers": answers,
             "makers": makers,
             "gold": ["0"] * len(items),
-            "facets": [[scores.tasks.index(task) for task in items["task"]]] if several else [],
+            "facets": coded,
             "verdicts": [
                 "".join(_verdict(near, system, given, item) for item in items["item"])
                 for system, given in product(systems, first)
@@ -188,7 +186,7 @@ def writing_browser(store: Store, scores: WritingScores) -> dict[str, Any]:
         raters=list(systems.values()),
         controls=[False] * len(systems),
         views=contexts,
-        facets=[{"name": "task", "values": scores.tasks}] if several else [],
+        facets=facets,
         makers=[*MAKERS, *(f"{line.system}, told {line.given}" for line in written)],
         total=len(scores.own),
         words=WORDS,

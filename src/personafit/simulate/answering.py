@@ -89,7 +89,7 @@ class Answering:
 
     @property
     def count(self) -> int:
-        """How many answers there are to be."""
+        """Number of answers to make."""
         items = self.store.count_items(self.dataset) if self.selected is None else len(self.selected)
         return items * len(self.givens) * max(1, self.samples)
 

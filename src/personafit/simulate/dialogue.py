@@ -109,7 +109,7 @@ class Scene:
 
     @property
     def cap(self) -> int:
-        """The most exchanges."""
+        """Maximum number of exchanges."""
         return CAPS[self.item.task.kind]
 
     @cached_property
@@ -136,7 +136,7 @@ class Scene:
 
     @cached_property
     def about(self) -> dict[str, str]:
-        """What a callable can be told apart from messages."""
+        """Ids and context passed to callables beside the messages."""
         told = self.told
         return {"person": self.person.id, "task": self.item.task.id, "given": told.name, "text": told.text}
 
@@ -152,11 +152,11 @@ class _State(NamedTuple):
 
     @property
     def part(self) -> _Part:
-        """Whose turn it is."""
+        """The side that speaks next."""
         return self.scene.parts[len(self.turns) % 2]
 
     def after(self, turn: DialogueTurn) -> "_State":
-        """The dialogue once that was said."""
+        """Return the state after this turn."""
         scene, _, key, to_user, to_system = self
         return _State(
             scene,
@@ -346,7 +346,7 @@ class Simulation:
         )
 
     def scenes(self) -> Iterator[Scene]:
-        """Every dialogue that is wanted."""
+        """Yield every dialogue to simulate."""
         attempt = "" if is_fixed(self.system.model) else self.attempt
         for item in self.tasks():
             person = self.people[item.person]

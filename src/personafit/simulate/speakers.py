@@ -52,7 +52,7 @@ _TOOL_TAG = re.compile(r"\A<(tool_call|function_call|\|python_tag\|)>?", re.IGNO
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """A reply taken apart."""
+    """A parsed reply of the user agent."""
 
     text: str
     signal: Signal | None = None
@@ -166,12 +166,12 @@ class Speaker:
 
     @property
     def limit(self) -> int:
-        """What stands for the length of turns in fingerprints."""
+        """What fingerprints hold for the length of turns."""
         return REASONED_TOKENS if self.model.settings.get("effort") else self.tokens
 
     @property
     def layout(self) -> str:
-        """What stands for the version in fingerprints."""
+        """What fingerprints hold for the version."""
         return frozen_text(self.role, self.version) + frozen_text("signal", SIGNAL_VERSION)
 
     def request(
@@ -201,7 +201,7 @@ class Assistant(Speaker):
         return {"role": turn.role, "content": turn.text}
 
     async def speak(self, request: ChatRequest) -> Spoken:
-        """Say something, and say it again if it cannot be used."""
+        """Ask the model for a turn, once more if the first cannot be used."""
 
         def read(reply: ChatReply, _: str | None) -> str | None:
             text = reply.text.strip()

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from personafit.statistics.clusters import Estimate, clustered
+from personafit.statistics.clusters import Estimate, cluster_mean
 
 TIE = "tie"
 UNIT = (0.0, 1.0)
@@ -137,4 +137,4 @@ def mean_by_item(items: pl.DataFrame, column: str, bounds: tuple[float, float] |
     if scored.is_empty():
         return Estimate(None, None, None, 0, 0, "no item has an answer")
     people, prompts = scored["person"].to_numpy(), scored["prompt"].to_numpy()
-    return clustered(scored[column].to_numpy(), people, prompts, bounds)
+    return cluster_mean(scored[column].to_numpy(), people, prompts, bounds)

@@ -1,8 +1,8 @@
 """Agreement between raters: percent, Cohen's, weighted and Fleiss' kappa, Krippendorff's alpha, Spearman.
 
-Ratings are an array of units × raters: integer codes with -1 where a rater gave none, or numbers with nan. Every
-figure is a formula on a small table of counts that adds up over units; `agreement_intervals` gives the same figures
-with their intervals. Inside, nan means undefined; a public function says `None` and why.
+Ratings are an array of units × raters: integer codes with -1 where a rater gave none, or numbers with nan. Every figure comes with its
+influence: the derivative with respect to the weight of each unit (the infinitesimal jackknife), from which `agreement_intervals` makes
+clustered intervals. Influences add up to 0.
 
 Where raters choose between two answers and may be undecided, `halves` says that the codes are 0, 1 (a tie) and 2, and that a tie
 half agrees with either answer, as it is worth half a point in accuracy.
@@ -34,58 +34,19 @@ class Figure:
     note: str | None = None
 
 
-def percent_agreement(codes: ArrayLike, halves: bool = False) -> Figure:
-    """Share of agreeing pairs of raters on a unit, averaged over the units that two or more rated."""
-    counts = label_counts(as_codes(codes))
-    units = _shared_units(counts)
-    if units == 0:
-        return Figure(None, NO_OVERLAP)
-    return Figure(float(percent_of(unit_sums(counts, halves).sum(0))))
+def defined(value: ArrayLike, reason: str) -> Figure:
+    """The number as a figure; nan is undefined, for this reason."""
+    return Figure(None, reason) if np.isnan(value) else Figure(float(np.asarray(value)))
 
 
-def cohen_kappa(first: ArrayLike, second: ArrayLike, weights: Weights = "none") -> Figure:
-    """Cohen's kappa of two raters over the units both rated; weighted by the distance between codes if asked."""
-    table = confusion(first, second)
-    units = int(table.sum())
-    if units < 2:
-        return Figure(None, ONE_UNIT if units else NO_OVERLAP)
-    return _figure(kappa_of(table, weights), SAME_LABEL)
+def ratio(top: ArrayLike, bottom: ArrayLike) -> Floats:
+    """Divide, with nan (undefined) where the divisor is not above 0, and without a warning."""
+    over = np.asarray(bottom, dtype=np.float64)
+    known = over > 0
+    return np.where(known, np.asarray(top) / np.where(known, over, 1.0), np.nan)
 
 
-def fleiss_kappa(codes: ArrayLike, halves: bool = False) -> Figure:
-    """Fleiss' kappa; where votes are missing, Gwet's extension (each unit counts once, whoever rated it)."""
-    counts = label_counts(as_codes(codes))
-    units = _shared_units(counts)
-    if units < 2:
-        return Figure(None, ONE_UNIT if units else NO_OVERLAP)
-    return _figure(fleiss_of(unit_sums(counts, halves).sum(0), halves), SAME_LABEL)
-
-
-def krippendorff_alpha(ratings: ArrayLike, level: Level, halves: bool = False) -> Figure:
-    """Krippendorff's alpha for nominal, ordinal or interval ratings, over the units two or more raters rated."""
-    array = as_ratings(ratings)
-    present = np.isfinite(array) if array.dtype.kind == "f" else array >= 0
-    shared = present.sum(1) >= 2
-    units = int(shared.sum())
-    if units < 2:
-        return Figure(None, ONE_UNIT if units else NO_OVERLAP)
-    array, present = array[shared], present[shared]
-    if level == "nominal":
-        return _figure(alpha_of(coincidences(label_counts(ranked(array))), level, halves), SAME_LABEL)
-    if level == "ordinal":
-        # Krippendorff's ordinal distance is the squared distance between places in the pooled order.
-        codes = ranked(array)
-        totals = np.bincount(codes[present])
-        array = np.where(present, (np.cumsum(totals) - totals / 2)[codes], np.nan)
-    return _figure(interval_alpha_of(interval_sums(array).sum(0)), SAME_LABEL)
-
-
-def spearman(first: ArrayLike, second: ArrayLike) -> Figure:
-    """Spearman's rank correlation of two raters, ties at their middle rank, over the units both rated."""
-    left, right = _shared(ranked(first), ranked(second))
-    if len(left) < 3:
-        return Figure(None, TOO_FEW_RANKS if len(left) else NO_OVERLAP)
-    return _figure(spearman_of(left, right), CONSTANT)
+# -- arrays of ratings -------------------------------------------------------------------------------------------------
 
 
 def as_ratings(ratings: ArrayLike) -> NDArray[Any]:
@@ -102,6 +63,12 @@ def as_codes(codes: ArrayLike) -> Ints:
     if array.dtype.kind != "i" and array.size:
         raise ValueError("codes must be integers, with -1 for a missing rating")
     return array.astype(np.int64)
+
+
+def given(ratings: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which ratings were given."""
+    present: NDArray[np.bool_] = np.isfinite(ratings) if ratings.dtype.kind == "f" else ratings >= 0
+    return present
 
 
 def ranked(ratings: ArrayLike) -> Ints:
@@ -123,109 +90,11 @@ def label_counts(codes: Ints) -> Ints:
     return flat.reshape(len(codes), labels)
 
 
-def unit_sums(counts: Ints, halves: bool = False) -> Floats:
-    """What percent agreement and Fleiss' kappa need of each unit: agreement, whether shared, label shares."""
-    raters = counts.sum(1)
-    shared = raters >= 2
-    pairs = np.where(shared, raters * (raters - 1), 1)
-    agreement = ((counts * (counts @ label_credit(counts.shape[1], halves))).sum(1) - raters) / pairs
-    shares = counts / np.maximum(raters, 1)[:, None]
-    return np.column_stack([np.where(shared, agreement, 0.0), shared, shares])
-
-
-def interval_sums(ratings: NDArray[Any]) -> Floats:
-    """What interval alpha needs of each unit: squared distances within it, its count, sum and sum of squares."""
-    present = np.isfinite(ratings) if ratings.dtype.kind == "f" else ratings >= 0
-    present &= (present.sum(1) >= 2)[:, None]
-    # Counting from the smallest rating makes a table of one label come out as exactly 0.
-    values = np.where(present, ratings, 0.0)
-    values = np.where(present, values - values[present].min(initial=np.inf), 0.0)
-    count = present.sum(1)
-    mean = values.sum(1) / np.maximum(count, 1)
-    spread = np.where(present, (values - mean[:, None]) ** 2, 0.0).sum(1)
-    within = 2 * count * spread / np.maximum(count - 1, 1)
-    return np.column_stack([within, count, values.sum(1), (values**2).sum(1)])
-
-
-def coincidences(counts: Ints) -> Floats:
-    """Krippendorff's table of coincidences, labels × labels; units with one rating add none."""
-    raters = counts.sum(1)
-    scaled = np.where(raters[:, None] >= 2, counts / np.maximum(raters - 1, 1)[:, None], 0.0)
-    return np.asarray(scaled.T @ counts - np.diag(scaled.sum(0)))
-
-
 def confusion(first: ArrayLike, second: ArrayLike) -> Ints:
     """Count how often each pair of codes was given by two raters to the same unit."""
     left, right = _shared(np.asarray(first), np.asarray(second))
     labels = int(max(left.max(initial=-1), right.max(initial=-1))) + 1
     return np.bincount(left * labels + right, minlength=labels * labels).reshape(labels, labels)
-
-
-def percent_of(sums: Floats) -> Floats:
-    """Percent agreement from added-up `unit_sums`."""
-    return ratio(sums[..., 0], sums[..., 1])
-
-
-def fleiss_of(sums: Floats, halves: bool = False) -> Floats:
-    """Fleiss' kappa from added-up `unit_sums`."""
-    shares = sums[..., 2:]
-    expected = (shares * (shares @ label_credit(shares.shape[-1], halves))).sum(-1)
-    chance = ratio(expected, shares.sum(-1) ** 2)
-    several = (shares > 0).sum(-1) > 1
-    return ratio(percent_of(sums) - chance, np.where(several, 1 - chance, 0.0))
-
-
-def kappa_of(tables: NDArray[Any], weights: Weights) -> Floats:
-    """Cohen's kappa from confusion tables, weighted or not."""
-    distance = distances(tables.shape[-1], weights)
-    rows, columns = tables.sum(-1), tables.sum(-2)
-    observed = (tables * distance).sum((-2, -1)) * tables.sum((-2, -1))
-    expected = ((rows @ distance) * columns).sum(-1)
-    return 1 - ratio(observed, expected)
-
-
-def alpha_of(tables: Floats, level: Level, halves: bool = False) -> Floats:
-    """Krippendorff's alpha from tables of coincidences."""
-    totals = tables.sum(-1)
-    if level == "ordinal":
-        place = np.cumsum(totals, -1) - totals / 2
-        distance = (place[..., :, None] - place[..., None, :]) ** 2
-    elif level == "nominal":
-        distance = 1 - label_credit(tables.shape[-1], halves)
-    else:
-        distance = distances(tables.shape[-1], "quadratic")
-    observed = (tables * distance).sum((-2, -1)) * (totals.sum(-1) - 1)
-    expected = (totals[..., :, None] * totals[..., None, :] * distance).sum((-2, -1))
-    return 1 - ratio(observed, expected)
-
-
-def interval_alpha_of(sums: Floats) -> Floats:
-    """Krippendorff's interval alpha from added-up `interval_sums`."""
-    within, count, total, squares = np.moveaxis(sums, -1, 0)
-    expected = 2 * (count * squares - total**2)
-    # Ratings of one label leave rounding, not spread.
-    expected = np.where(expected > 1e-12 * count * squares, expected, 0.0)
-    return 1 - ratio(within * (count - 1), expected)
-
-
-def spearman_of(first: Ints, second: Ints) -> Floats:
-    """Spearman's correlation of two lists of ordered codes."""
-    rows, columns = np.bincount(first), np.bincount(second)
-    left, right = centred_ranks(rows), centred_ranks(columns)
-    together = np.sum(left[first] * right[second])
-    return ratio(together, np.sqrt((rows * left**2).sum() * (columns * right**2).sum()))
-
-
-def ratio(top: ArrayLike, bottom: ArrayLike) -> Floats:
-    """Divide, with nan (undefined) where the divisor is not above 0, and without a warning."""
-    over = np.asarray(bottom, dtype=np.float64)
-    defined = over > 0
-    return np.where(defined, np.asarray(top) / np.where(defined, over, 1.0), np.nan)
-
-
-def centred_ranks(counts: NDArray[Any]) -> Floats:
-    """The middle rank of each label, counted from the middle of all; from how often each label occurs."""
-    return np.asarray(np.cumsum(counts, -1) - counts / 2 - counts.sum(-1, keepdims=True) / 2)
 
 
 def label_credit(labels: int, halves: bool) -> Floats:
@@ -250,9 +119,199 @@ def _shared(first: NDArray[Any], second: NDArray[Any]) -> tuple[Ints, Ints]:
     return first[both].astype(np.int64), second[both].astype(np.int64)
 
 
-def _shared_units(counts: Ints) -> int:
-    return int((counts.sum(1) >= 2).sum())
+def _too_few(units: int) -> Figure | None:
+    """Why so many shared units have no figure beyond chance; None where they can have one."""
+    return None if units > 1 else Figure(None, ONE_UNIT if units else NO_OVERLAP)
 
 
-def _figure(value: Floats, reason: str) -> Figure:
-    return Figure(None, reason) if np.isnan(value) else Figure(float(value))
+# -- percent agreement and Fleiss' kappa ---------------------------------------------------------------------------------
+
+
+def unit_sums(counts: Ints, halves: bool = False) -> Floats:
+    """What percent agreement and Fleiss' kappa need of each unit: agreement, whether shared, label shares."""
+    raters = counts.sum(1)
+    shared = raters >= 2
+    pairs = np.where(shared, raters * (raters - 1), 1)
+    agreement = ((counts * (counts @ label_credit(counts.shape[1], halves))).sum(1) - raters) / pairs
+    shares = counts / np.maximum(raters, 1)[:, None]
+    return np.column_stack([np.where(shared, agreement, 0.0), shared, shares])
+
+
+def percent_agreement(codes: ArrayLike, halves: bool = False) -> Figure:
+    """Share of agreeing pairs of raters on a unit, averaged over the units that two or more rated."""
+    agreement, shared = unit_sums(label_counts(as_codes(codes)), halves)[:, :2].sum(0)
+    return defined(ratio(agreement, shared), NO_OVERLAP)
+
+
+def percent_influence(sums: Floats) -> Floats:
+    """Of percent agreement, from the `unit_sums` of each unit."""
+    agreement, shared = sums[:, :2].T
+    return np.asarray((agreement - shared * agreement.sum() / shared.sum()) / shared.sum())
+
+
+def fleiss_kappa(codes: ArrayLike, halves: bool = False) -> Figure:
+    """Fleiss' kappa; where votes are missing, Gwet's extension (each unit counts once, whoever rated it)."""
+    sums = unit_sums(label_counts(as_codes(codes)), halves).sum(0)
+    return _too_few(int(sums[1])) or defined(fleiss_of(sums, halves), SAME_LABEL)
+
+
+def fleiss_of(sums: Floats, halves: bool = False) -> Floats:
+    """Fleiss' kappa from the sum of all `unit_sums`."""
+    agreement, shared, *labels = sums
+    shares = np.array(labels)
+    chance = ratio(shares @ label_credit(len(shares), halves) @ shares, shares.sum() ** 2)
+    several = (shares > 0).sum() > 1
+    return ratio(ratio(agreement, shared) - chance, np.where(several, 1 - chance, 0.0))
+
+
+def fleiss_influence(sums: Floats, halves: bool = False) -> Floats:
+    """Of Fleiss' kappa, from the `unit_sums` of each unit."""
+    shares, labels = sums[:, 2:], sums[:, 2:].sum(0)
+    total, expected = labels.sum(), label_credit(len(labels), halves) @ labels
+    observed, chance = sums[:, 0].sum() / sums[:, 1].sum(), labels @ expected / total**2
+    by_chance = 2 * (shares @ expected) / total**2 - 2 * chance * shares.sum(1) / total
+    moved = percent_influence(sums) / (1 - chance) - (1 - observed) / (1 - chance) ** 2 * by_chance
+    return np.asarray(moved)
+
+
+# -- Cohen's kappa -------------------------------------------------------------------------------------------------------
+
+
+def cohen_kappa(first: ArrayLike, second: ArrayLike, weights: Weights = "none") -> Figure:
+    """Cohen's kappa of two raters over the units both rated; weighted by the distance between codes if asked."""
+    table = confusion(first, second)
+    distance, units = distances(len(table), weights), int(table.sum())
+    observed = units * float((table * distance).sum())
+    expected = float(table.sum(1) @ distance @ table.sum(0))
+    return _too_few(units) or defined(1 - ratio(observed, expected), SAME_LABEL)
+
+
+def kappa_influence(first: Ints, second: Ints, weights: Weights) -> Floats:
+    """Of Cohen's kappa of two raters who both rated every unit."""
+    table = confusion(first, second)
+    distance, rows, columns, count = distances(len(table), weights), table.sum(1), table.sum(0), len(first)
+    observed, expected = float((table * distance).sum()), float(rows @ distance @ columns)
+    by_chance = (distance @ columns)[:, None] + rows @ distance
+    gradient = (observed * count / expected * by_chance - distance * count - observed) / expected
+    return np.asarray(gradient[first, second])
+
+
+# -- Krippendorff's alpha --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Disagreement:
+    """What alpha is made of, with the derivatives by the weight of each unit."""
+
+    raters: Ints
+    """Raters of each unit; 0 where only one rated it."""
+    within: float
+    expected: float
+    by_within: Floats
+    by_expected: Floats
+
+
+def krippendorff_alpha(ratings: ArrayLike, level: Level, halves: bool = False) -> Figure:
+    """Krippendorff's alpha for nominal, ordinal or interval ratings, over the units two or more raters rated."""
+    found = _disagreement(as_ratings(ratings), level, halves)
+    alpha = 1 - ratio(found.within * (found.raters.sum() - 1), found.expected)
+    return _too_few(int((found.raters > 0).sum())) or defined(alpha, SAME_LABEL)
+
+
+def alpha_influence(ratings: NDArray[Any], level: Level, halves: bool = False) -> Floats:
+    """Of Krippendorff's alpha: codes (-1 for none), or numbers (nan for none)."""
+    found = _disagreement(ratings, level, halves)
+    raters, count, expected = found.raters, found.raters.sum(), found.expected
+    moved = -(found.by_within * (count - 1) + found.within * raters) / expected
+    moved += found.within * (count - 1) / expected**2 * found.by_expected
+    # The correction for few ratings (count - 1) is not scale free: influences add up to nearly 0, and are centred.
+    units = raters > 0
+    return np.where(units, moved - moved[units].mean(), 0.0)
+
+
+def _disagreement(ratings: NDArray[Any], level: Level, halves: bool) -> _Disagreement:
+    present = given(ratings)
+    present &= (present.sum(1) >= 2)[:, None]
+    raters = present.sum(1)
+    count, others = float(raters.sum()), np.maximum(raters - 1, 1)
+    if level == "nominal":
+        counts = label_counts(np.where(present, ranked(ratings), -1))
+        agreeing = counts @ label_credit(counts.shape[1], halves)
+        labels = agreeing.sum(0)
+        within = (raters**2 - (counts * agreeing).sum(1)) / others
+        expected, by_expected = count**2 - float(labels @ counts.sum(0)), counts @ labels
+        return _Disagreement(raters, within.sum(), expected, within, 2 * (count * raters - by_expected))
+    codes, values = ranked(ratings)[present], np.zeros(ratings.shape)
+    totals = np.bincount(codes).astype(np.float64)
+    # Krippendorff's ordinal distance is the squared distance between places in the pooled order.
+    place = np.cumsum(totals) - totals / 2
+    numbers = place[codes] if level == "ordinal" else ratings[present].astype(np.float64)
+    lowest = numbers.min(
+        initial=np.inf
+    )  # counting from here makes ratings of one label come out as exactly 0
+    values[present] = numbers - lowest
+    mean = values.sum(1) / np.maximum(raters, 1)
+    apart = np.where(present, values - mean[:, None], 0.0)
+    within = 2 * raters * (apart**2).sum(1) / others
+    total, square = values.sum(), (values**2).sum()
+    expected = 2 * (count * square - total**2)
+    by_expected = 2 * (raters * square + count * (values**2).sum(1) - 2 * total * values.sum(1))
+    if expected <= 1e-12 * count * square:
+        expected = 0.0  # rounding, not spread
+    if level == "interval":
+        return _Disagreement(raters, within.sum(), expected, within, by_expected)
+    # A unit also moves the places of the ratings above its own.
+    pull = np.bincount(codes, (4 * (raters / others)[:, None] * apart)[present], minlength=len(totals))
+    by_place = np.zeros((2, *ratings.shape))
+    by_place[:, present] = (
+        _suffix(pull)[codes],
+        _suffix(4 * totals * (count * (place - lowest) - total))[codes],
+    )
+    more = by_place.sum(2)
+    return _Disagreement(raters, within.sum(), expected, within + more[0], by_expected + more[1])
+
+
+# -- correlations --------------------------------------------------------------------------------------------------------
+
+
+def spearman(first: ArrayLike, second: ArrayLike) -> Figure:
+    """Spearman's rank correlation of two raters, ties at their middle rank, over the units both rated."""
+    left, right = (_centred_ranks(codes) for codes in _shared(ranked(first), ranked(second)))
+    if len(left) < 3:
+        return Figure(None, TOO_FEW_RANKS if len(left) else NO_OVERLAP)
+    return defined(ratio(left @ right, np.sqrt((left @ left) * (right @ right))), CONSTANT)
+
+
+def spearman_influence(first: Ints, second: Ints) -> Floats:
+    """Of Spearman's correlation of two lists of ordered codes that are dense (0, 1, 2, ... all occur)."""
+    count = len(first)
+    left, right = (_centred_ranks(codes) / count for codes in (first, second))
+    together, left_spread, right_spread = np.mean(left * right), np.mean(left**2), np.mean(right**2)
+    by_order = _above(first, right) + _above(second, left)
+    by_together = left * right + by_order / count - 3 * together
+    by_left = left**2 + 2 * _above(first, left) / count - 3 * left_spread
+    by_right = right**2 + 2 * _above(second, right) / count - 3 * right_spread
+    spread = np.sqrt(left_spread * right_spread)
+    moved = by_together / spread - together / spread / 2 * (by_left / left_spread + by_right / right_spread)
+    return np.asarray(moved / count)
+
+
+def pearson_influence(first: Floats, second: Floats) -> Floats:
+    """Of Pearson's correlation of two lists of numbers that both vary."""
+    left, right = ((values - values.mean()) / values.std() for values in (first, second))
+    return np.asarray((left * right - np.mean(left * right) * (left**2 + right**2) / 2) / len(left))
+
+
+def _centred_ranks(codes: Ints) -> Floats:
+    """The middle rank of each code, counted from the middle of all."""
+    counts = np.bincount(codes)
+    return np.asarray((np.cumsum(counts) - counts / 2 - len(codes) / 2)[codes])
+
+
+def _above(codes: Ints, values: Floats) -> Floats:
+    """For each unit the sum of the values of units with a higher code, and half of those with the same."""
+    return np.asarray(_suffix(np.bincount(codes, values))[codes])
+
+
+def _suffix(values: NDArray[Any]) -> Floats:
+    return np.asarray(values.sum() - np.cumsum(values) + values / 2)

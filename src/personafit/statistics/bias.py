@@ -1,4 +1,4 @@
-"""What pulls at a choice: logistic regressions of choices, with intervals that cluster by person (and by prompt).
+"""Bias of choices: logistic regressions of choices on features, with intervals that cluster by person (and by prompt).
 
 A choice is 1, 0 or anything between (a tie is ½, a vote its share). Every row of the design is a difference between the two
 answers, so there is no intercept: turn the pair round and both the choice and the row change sides. Each coefficient is
@@ -23,6 +23,7 @@ from personafit.statistics.clusters import (
     dense_codes,
     student_p_value,
     student_reach,
+    too_few,
 )
 from personafit.statistics.influence import RIDGE, influence_estimate, logistic
 
@@ -248,9 +249,7 @@ def _estimate(value: float, parts: Sequence[Parts]) -> Estimate:
     if any(fit.separated for fit in fits):
         return Estimate(value, None, None, n, met, SEPARATED)
     if met < needed:
-        return Estimate(
-            value, None, None, n, met, f"no interval: it needs at least {needed} people, and there are {met}"
-        )
+        return Estimate(value, None, None, n, met, too_few(met, needed))
     spread = influence_estimate(value, pulled, people, np.concatenate([fit.prompts for fit in fits]))
     return replace(spread, n=n)
 

@@ -221,14 +221,9 @@ def cluster_mean(
     scores = np.asarray(values, dtype=np.float64)
     if len(scores) == 0:
         return Estimate(None, None, None, 0, 0, "nothing to average")
+    if prompts is not None and not prompts_recur(people, prompts):
+        prompts = None
     return clustered_sums(scores, people, prompts).estimate(bounds)
-
-
-def clustered(
-    values: ArrayLike, people: ArrayLike, prompts: ArrayLike, bounds: tuple[float, float] | None = None
-) -> Estimate:
-    """The same where prompts are known: they are looked at only if some recur across people, which saves time."""
-    return cluster_mean(values, people, prompts if prompts_recur(people, prompts) else None, bounds)
 
 
 def clustered_sums(values: Floats, people: ArrayLike, prompts: ArrayLike | None = None) -> ClusteredSums:
@@ -251,9 +246,11 @@ def clustered_sums(values: Floats, people: ArrayLike, prompts: ArrayLike | None 
     )
 
 
-def too_few(people: int) -> str:
-    """Why there is no interval for so few people."""
-    return f"no interval: it needs at least {FEWEST_PEOPLE} people, and there {'is' if people == 1 else 'are'} {people}"
+def too_few(count: int, needed: int = FEWEST_PEOPLE, what: str = "people") -> str:
+    """Why there is no interval for so few people, or prompts."""
+    return (
+        f"no interval: it needs at least {needed} {what}, and there {'is' if count == 1 else 'are'} {count}"
+    )
 
 
 def exact_interval(mean: float, bounds: tuple[float, float], clusters: int) -> tuple[float, float]:

@@ -104,7 +104,7 @@ class HypothesisTest:
     p_equivalent: float | None
     """Of the two one-sided tests against the margin, adjusted likewise."""
     detectable: float | None
-    """The smallest difference from `null` found in four runs of five at the level that a lone effect has to meet."""
+    """The smallest difference from `null` detected with 80 % power, at the level that a lone effect has to meet."""
     margin: float
     tests: int
     """How many were made together."""
@@ -273,7 +273,7 @@ class GateDecision:
 
     outcome: GateOutcome
     people: int | None = None
-    """Where it cannot be told: about how many people would tell in four runs of five, if the value is the true one."""
+    """Where it cannot be told: about how many people would tell with 80 % power, if the value is the true one."""
     items: int | None = None
     """The items of so many people, as many each as here."""
 
@@ -302,7 +302,7 @@ def decide(estimate: Measured, bar: float, certain: bool = False) -> GateDecisio
 
 
 def _people_to_tell(value: float, low: float, high: float, people: int, bar: float) -> int | None:
-    """People at which the interval's end would clear the bar in four runs of five; None if the value is the bar itself."""
+    """People at which the interval's end clears the bar with 80 % power; None if the value is the bar itself."""
     gap = abs(value - bar)
     reach = value - low if value > bar else high - value
     if gap < ROUNDING or reach <= 0:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate, clustered
+from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate, cluster_mean, too_few
 
 Floats = NDArray[np.float64]
 Metric = Literal["precision", "recall", "f1", "f2", "accuracy", "kappa", "yes_rate", "over_selection"]
@@ -58,11 +58,10 @@ def detection(
     if count == 0 or np.isnan(values).any():
         return Estimate(None, None, None, count, who, UNDEFINED[metric])
     if who < FEWEST_PEOPLE:
-        note = f"no interval: it needs at least {FEWEST_PEOPLE} people, and there are {who}"
-        return Estimate(float(values.mean()), None, None, count, who, note)
+        return Estimate(float(values.mean()), None, None, count, who, too_few(who))
     if not (values - values[0]).any():
         return _constant(float(values[0]), metric, said, relevant, people, prompts)
-    return clustered(values, people, prompts, _BOUNDS.get(metric, (0.0, 1.0)))
+    return cluster_mean(values, people, prompts, _BOUNDS.get(metric, (0.0, 1.0)))
 
 
 def _constant(
@@ -83,7 +82,7 @@ def _constant(
         note = f"no interval: {why}"
         return Estimate(value, None, None, len(counted), who, note)
     owners, asked = np.asarray(people)[counted], np.asarray(prompts)[counted]
-    exact = clustered(np.full(len(owners), value), owners, asked, (0.0, 1.0))
+    exact = cluster_mean(np.full(len(owners), value), owners, asked, (0.0, 1.0))
     return Estimate(value, exact.low, exact.high, len(counted), who, exact.note)
 
 
@@ -110,9 +109,8 @@ def detection_difference(
     if count == 0 or np.isnan(values).any():
         return Estimate(None, None, None, count, who, "undefined: one of the two figures is")
     if who < FEWEST_PEOPLE:
-        note = f"no interval: it needs at least {FEWEST_PEOPLE} people, and there are {who}"
-        return Estimate(float(values.mean()), None, None, count, who, note)
-    return clustered(values, people, prompts)
+        return Estimate(float(values.mean()), None, None, count, who, too_few(who))
+    return cluster_mean(values, people, prompts)
 
 
 def pseudo_values(said: ArrayLike, relevant: ArrayLike, metric: Metric) -> Floats:
@@ -224,7 +222,7 @@ def mean_ranking(
     if not rows:
         return Estimate(None, None, None, 0, 0, "undefined: nothing is relevant")
     figures, who, asked = (np.array(column) for column in zip(*rows, strict=True))
-    return clustered(figures, who, asked, (0.0, 1.0))
+    return cluster_mean(figures, who, asked, (0.0, 1.0))
 
 
 def _members(labels: NDArray[Any]) -> Sequence[NDArray[np.intp]]:

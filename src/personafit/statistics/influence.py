@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from personafit.statistics.clusters import DENSE, Estimate, cluster_mean, dense_codes
+from personafit.statistics.clusters import Estimate, cluster_mean, dense_codes
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
-# A faint pull of the coefficients to zero: keeps separated data finite, moves others by less than they are known.
+# A weak ridge: it keeps coefficients of separated data finite, and moves others by far less than their standard error.
 RIDGE = 0.05
 STEPS = 100
 
@@ -25,15 +24,15 @@ def influence_estimate(
     value: float, influence: Floats, people: ArrayLike, prompts: ArrayLike | None = None
 ) -> Estimate:
     """The value with its clustered interval; `influence` has one number per row, and they add up to about 0."""
-    who, asked = _numbers(people), None
+    who, asked = dense_codes(people)[0], None
     if prompts is not None:
-        asked = _numbers(prompts)
-        both = who * (asked.max(initial=0) + 1) + asked
+        asked, different = dense_codes(prompts)
+        both = who * different + asked
         place, count = dense_codes(both)
-        cells = np.empty(count, dtype=np.int64)
+        cells = np.empty(count, dtype=np.intp)
         cells[place] = both
         influence = np.bincount(place, influence, minlength=count).astype(np.float64)
-        who, asked = np.divmod(cells, asked.max(initial=0) + 1)
+        who, asked = np.divmod(cells, max(different, 1))
     # A ridge leaves a small rest where influences would add up to zero; it belongs to nobody.
     values = value + len(influence) * (influence - influence.mean() if len(influence) else influence)
     return replace(cluster_mean(values, who, asked), value=value)
@@ -64,11 +63,3 @@ def logistic(x: Floats, y: Floats, ridge: float = RIDGE) -> tuple[Floats, Floats
             break
     p = expit(x @ weights)
     return weights, np.asarray(np.linalg.solve(information(p), (x * (y - p)[:, None]).T).T)
-
-
-def _numbers(labels: ArrayLike) -> Ints:
-    """Whole numbers for labels; labels that are small whole numbers already stay as they are."""
-    values = np.asarray(labels)
-    if values.dtype.kind in "iu" and len(values) and values.min() >= 0 and values.max() < DENSE * len(values):
-        return values.astype(np.int64)
-    return np.unique(values, return_inverse=True)[1].astype(np.int64)

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from personafit.statistics.agreement import Figure, Floats, Ints
-from personafit.statistics.agreement_intervals import people_index
-from personafit.statistics.clusters import FEWEST_PEOPLE, prompts_recur, student_reach
+from personafit.statistics.clusters import FEWEST_PEOPLE, dense_codes, prompts_recur, student_reach
 
 POWER = 0.8
 _MOST = 10_000_000
@@ -44,11 +43,11 @@ def spread(values: ArrayLike, people: ArrayLike, prompts: ArrayLike | None = Non
     analysis of variance where they are equal.
     """
     array = np.asarray(values, dtype=np.float64)
-    person, count = people_index(people, len(array))
+    person, count = dense_codes(people)
     if count < 2:
         return Spread(None, None, "undefined: how much people differ cannot be seen in fewer than two")
     if prompts is not None:
-        prompt, prompt_count = people_index(prompts, len(array))
+        prompt, prompt_count = dense_codes(prompts)
         if prompt_count > 1 and prompts_recur(person, prompt):
             return _crossed(array, person, prompt)
     sizes = np.bincount(person)
@@ -102,12 +101,19 @@ def _pair_variances(values: Floats, groups: tuple[Ints, ...], weight: Floats) ->
     return [float(a / b) if b > 1e-9 else None for a, b in zip(sums, pairs, strict=True)]
 
 
-def smallest_difference(plan: Spread, people: int, items: float, prompts: int | None = None) -> Figure:
-    """The smallest true mean difference that `people` with `items` each, on `prompts`, will show four times in five."""
+def _unplannable(plan: Spread, people: int, difference: float = 1.0, what: str = "") -> Figure | None:
+    """Why nothing can be planned; None where something can."""
     if plan.between is None or plan.within is None:
         return Figure(None, plan.note)
     if people < FEWEST_PEOPLE:
         return Figure(None, _TOO_FEW)
+    return None if difference else Figure(None, f"undefined: no number of {what} shows a difference of 0")
+
+
+def smallest_difference(plan: Spread, people: int, items: float, prompts: int | None = None) -> Figure:
+    """The smallest true mean difference that `people` with `items` each, on `prompts`, will show four times in five."""
+    if why_not := _unplannable(plan, people):
+        return why_not
     error = _error(plan, people, items, prompts)
     if error == 0:
         return Figure(None, "undefined: the pilot's values are all the same, so any difference would show")
@@ -121,10 +127,8 @@ def smallest_difference(plan: Spread, people: int, items: float, prompts: int | 
 
 def people_needed(plan: Spread, difference: float, items: float, prompts: int | None = None) -> Figure:
     """How many people, with `items` each on `prompts`, show a true difference four times in five; None if no number does."""
-    if plan.between is None or plan.within is None:
-        return Figure(None, plan.note)
-    if difference == 0:
-        return Figure(None, "undefined: no number of people shows a difference of 0")
+    if why_not := _unplannable(plan, FEWEST_PEOPLE, difference, "people"):
+        return why_not
     if (
         plan.prompt
         and prompts
@@ -138,12 +142,10 @@ def people_needed(plan: Spread, difference: float, items: float, prompts: int | 
 
 def prompts_needed(plan: Spread, difference: float, people: int, items: float) -> Figure:
     """How many prompts, dealt to `people` with `items` each, show a true difference four times in five; None if no number does."""
-    if plan.between is None or plan.within is None or plan.prompt is None:
+    if why_not := _unplannable(plan, people, difference, "prompts"):
+        return why_not
+    if plan.prompt is None:
         return Figure(None, plan.note or "undefined: prompts do not recur across people")
-    if people < FEWEST_PEOPLE or difference == 0:
-        return Figure(
-            None, _TOO_FEW if difference else "undefined: no number of prompts shows a difference of 0"
-        )
     alone = Spread(plan.between, plan.within)
     if not _shown(alone, difference, people, items, None):
         enough = people_needed(alone, difference, items).value
@@ -160,12 +162,8 @@ def prompts_needed(plan: Spread, difference: float, people: int, items: float) -
 
 def items_needed(plan: Spread, difference: float, people: int, prompts: int | None = None) -> Figure:
     """How many items of each of `people` show a true difference four times in five; None if no number does."""
-    if plan.between is None or plan.within is None:
-        return Figure(None, plan.note)
-    if people < FEWEST_PEOPLE or difference == 0:
-        return Figure(
-            None, _TOO_FEW if difference else "undefined: no number of items shows a difference of 0"
-        )
+    if why_not := _unplannable(plan, people, difference, "items"):
+        return why_not
     most = None if plan.prompt is None or prompts is None else max(1, int(prompts * plan.repeats))
     if most is not None and not _shown(plan, difference, people, most, prompts):
         return Figure(

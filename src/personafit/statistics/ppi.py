@@ -21,7 +21,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate, cluster_mean, prompts_recur, student_reach
+from personafit.statistics.clusters import (
+    FEWEST_PEOPLE,
+    Estimate,
+    cluster_mean,
+    dense_codes,
+    prompts_recur,
+    student_reach,
+    too_few,
+)
 from personafit.statistics.decisions import holm
 
 Floats = NDArray[np.float64]
@@ -76,7 +84,7 @@ def ppi_mean(
         return Corrected(Estimate(None, None, None, 0, 0, reason), classical, naive, None)
     if not len(alone) and weighted is None:
         return Corrected(classical, classical, naive, 0.0)
-    person = _codes(everyone)
+    person = dense_codes(everyone)[0]
     # What each item does to people's mean, and to the machine's mean over all less its mean where people judged.
     own, share = _shares(truth, weighted), _shares(machine, weighted)
     if weighted is None:
@@ -87,18 +95,17 @@ def ppi_mean(
         gap = float(everything.mean() - np.average(machine, weights=weighted))
         theirs = _shares(everything) - np.concatenate([share, np.zeros(len(alone))])
     ours = np.concatenate([own, np.zeros(len(alone))])
-    weight = _best_weight(_by_cluster(person, ours), _by_cluster(person, theirs))
+    by_person = (np.asarray(np.bincount(person, part), dtype=np.float64) for part in (ours, theirs))
+    weight = _best_weight(*by_person)
     value = float(np.average(truth, weights=weighted) + weight * gap)
     met = len(np.unique(person[: len(truth)]))
     fewest = met if asked is None else min(met, len(np.unique(asked[: len(truth)])))
     parts = ours + weight * theirs
     note = None
     if met < FEWEST_PEOPLE:
-        note = f"no interval: it needs human scores of at least {FEWEST_PEOPLE} people, and there are {met}"
+        note = too_few(met, what="people with human scores")
     elif fewest < FEWEST_PROMPTS:
-        note = (
-            f"no interval: it needs human scores on at least {FEWEST_PROMPTS} prompts, and there are {fewest}"
-        )
+        note = too_few(fewest, FEWEST_PROMPTS, "prompts with human scores")
     if note:
         return Corrected(Estimate(value, None, None, len(truth), met, note), classical, naive, weight)
     corrected = _interval(value, parts, len(truth), everyone, asked)
@@ -144,18 +151,8 @@ def weighted_mean(
 def _second_way(everyone: NDArray[Any], prompts: ArrayLike, prompts_alone: ArrayLike) -> Ints | None:
     """Each item's prompt by number, where there are several and they recur across people."""
     first, rest = np.asarray(prompts), np.asarray(prompts_alone)
-    asked = _codes(np.concatenate([first, rest]) if len(rest) else first)
+    asked = dense_codes(np.concatenate([first, rest]) if len(rest) else first)[0].astype(np.int64)
     return asked if asked.max(initial=0) > 0 and prompts_recur(everyone, asked) else None
-
-
-def _codes(names: NDArray[Any]) -> Ints:
-    """Each name by number, from 0."""
-    return np.unique(names, return_inverse=True)[1].astype(np.int64)
-
-
-def _by_cluster(clusters: Ints, parts: Floats) -> Floats:
-    """Sums by cluster."""
-    return np.asarray(np.bincount(clusters, parts), dtype=np.float64)
 
 
 def _best_weight(ours: Floats, gain: Floats) -> float:

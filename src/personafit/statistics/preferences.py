@@ -7,7 +7,7 @@ interval of a mean serves it too.
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from personafit.statistics.clusters import Estimate, clustered
+from personafit.statistics.clusters import Estimate, cluster_mean
 
 Floats = NDArray[np.float64]
 
@@ -67,4 +67,4 @@ def _estimate(numbers: Floats, inside: ArrayLike, people: ArrayLike, prompts: Ar
     if min(len(np.unique(who[group])), len(np.unique(who[~group]))) < FEWEST_PEOPLE:
         note = f"no interval: one of the two groups is about fewer than {FEWEST_PEOPLE} people"
         return Estimate(float(numbers.mean()), None, None, n, met, note)
-    return clustered(numbers, people, prompts)
+    return cluster_mean(numbers, people, prompts)

@@ -9,14 +9,13 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import null_space
 from scipy.sparse.csgraph import connected_components
-from scipy.special import expit
 
 from personafit.statistics.agreement import Floats, Ints
-from personafit.statistics.agreement_intervals import people_index
-from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate, student_reach
+from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate, dense_codes, student_reach, too_few
 from personafit.statistics.decisions import holm
-from personafit.statistics.influence import influence_estimate
+from personafit.statistics.influence import influence_estimate, logistic
 
 ROUNDING = 1e-9  # systems with the same answers differ by rounding only
 
@@ -57,23 +56,21 @@ def bradley_terry(
     """
     left, right = np.asarray(first, dtype=np.int64), np.asarray(second, dtype=np.int64)
     won = np.asarray(score, dtype=np.float64)
-    person, count = people_index(people, len(won))
+    person, count = dense_codes(people)
     unfit = _why_not(left, right, won, systems)
     n = np.bincount(np.concatenate([left, right]), minlength=systems)
     if unfit:
         return Ranking(tuple(Estimate(None, None, None, int(k), count, unfit) for k in n), (), unfit)
-    strengths, information = _fit(left, right, won, systems)
+    # Strengths that add up to 0 are the combinations of these columns: the direction about which the data say nothing is left out.
+    basis = null_space(np.ones((1, systems)))
+    weights, moved = logistic(basis[left] - basis[right], won, ridge=0.0)
+    strengths, influence = basis @ weights, moved @ basis.T
     if count < FEWEST_PEOPLE:
-        note = (
-            f"no intervals: they need at least {FEWEST_PEOPLE} people, and there are comparisons of {count}"
-        )
+        note = too_few(count)
         plain = (
             Estimate(float(s), None, None, int(k), count, note) for s, k in zip(strengths, n, strict=True)
         )
         return Ranking(tuple(plain), (), note)
-    bread = np.linalg.pinv(information, hermitian=True)
-    residual = won - expit(strengths[left] - strengths[right])
-    influence = (bread[left] - bread[right]) * residual[:, None]
 
     def clustered(value: float, parts: Floats, comparisons: int) -> Estimate:
         found = replace(influence_estimate(value, parts, person, prompts), n=comparisons)
@@ -117,30 +114,3 @@ def _why_not(left: Ints, right: Ints, won: Floats, systems: int) -> str | None:
     if connected_components(beaten, connection="strong")[0] > 1:
         return "undefined: some systems won or lost every comparison with the rest, so their strength has no bound"
     return None
-
-
-def _fit(left: Ints, right: Ints, won: Floats, systems: int) -> tuple[Floats, Floats]:
-    """Newton's method on the log-likelihood, which is concave; gives strengths and information."""
-    wins = np.zeros((systems, systems))
-    np.add.at(wins, (left, right), won)
-    np.add.at(wins, (right, left), 1 - won)
-    games = wins + wins.T
-    strengths = np.zeros(systems)
-
-    def likelihood(s: Floats) -> float:
-        return float(-np.sum(wins * np.logaddexp(0, s[None, :] - s[:, None])))
-
-    for _ in range(200):
-        chance = expit(strengths[:, None] - strengths[None, :])
-        gradient = (wins - games * chance).sum(1)
-        laplacian = -games * chance * (1 - chance)
-        information = np.diag(-laplacian.sum(1)) + laplacian
-        # The ones matrix pins the mean at 0, the direction the data say nothing about.
-        step = np.linalg.solve(information + np.ones_like(information), gradient)
-        before, size = likelihood(strengths), 1.0
-        while size > 1e-10 and likelihood(strengths + size * step) < before - 1e-12 * abs(before):
-            size /= 2
-        strengths = strengths + size * step
-        if np.abs(step).max() < 1e-11:
-            break
-    return strengths - strengths.mean(), information

@@ -11,61 +11,46 @@ better; ε is what its lower cost is worth. Tests are corrected over annotators 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import combinations, combinations_with_replacement
+from dataclasses import dataclass, replace
+from itertools import combinations, combinations_with_replacement, product
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import coo_array
 
-from personafit.statistics.agreement import Figure, Floats, Ints, as_codes, label_counts, label_credit, ratio
+from personafit.statistics.agreement import (
+    Figure,
+    Floats,
+    Ints,
+    as_codes,
+    defined,
+    label_counts,
+    label_credit,
+    ratio,
+)
 from personafit.statistics.agreement_intervals import (
     SHARE,
     PairFigure,
     UnitGroups,
     pair_agreement,
-    people_index,
 )
-from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate, too_few
+from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate, dense_codes, too_few
 
 DRAWS = 2000
 FEWEST_DEFINED = 0.95
 
 
 @dataclass(frozen=True)
-class RaterPair:
-    """The agreement of two raters, which are named by their columns."""
+class RaterFigure:
+    """The agreement of two raters, which are named by their columns, of two kinds of rater, or of a rater with all others of a kind."""
 
-    first: int
-    second: int
+    part: Literal["pair", "block", "reliability", "ranking"]
+    first: int | str
+    second: int | str
     figure: Estimate
-
-
-@dataclass(frozen=True)
-class Block:
-    """Mean agreement over all pairs of two kinds of rater, such as human with llm."""
-
-    kinds: tuple[str, str]
-    pairs: int
-    figure: Estimate
-
-
-@dataclass(frozen=True)
-class Reliability:
-    """Mean agreement of one rater with all the other raters of one kind."""
-
-    rater: int
-    kind: str
-    figure: Estimate
-
-
-@dataclass(frozen=True)
-class AgreementTable:
-    """Agreement of every pair of raters, between and within kinds of rater, and each rater's reliability."""
-
-    pairs: tuple[RaterPair, ...]
-    blocks: tuple[Block, ...]
-    reliability: tuple[Reliability, ...]
+    pairs: int | None = None
+    """Of a block: the pairs of raters it is the mean over."""
 
 
 @dataclass(frozen=True)
@@ -85,28 +70,26 @@ def compare_raters(
     prompts: ArrayLike | None,
     figure: PairFigure = "kappa",
     halves: bool = False,
-) -> AgreementTable:
-    """Agreement of every pair of raters, the means of their blocks by kind, and each rater's means by kind."""
+) -> list[RaterFigure]:
+    """Agreement of every pair of raters, the means of their blocks by kind, and each rater's means by kind (its reliability)."""
     found = pair_agreement(ratings, people, prompts, figure, halves)
     if len(kinds) != np.asarray(ratings).shape[1]:
         raise ValueError("kinds must name the kind of every rater")
-    blocks, reliability = [], []
+    figures = [RaterFigure("pair", i, j, found.interval(k)) for k, (i, j) in enumerate(found.pairs)]
     names = list(dict.fromkeys(kinds))
     for one, other in combinations_with_replacement(names, 2):
         members = [k for k, (i, j) in enumerate(found.pairs) if {kinds[i], kinds[j]} == {one, other}]
         if members:
-            blocks.append(Block((one, other), len(members), found.mean(members)))
-    for rater in range(len(kinds)):
-        for kind in names:
-            members = [
-                k
-                for k, (i, j) in enumerate(found.pairs)
-                if (i == rater and kinds[j] == kind) or (j == rater and kinds[i] == kind)
-            ]
-            if members:
-                reliability.append(Reliability(rater, kind, found.mean(members)))
-    pairs = tuple(RaterPair(i, j, found.interval(k)) for k, (i, j) in enumerate(found.pairs))
-    return AgreementTable(pairs, tuple(blocks), tuple(reliability))
+            figures.append(RaterFigure("block", one, other, found.mean(members), len(members)))
+    for rater, kind in product(range(len(kinds)), names):
+        members = [
+            k
+            for k, (i, j) in enumerate(found.pairs)
+            if (i == rater and kinds[j] == kind) or (j == rater and kinds[i] == kind)
+        ]
+        if members:
+            figures.append(RaterFigure("reliability", rater, kind, found.mean(members)))
+    return figures
 
 
 def panel_ceiling(
@@ -143,7 +126,7 @@ def panel_ceiling(
 
 def ranking_agreement(
     scores: ArrayLike, systems: ArrayLike, people: ArrayLike, prompts: ArrayLike | None, seed: int = 0
-) -> tuple[RaterPair, ...]:
+) -> list[RaterFigure]:
     """Kendall's τ-b of the rankings of systems (by mean score) that every two judges (columns of scores) give.
 
     τ is a step function of the means and has no derivative. Its interval comes from draws of all means from their joint
@@ -151,7 +134,7 @@ def ranking_agreement(
     together than their standard errors the ranking is hardly determined, and intervals cover less than 95 %.
     """
     table = np.asarray(scores, dtype=np.float64)
-    system, number = people_index(systems, len(table))
+    system, number = dense_codes(systems)
     groups = UnitGroups.of(people, prompts, len(table))
     judges = table.shape[1]
     present = np.isfinite(table)
@@ -171,10 +154,10 @@ def ranking_agreement(
         if both < 2:
             point = Figure(None, "undefined: fewer than two systems were scored by both judges")
         else:
-            point = _defined(_tau_of(means[None, [i, j]])[0], "undefined: a judge scores all systems alike")
+            point = defined(_tau_of(means[None, [i, j]])[0], "undefined: a judge scores all systems alike")
         met = len(np.unique(groups.person[present[:, i] | present[:, j]]))
-        result.append(RaterPair(i, j, _range_of(point, _tau_of(drawn[:, [i, j]]), both, met)))
-    return tuple(result)
+        result.append(RaterFigure("ranking", i, j, _range_of(point, _tau_of(drawn[:, [i, j]]), both, met)))
+    return result
 
 
 def _panel_scores(table: Ints, members: Sequence[int], halves: bool) -> tuple[Floats, Floats]:
@@ -206,7 +189,7 @@ def _mean_score(
     """The sum of scores over the sum of weights, clustered."""
     units = weights > 0
     total = weights.sum()
-    point = _defined(
+    point = defined(
         ratio((scores * units).sum(), total), "undefined: no unit has both a rating and the votes of others"
     )
     influence = np.zeros(len(scores))
@@ -221,7 +204,7 @@ def _drawn_errors(influence: Floats, system: Ints, systems: int, groups: UnitGro
     covariance, freedom = _covariance(influence, system, systems, person)
     if groups.prompt is not None:
         by_prompt, prompts = _covariance(influence, system, systems, groups.prompt)
-        both = people_index(person * (groups.prompt.max(initial=0) + 1) + groups.prompt, len(person))[0]
+        both = dense_codes(person * (groups.prompt.max(initial=0) + 1) + groups.prompt)[0]
         covariance = covariance + by_prompt - _covariance(influence, system, systems, both)[0]
         freedom = min(freedom, prompts)
     values, vectors = np.linalg.eigh(covariance)
@@ -252,17 +235,13 @@ def _range_of(point: Figure, draws: Floats, n: int, people: int) -> Estimate:
         return Estimate(None, None, None, n, people, point.note)
     if people < FEWEST_PEOPLE:
         return Estimate(point.value, None, None, n, people, too_few(people))
-    defined = draws[~np.isnan(draws)]
-    if len(defined) < FEWEST_DEFINED * len(draws):
+    known = draws[~np.isnan(draws)]
+    if len(known) < FEWEST_DEFINED * len(draws):
         note = "no interval: the figure is undefined in more than 5 % of the draws"
         return Estimate(point.value, None, None, n, people, note)
-    low, high = (float(end) for end in np.quantile(defined, [0.025, 0.975]))
+    low, high = (float(end) for end in np.quantile(known, [0.025, 0.975]))
     ends = (low, high, 2 * point.value - high, 2 * point.value - low, point.value)
     return Estimate(point.value, max(-1.0, min(ends)), min(1.0, max(ends)), n, people, point.note)
-
-
-def _defined(value: Floats, reason: str) -> Figure:
-    return Figure(None, reason) if np.isnan(value) else Figure(float(value))
 
 
 def _tau_of(means: Floats) -> Floats:
@@ -357,24 +336,17 @@ def alternative_annotator(
         found.append(AgainstAnnotator(member, shortfall, advantage, _one_sided(shortfall, epsilon), False))
     won = false_discovery([one.p for one in found])
     return AlternativeAnnotator(
-        tuple(
-            AgainstAnnotator(one.annotator, one.shortfall, one.advantage, one.p, win)
-            for one, win in zip(found, won, strict=True)
-        ),
-        epsilon,
+        tuple(replace(one, won=win) for one, win in zip(found, won, strict=True)), epsilon
     )
 
 
 def false_discovery(p_values: Sequence[float | None], rate: float = FALSE_DISCOVERIES) -> tuple[bool, ...]:
     """Which hypotheses are rejected at this false discovery rate, whatever their dependence (Benjamini and Yekutieli 2001)."""
-    known = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
-    count = len(known)
-    harmonic = sum(1 / rank for rank in range(1, count + 1))
-    last = max(
-        (rank for rank, (p, _) in enumerate(known, 1) if p <= rank * rate / (count * harmonic)), default=0
-    )
-    rejected = {place for _, place in known[:last]}
-    return tuple(place in rejected for place in range(len(p_values)))
+    from scipy.stats import false_discovery_control
+
+    known = [p for p in p_values if p is not None]
+    adjusted = iter(false_discovery_control(known, method="by") if known else ())
+    return tuple(p is not None and bool(next(adjusted) <= rate) for p in p_values)
 
 
 def _agreement_with(table: Ints, rater: int, others: Sequence[int], halves: bool) -> Floats:

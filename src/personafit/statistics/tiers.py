@@ -19,15 +19,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from personafit.statistics.agreement import (
     SAME_LABEL,
-    Figure,
     Floats,
     Ints,
     as_codes,
+    defined,
+    fleiss_influence,
     fleiss_kappa,
     fleiss_of,
     label_counts,
 )
-from personafit.statistics.agreement_intervals import SCALE, UnitGroups, fleiss_influence
+from personafit.statistics.agreement_intervals import SCALE, UnitGroups
 from personafit.statistics.clusters import Estimate
 
 MEDIUM_ABOVE = 0.6
@@ -87,9 +88,7 @@ def vote_tiers(codes: ArrayLike, people: ArrayLike, prompts: ArrayLike | None = 
     warnings: list[str] = []
     if not usable.any():
         return Tiers(shares, majority, None, None, (NO_VOTES,))
-    cuts = sorted({float(share) for share in shares[usable]}, reverse=True)
-    kappas = _Kappas(ratings, usable, shares)
-    medium, hard = _best_cuts(kappas, cuts)
+    medium, hard = _best_cuts(ratings, usable, shares)
     top_of_hard = medium[0] if medium else np.inf
     if medium is None:
         warnings.append(
@@ -125,35 +124,25 @@ def vote_tiers(codes: ArrayLike, people: ArrayLike, prompts: ArrayLike | None = 
 Cut = tuple[float, float, NDArray[np.bool_]]
 
 
-class _Kappas:
-    """The kappa of any group of pairs between two shares."""
-
-    def __init__(
-        self, ratings: NDArray[np.int64], usable: NDArray[np.bool_], shares: NDArray[np.float64]
-    ) -> None:
-        self._ratings, self._usable, self._shares = ratings, usable, shares
-
-    def group(self, least: float, below: float, wanted: tuple[float, float]) -> Cut | None:
-        """The pairs from one share up to another, if their kappa is in (low, high]."""
-        members = self._usable & (self._shares >= least) & (self._shares < below)
-        if members.sum() < FEWEST_UNITS:
-            return None
-        kappa = fleiss_kappa(self._ratings[members]).value
-        inside = kappa is not None and wanted[0] < kappa <= wanted[1]
-        return (least, below, members) if inside else None
-
-
-def _best_cuts(kappas: _Kappas, cuts: list[float]) -> tuple[Cut | None, Cut | None]:
+def _best_cuts(ratings: Ints, usable: NDArray[np.bool_], shares: Floats) -> tuple[Cut | None, Cut | None]:
     """Both tiers with as many pairs as can be; one alone only where both cannot be had."""
+    cuts = sorted({float(share) for share in shares[usable]}, reverse=True)
+
+    def group(least: float, below: float, wanted: tuple[float, float]) -> Cut | None:
+        """The pairs from one share up to another, if their kappa is in (low, high]."""
+        members = usable & (shares >= least) & (shares < below)
+        kappa = fleiss_kappa(ratings[members]).value if members.sum() >= FEWEST_UNITS else None
+        return (least, below, members) if kappa is not None and wanted[0] < kappa <= wanted[1] else None
+
     best: tuple[tuple[int, int], Cut | None, Cut | None] = ((0, 0), None, None)
     for upper in (np.inf, *cuts):
-        medium = None if upper == np.inf else kappas.group(upper, np.inf, (MEDIUM_ABOVE, np.inf))
+        medium = None if upper == np.inf else group(upper, np.inf, (MEDIUM_ABOVE, np.inf))
         if medium is None and upper != np.inf:
             continue
         for lower in (None, *(cut for cut in cuts if cut < upper)):
-            hard = None if lower is None else kappas.group(lower, upper, (HARD_ABOVE, MEDIUM_ABOVE))
-            found = [group for group in (medium, hard) if group is not None]
-            worth = (len(found), sum(int(group[2].sum()) for group in found))
+            hard = None if lower is None else group(lower, upper, (HARD_ABOVE, MEDIUM_ABOVE))
+            found = [cut for cut in (medium, hard) if cut is not None]
+            worth = (len(found), sum(int(cut[2].sum()) for cut in found))
             if worth > best[0]:
                 best = (worth, medium, hard)
     return best[1], best[2]
@@ -188,9 +177,9 @@ def _held_out(
         sums[able, 2 + b] += inside[place] / 2
     value = fleiss_of(sums.sum(0))
     units = sums[:, 1] > 0
-    if np.isnan(value):
-        return groups.figure(Figure(None, SAME_LABEL), np.empty(0), units, units, SCALE)
-    return groups.figure(Figure(float(value)), fleiss_influence(sums), units, units, SCALE)
+    point = defined(value, SAME_LABEL)
+    influence = np.empty(0) if point.value is None else fleiss_influence(sums)
+    return groups.figure(point, influence, units, units, SCALE)
 
 
 def _within(standing: Floats, chances: Floats, upper: int, lower: int) -> Floats:

@@ -196,7 +196,7 @@ def _url(address: str) -> URL:
 
 
 def printable(url: str | Path) -> str:
-    """The address as it may stand in messages and logs: without its password."""
+    """Return the address without its password, for messages and logs."""
     return masked(str(url))
 
 

@@ -13,6 +13,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar
 
+import orjson
 import polars as pl
 from sqlalchemy import (
     BigInteger,
@@ -28,14 +29,15 @@ from sqlalchemy import (
     Text,
     any_,
     bindparam,
+    select,
 )
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 
 from personafit._errors import UserError
+from personafit.people import Person
 from personafit.store import tables as t
 from personafit.store.connection import open_engine, printable
-from personafit.store.damage import find_damage
 from personafit.store.inserting import inserter
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds
@@ -49,7 +51,7 @@ Result = TypeVar("Result")
 
 
 class HasEngine(Protocol):
-    """Whatever works on a database."""
+    """Anything with a database engine."""
 
     @property
     def engine(self) -> Engine:
@@ -115,7 +117,7 @@ class Database:
 
     @property
     def engine(self) -> Engine:
-        """The database itself, for those who keep tables of their own in it."""
+        """The SQLAlchemy engine, for modules with tables of their own."""
         return self._engine
 
     @property
@@ -133,7 +135,7 @@ class Database:
         return self
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        """Close; an error that a damaged row explains is told as that."""
+        """Close; if a damaged row explains the error, raise a UserError that names the row."""
         try:
             unexpected = isinstance(error, Exception) and not isinstance(error, UserError | DBAPIError)
             if unexpected and (fault := find_damage(self._engine)) is not None:
@@ -203,12 +205,12 @@ class Database:
         return pl.concat(parts, how="vertical_relaxed") if parts else pl.DataFrame(schema=schema)
 
     def stream(self, query: Select[Any], rows: int) -> Iterator[Sequence[Row[Any]]]:
-        """The rows of a query, so many at a time; none is kept."""
+        """Yield the rows of a query in chunks of `rows`, without holding them all in memory."""
         with self._read() as connection:
             yield from self._sent(connection, query).partitions(rows)
 
     def frames(self, query: Select[Any], schema: Mapping[str, Any], rows: int) -> Iterator[pl.DataFrame]:
-        """The rows of a query as frames of so many; none is kept."""
+        """Yield the rows of a query as frames of `rows` rows, without holding them all in memory."""
         with self._read() as connection:
             for part in _tuples(self._sent(connection, query), rows):
                 yield pl.DataFrame(part, schema=schema, orient="row")
@@ -238,3 +240,43 @@ def among(
     size = ARRAY if arrays else CHUNK
     for start in range(0, len(values), size):
         yield from connection.execute(query, {"among": list(values[start : start + size])})
+
+
+# -- damage: a row whose JSON was spoilt by a flipped bit, a full disk or an editor ---------------------------------------------
+# Rows are read without checks, since that is what reports spend their time on. Where reading fails, this tells whether the store is
+# at fault, and names the row.
+
+OBJECTS: dict[Table, tuple[str, ...]] = {
+    t.datasets: ("info",),
+    t.people: ("body",),
+    t.items: ("slices",),
+    t.raters: ("settings",),
+    t.runs: ("config",),
+    t.studies: ("config",),
+    t.study_pages: ("body",),
+    t.study_raters: ("progress",),
+}
+LISTS: dict[Table, tuple[str, ...]] = {t.products: ("parents",), t.items: ("products",)}
+
+
+def find_damage(engine: Engine) -> str | None:
+    """The first row that cannot be read, as `people 'andre', column body`; None where all can."""
+    with engine.connect() as connection:
+        for expected, columns in ((dict, OBJECTS), (list, LISTS)):
+            for table, names in columns.items():
+                keys = list(table.primary_key.columns)
+                for row in connection.execute(select(*keys, *(table.c[name] for name in names))):
+                    for name in names:
+                        if not _is_whole(getattr(row, name), expected, table is t.people):
+                            return f"{table.name} {', '.join(map(repr, row[: len(keys)]))}, column {name}"
+    return None
+
+
+def _is_whole(text: Any, expected: type, is_person: bool) -> bool:
+    try:
+        value = orjson.loads(text)
+        if is_person:
+            Person.model_validate(value)
+    except ValueError:
+        return False
+    return isinstance(value, expected)

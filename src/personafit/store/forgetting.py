@@ -125,7 +125,7 @@ def _shown(
 
 
 def _other_ids(connection: Connection, items: set[tuple[str, str]]) -> set[str]:
-    """Ids that some data set uses for an item that stays."""
+    """Return ids of items that are kept, in any data set."""
     rows = _rows(connection, select(t.items.c.dataset, t.items.c.id))
     return {row.id for row in rows if (row.dataset, row.id) not in items}
 
@@ -203,7 +203,7 @@ class Forgotten:
 
 
 def tombstone_of(person: str) -> str:
-    """What a forgotten person's id is kept as."""
+    """Return the hash under which a forgotten person's id is remembered."""
     return hash_text("forgotten", person)
 
 
@@ -300,7 +300,7 @@ def _delete_in(connection: Connection, table: Table, column: str, values: Collec
 
 
 def _without(value: Any, names: set[str]) -> Any:
-    """A JSON value less every list entry and every key that is one of the names."""
+    """Return a JSON value without the list entries and keys that are among the names."""
     if isinstance(value, list):
         return [_without(entry, names) for entry in value if not (isinstance(entry, str) and entry in names)]
     if isinstance(value, dict):

@@ -21,7 +21,7 @@ _ROW = re.compile(r"VALUES (\(.+?\))(?= ON CONFLICT|$)")
 
 
 def insert_new(table: Table, dialect: Dialect) -> Insert:
-    """An insert that leaves alone what is there already."""
+    """Return an INSERT that skips rows whose key exists."""
     insert: Any = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}[dialect.name]
     statement: Insert = insert(table).on_conflict_do_nothing()
     return statement
@@ -117,7 +117,7 @@ class CopyInsert:
         return True
 
     def _staged(self, cursor: Any, rows: Sequence[dict[str, Any]]) -> bool:
-        """Add rows by way of a temporary table; whether all of them were new."""
+        """Add rows through a temporary table; return whether all of them were new."""
         staging = f"adding_{self._table}"
         cursor.execute(f"CREATE TEMPORARY TABLE {staging} (LIKE {self._table})")
         self._copy(cursor, staging, rows)

@@ -104,13 +104,13 @@ def item_rows(store: Store, dataset: str) -> pl.DataFrame:
 
 
 def run_items(store: Store, run: RunRecord) -> pl.DataFrame:
-    """The same of a run: the items it left out are left out."""
+    """Return `item_rows` of a run's data set, without the items the run did not select."""
     items, selected = item_rows(store, run.dataset), run.config.get("selected")
     return items if selected is None else items.filter(pl.col("item").is_in(selected))
 
 
 def count_status(store: Store, run: int) -> dict[str, int]:
-    """How many asks of a run ended how, tries included."""
+    """Count the asks of a run by status, retries included."""
     query = (
         select(t.asks.c.status, func.count())
         .select_from(t.run_jobs.join(t.asks, t.asks.c.job == t.run_jobs.c.job))
@@ -195,7 +195,7 @@ def _at_once(store: Store, run: RunRecord, items: pl.DataFrame) -> tuple[pl.Data
 
 
 def _selected(run: RunRecord, items: pl.DataFrame) -> pl.DataFrame:
-    """Without the items that the run left out."""
+    """Drop the items the run did not select."""
     if run.config["selected"] is None:
         return items
     selected = frozenset(run.config["selected"])
@@ -203,7 +203,7 @@ def _selected(run: RunRecord, items: pl.DataFrame) -> pl.DataFrame:
 
 
 def any_prompt_recurs(store: Store, dataset: str) -> bool:
-    """Whether some prompt of the data set was put by more than one person."""
+    """Return whether two people of the data set share a prompt."""
     items = t.items.c
     query = (
         select(items.prompt)

@@ -180,7 +180,7 @@ class Store(Database):
         self._write((t.products, [product_row(product) for product in products]))
 
     def add_raters(self, raters: Iterable[RaterRecord]) -> None:
-        """Store who answers."""
+        """Store raters."""
         rows = [{**r.model_dump(), "settings": orjson.dumps(r.settings).decode()} for r in raters]
         self._write((t.raters, rows))
 
@@ -189,7 +189,7 @@ class Store(Database):
         self._write((t.judgments, [judgment_row(judgment) for judgment in judgments]))
 
     def person_bodies(self, dataset: str, people: Sequence[str]) -> dict[str, str]:
-        """Some people of a data set as they are stored, by id."""
+        """Return the stored JSON of some people, by id."""
         query = select(t.people.c.id, t.people.c.body).where(
             t.people.c.dataset == dataset, t.people.c.id.in_(people)
         )
@@ -300,7 +300,7 @@ class Store(Database):
 
     @repeated_when_lost
     def finish_run(self, name: str) -> None:
-        """Note that every job of the run has been tried."""
+        """Mark the run as finished: every job was tried."""
         with self._engine.begin() as connection:
             connection.execute(update(t.runs).where(t.runs.c.name == name).values(finished=time.time()))
             self._count_anew(connection, t.run_jobs, t.products, t.asks, t.judgments)

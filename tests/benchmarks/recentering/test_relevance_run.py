@@ -138,7 +138,7 @@ def test_a_list_that_fails_is_failed_pair_by_pair_and_tried_again(
     store: Store, tmp_path: Path, module: str
 ) -> None:
     name = f"python:{module}:breaking_once,concurrency=1"
-    wanted = config(world(tmp_path), name, views=["none"])
+    wanted = config(world(tmp_path), name, contexts=["none"])
     first = run(store, wanted)
     line = line_of(scores_of(store, first), name)
     assert statuses(line) == {"ok": 75, "failed": 5}
@@ -151,7 +151,7 @@ def test_a_list_that_fails_is_failed_pair_by_pair_and_tried_again(
 def test_many_attributes_on_one_page_come_in_parts(store: Store, tmp_path: Path, module: str) -> None:
     page = [row(50, 0, f"The user {'likes tea' if n % 100 == 0 else 'owns thing'} {n}.") for n in range(300)]
     name = f"list:python:{module}:lists"
-    wanted = config(world(tmp_path, [*rows(), *page]), name, views=["none"])
+    wanted = config(world(tmp_path, [*rows(), *page]), name, contexts=["none"])
     finished = run(store, wanted)
     scores = scores_of(store, finished)
     line = line_of(scores, name)
@@ -165,7 +165,7 @@ def test_many_attributes_on_one_page_come_in_parts(store: Store, tmp_path: Path,
 def test_repeated_attributes_get_one_answer(store: Store, tmp_path: Path, module: str) -> None:
     lines = [*rows(), row(0, 0, "The user likes tea of kind 0.", relevant=False)]
     name = f"list:python:{module}:lists"
-    scores = scores_of(store, run(store, config(world(tmp_path, lines), name, views=["none"])))
+    scores = scores_of(store, run(store, config(world(tmp_path, lines), name, contexts=["none"])))
     frame = line_of(scores, name).frame
     twice = frame.filter(
         (frame["list_name"] == "recentering/u00/0@u00") & (frame["attribute"].str.contains("tea"))
@@ -183,18 +183,18 @@ def test_a_limit_takes_whole_lists_of_many_prompts(store: Store, tmp_path: Path)
 
 
 def test_users_are_chosen_and_unknown_ones_refused(store: Store, tmp_path: Path) -> None:
-    scores = scores_of(store, run(store, config(world(tmp_path), users="3")))
+    scores = scores_of(store, run(store, config(world(tmp_path), people="3")))
     assert scores.items["person"].n_unique() == 3
     wanted = tmp_path / "ids.txt"
     wanted.write_text("u01\nnobody\n")
     with pytest.raises(UserError, match="nobody is called 'nobody'"):
-        run(store, config(world(tmp_path), users=str(wanted)))
+        run(store, config(world(tmp_path), people=str(wanted)))
 
 
 def test_unknown_views_and_raters_are_refused_before_anything_is_asked(store: Store, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="attribute-alone"):
-        run(store, config(world(tmp_path), views=["profile"]))
-    with pytest.raises(UserError, match="no such rule"):
+        run(store, config(world(tmp_path), contexts=["profile"]))
+    with pytest.raises(UserError, match="scores answers, not relevance items"):
         run(store, config(world(tmp_path), "rule:length"))
     assert store.runs() == []
 
@@ -202,7 +202,7 @@ def test_unknown_views_and_raters_are_refused_before_anything_is_asked(store: St
 def test_scores_with_one_prompt_only_stay_undecided(store: Store, tmp_path: Path, module: str) -> None:
     name = f"python:{module}:scores"
     scores = scores_of(
-        store, run(store, config(world(tmp_path, rows(prompts=1, each=1)), name, views=["none"]))
+        store, run(store, config(world(tmp_path, rows(prompts=1, each=1)), name, contexts=["none"]))
     )
     found = {
         r.metric: r for r in relevance_results(scores) if r.rater == name and not r.slice and r.view == "none"
@@ -214,7 +214,7 @@ def test_scores_with_one_prompt_only_stay_undecided(store: Store, tmp_path: Path
 
 def test_samples_are_averaged(store: Store, tmp_path: Path, module: str) -> None:
     name = f"pair:python:{module}:pairs"
-    scores = scores_of(store, run(store, config(world(tmp_path), name, views=["none"], samples=3)))
+    scores = scores_of(store, run(store, config(world(tmp_path), name, contexts=["none"], samples=3)))
     line = line_of(scores, name)
     assert line.frame["answered"].to_list() == [3] * 80
     assert line_coverage(line.frame) == 1.0
@@ -222,7 +222,7 @@ def test_samples_are_averaged(store: Store, tmp_path: Path, module: str) -> None
 
 def test_a_dry_run_counts_lists_and_pairs(store: Store, tmp_path: Path, module: str) -> None:
     raters = (f"pair:python:{module}:pairs", f"list:python:{module}:lists")
-    words = estimate(store, config(world(tmp_path), *raters, views=["none"]))
+    words = estimate(store, config(world(tmp_path), *raters, contexts=["none"]))
     assert f"{raters[0]}: 80 asks" in words
     assert f"{raters[1]}: 16 asks" in words
     assert store.runs() == []
@@ -237,7 +237,7 @@ def test_an_endpoint_is_asked_by_pair_and_by_list(
     monkeypatch.setitem(BEHAVIOURS, "relevance", saying(answer))
     with StubEndpoint("relevance") as stub:
         spec = stub.spec()
-        finished = run(store, config(world(tmp_path), spec, f"list:{spec}", views=["none"]))
+        finished = run(store, config(world(tmp_path), spec, f"list:{spec}", contexts=["none"]))
     scores = scores_of(store, finished)
     assert int(line_of(scores, spec).frame["yes"].sum()) == 80
     assert int(line_of(scores, f"list:{spec}").frame["yes"].sum()) == 16
@@ -246,7 +246,7 @@ def test_an_endpoint_is_asked_by_pair_and_by_list(
 
 @needs_data
 def test_published_votes_reproduce_and_always_yes_has_its_f1(store: Store) -> None:
-    opened = opened_relevance(scores_of(store, run(store, config(DATA, views=["none"]))))
+    opened = opened_relevance(scores_of(store, run(store, config(DATA, contexts=["none"]))))
     found = {
         (line.rater, name): opened.metric(name).of(line.frame).value
         for line in opened.lines
@@ -267,7 +267,7 @@ def test_a_group_of_several_people_is_one_list_each(store: Store, tmp_path: Path
         one["group"] = one["prompt"]  # as a page for people has it
     write_lines(items, pooled)
     name = f"python:{module}:breaking_once,concurrency=1"
-    scores = scores_of(store, run(store, config(tmp_path / "folder", name, views=["none"])))
+    scores = scores_of(store, run(store, config(tmp_path / "folder", name, contexts=["none"])))
     assert scores.items["list_name"].n_unique() == 16
     failed = line_of(scores, name).frame.filter(line_of(scores, name).frame["status"] == "failed")
     assert failed["person"].n_unique() == 1

@@ -74,13 +74,16 @@ def test_a_matcher_may_be_named_and_one_that_only_scores_is_refused(
     with Store(tmp_path / "s.db") as store:
         data = write_pairs(tmp_path / "data", users=1)
         finished = _run(
-            store, data, systems=[endpoint.spec()], givens=["none", "attributes:matched:rule:always-yes"]
+            store,
+            data,
+            systems=[endpoint.spec()],
+            system_contexts=["none", "attributes:matched:rule:always-yes"],
         )
         assert load_preferences(store, finished.run).units["given"].unique().to_list() == [
             "attributes:matched:rule:always-yes"
         ]
         with pytest.raises(UserError, match="gives scores and no answers"):
-            _run(store, data, systems=[endpoint.spec()], givens=["attributes:matched:rule:bm25"])
+            _run(store, data, systems=[endpoint.spec()], system_contexts=["attributes:matched:rule:bm25"])
 
 
 def test_identical_answers_are_put_before_no_judge_and_are_no_difference_to_a_rule(
@@ -92,7 +95,7 @@ def test_identical_answers_are_put_before_no_judge_and_are_no_difference_to_a_ru
     )
     (data / "products.jsonl").write_text(lines, encoding="utf-8")
     with Store(tmp_path / "s.db") as store:
-        finished = _run(store, data, raters=[endpoint.spec()], users=["p0", "p2"])
+        finished = _run(store, data, raters=[endpoint.spec()], people=["p0", "p2"])
         scores = load_preferences(store, finished.run)
     assert endpoint.requests == []
     assert [line.frame["rating"].to_list() for line in scores.lines] == [[3.0, 3.0]] * 3
@@ -111,7 +114,7 @@ def test_an_answer_that_a_system_did_not_make_loses_to_its_generic_one(
             write_pairs(tmp_path / "data", users=8, generators=["gpt-9"]),
             systems=[f"python:{name}:answer"],
             raters=[f"python:{name}:prefer", f"python:{name}:Scorer"],
-            givens=["attributes:all"],
+            system_contexts=["attributes:all"],
         )
         scores = load_preferences(store, finished.run)
         report = open_report(store, finished.run)
@@ -160,7 +163,7 @@ def test_a_dead_endpoint_leaves_nothing_to_judge(tmp_path: Path, endpoint: StubE
             store,
             write_pairs(tmp_path / "data", users=1),
             systems=[endpoint.spec()],
-            givens=["attributes:all"],
+            system_contexts=["attributes:all"],
         )
         assert "raters" not in finished.run.config
         assert any(lane.stopped for lane in finished.summary.lanes)
@@ -181,9 +184,9 @@ def test_what_a_judge_leaves_out_lowers_coverage(
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"views": ["profile"]}, "raters of preference items are told attributes"),
-        ({"givens": ["attributes:all"]}, "name the system"),
-        ({"raters": ["rule:bm25"]}, "no such rule for preference items"),
+        ({"contexts": ["profile"]}, "raters of preference items are told attributes"),
+        ({"system_contexts": ["attributes:all"]}, "name the system"),
+        ({"raters": ["rule:bm25"]}, "scores attributes, not preference items"),
         ({"systems": ["python:nowhere:x"]}, "cannot import"),
     ],
 )
@@ -208,7 +211,7 @@ def test_a_system_may_be_given_what_a_model_makes_of_memories(
     monkeypatch.setitem(BEHAVIOURS, "speaking", saying(speak))
     endpoint.behave("speaking")
     givens = ["induced", "memory:k=3,by=bm25+filter"]
-    more: dict[str, Any] = {"systems": [endpoint.spec()], "givens": givens, "limit": 3}
+    more: dict[str, Any] = {"systems": [endpoint.spec()], "system_contexts": givens, "limit": 3}
     with Store(tmp_path / "s.db") as store:
         finished = _run(store, Path("starter"), raters=["rule:mention"], **more)
         scores = load_preferences(store, finished.run)

@@ -107,5 +107,5 @@ def write_module(folder: Path, name: str) -> str:
 
 def leave_out_embedding(patch: pytest.MonkeyPatch) -> None:
     """Run the free rules alone as controls: embedding every attribute takes longer than all the rest."""
-    controls = Controls(views=[ALONE], raters=["rule:always-yes", "rule:bm25"])
+    controls = Controls(contexts=[ALONE], raters=["rule:always-yes", "rule:bm25"])
     patch.setattr(RelevanceKind, "controls", controls)

@@ -8,7 +8,7 @@ from personafit.models import Message
 FILLER = (
     "then look at it again on some quiet evening and keep whatever turned out to be of any use at all".split()
 )
-ASKS = ("A", "What would", "第")  # how verdicts and questions begin
+ASKS = ("A", "What would", "第", "1. ")  # how verdicts and questions begin
 WIDE = "然后找个安静的晚上再看一遍把真正有用的留下来其余的就算了吧慢慢来不着急"
 
 
@@ -27,10 +27,11 @@ def able(messages: list[Message]) -> str:
         return _rewritten(asked, number)
     if "Somebody asks: " in asked or "They ask: " in asked or "个字回答" in asked:
         return _answered(asked, number)
-    if "[2, 5]" in asked or "notes that the assistant" in asked or "助手会记下的" in asked:
+    if "[2, 5]" in asked or "things this person posted" in asked or "打给别人的" in asked:
         return _listed(asked)
-    wide = "只写" in asked
-    return f"第{number}件事要怎么选比较好？" if wide else f"What would you choose in matter q{number}?"
+    wide, choice = "问题" in asked, "1. " if "2. " in asked[-20:] else ""
+    said = f"第{number}件事要怎么选比较好？" if wide else f"What would you choose in matter q{number}?"
+    return choice + said
 
 
 def other(messages: list[Message]) -> str:
@@ -90,7 +91,7 @@ def _answered(asked: str, number: int) -> str:
 
 def _listed(asked: str) -> str:
     """Memories, or features with the memories they rest on."""
-    count, feature = int(re.search(r"(?:Give |给出|Write |记下的)(\d+)", asked)[1]), "[2, 5]" in asked  # type: ignore[index]
+    count, feature = int(re.search(r"(?:Give |给出|Write |打给别人的)(\d+)", asked)[1]), "[2, 5]" in asked  # type: ignore[index]
     own = "".join(chr(97 + int(digit)) for digit in str(mark(asked))[-6:])
     said = (
         "Bought an old bicycle pump, number {} of " + own

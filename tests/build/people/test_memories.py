@@ -32,7 +32,7 @@ def corpus(tmp_path: Path) -> Path:
 
 
 def test_memories_are_chosen_from_a_corpus(tmp_path: Path, corpus: Path) -> None:
-    section = '[memories]\nper_person = 3\ncorpora = ["posts.jsonl"]\nsampled = 2\nfeatures = 2\n'
+    section = '[memories]\nper_person = 3\nnoise = 0\ncorpora = ["posts.jsonl"]\nsampled = 2\nfeatures = 2\n'
     config, out = write_build(tmp_path, PEOPLE + section, 'languages = ["en"]'), tmp_path / "out"
     run_build(config, out)
     people = lines(out / "people.jsonl")
@@ -43,7 +43,7 @@ def test_memories_are_chosen_from_a_corpus(tmp_path: Path, corpus: Path) -> None
         assert all(memory["source"].startswith("posts.jsonl#") for memory in person["memories"])
         known = {memory["id"] for memory in person["memories"]}
         assert [set(one["evidence"]) <= known for one in person["attributes"]] == [True, True]
-    sampled = {row["id"]: row["sampled"] for row in lines(out / "steps/features/lineage.jsonl")}
+    sampled = {row["person"]: row["sampled"] for row in lines(out / "steps/features/lineage.jsonl")}
     assert len(sampled) == 6
     assert all(len(ids) == 2 for ids in sampled.values())
     with corpus.open("a", encoding="utf-8") as file:  # another corpus is another build of what comes from it

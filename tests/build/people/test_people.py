@@ -40,7 +40,8 @@ def test_a_strong_writer_gives_exact_counts_and_lineage(tmp_path: Path) -> None:
     lineage = lines(out / "steps/people/lineage.jsonl")
     assert [row["id"] for row in lineage] == [one["id"] for one in both]
     assert all(
-        set(row["makers"]) == set(LEAVES) and TEMPLATE not in row["makers"].values() for row in lineage
+        set(row["makers"]) == {*LEAVES, INTERESTS} and TEMPLATE not in row["makers"].values()
+        for row in lineage
     )
     assert Counter(one["language"] for one in both)["en"] >= 5
     rejected = lines(out / "rejected.jsonl")
@@ -145,7 +146,7 @@ def test_replies_are_read_strictly() -> None:
         "唱歌唱歌唱歌唱歌唱歌唱歌唱歌唱歌唱歌唱歌唱歌",
         f"Ada {hint}",
         "Sings in a choir that never [wins]",
-        "x" * 400,
+        "x" * 500,
     ):
         with pytest.raises(Unfit):
             check_sentence(bad, "en", "Ada")

@@ -12,7 +12,7 @@ ASKER = (
 import zlib
 
 others = answer
-KNOWN = ("might ask an assistant", "Somebody asks an assistant", "have asked an assistant", "one short question", "问助手：", "向助手提的一个问题", "简短问题")
+KNOWN = ("people ask an assistant something", "Somebody asks an assistant", "have asked an assistant", "one short question", "问助手：", "人们会问助手的", "简短问题")
 
 async def answer(messages):
     asked = messages[1 if messages[0]["role"] == "system" else 0]["content"]
@@ -28,22 +28,26 @@ def reply(asked):
     number = zlib.crc32(asked.encode()) % 10**6
     if "could have asked just that" in asked or "真有人会这么问" in asked:
         return os.environ.get("CHECK", "A")
-    if "open: a good answer" in asked or "开放的：" in asked:
+    if "open: a good answer" in asked or "A) 开放的" in asked:
         return "B" if "secretly closed" in asked else "A"
     if "Could it be theirs" in asked or "可能是这个人问的吗" in asked:
         return os.environ.get("MATCH", "A")
     if not any(known in asked for known in KNOWN):
         return None
+    choice = "1. " if asked.rstrip()[-15:].count("2. ") else ""
+    return choice + put(asked, wide, number)
+
+def put(asked, wide, number):
     if os.environ.get("ALWAYS"):
         return os.environ["ALWAYS"]
-    if "tells too much" in asked or "透露了" in asked:
+    if "says outright who" in asked or "直接说破了" in asked:
         if os.environ.get("STUBBORN"):
             return asked.splitlines()[1]
         return f"第{number}件事该怎么办才好？" if wide else f"What would be sensible in matter q{number}?"
     if wide:
         return f"第{number}件事要怎么选比较好？"
     if os.environ.get("LEAK"):
-        feature = re.search(r"another person this is known:\\n- ([^\\n]+)", asked)[1]
+        feature = re.search(r"This is true of you:\\n- ([^\\n]+)", asked)[1]
         return f"What should I do, since {feature.rstrip('.')}, about matter q{number}?"
     return f"What would you choose in matter q{number}?"
 """

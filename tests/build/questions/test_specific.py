@@ -41,10 +41,10 @@ def test_a_strong_model_gives_exact_counts_shares_and_lineage(tmp_path: Path) ->
     known = {one.id for one in examples()}
     for row in made:
         if row["half"] == "specific":
-            assert lineage[row["id"]]["parents"] == [row["person"], lineage[row["id"]]["example"]]
+            assert lineage[row["id"]]["parents"][1:] == [row["person"], lineage[row["id"]]["example"]]
             assert lineage[row["id"]]["example"] in known
     makers = {row["fingerprint"]: row["prompt"] for row in lines(out / "makers.jsonl")}
-    assert {makers[row["maker"]] for row in made if row["half"] == "specific"} == {"questions.write-1"}
+    assert {makers[row["maker"]] for row in made if row["half"] == "specific"} == {"questions.write-2"}
     products = {row["id"]: row for row in lines(out / "products.jsonl") if row["kind"] == "question"}
     assert set(products) == {row["id"] for row in made}
     assert [row["person"] for row in made] == sorted((row["person"] for row in made), key=list(people).index)
@@ -82,7 +82,7 @@ def test_what_gives_the_person_away_is_put_in_other_words(
     assert all("sensible" in row["text"] for row in made)
     assert not any(list(leaks(row["text"], people[row["person"]])) for row in made)
     makers = {row["fingerprint"]: row["prompt"] for row in lines(out / "makers.jsonl")}
-    assert {makers[row["maker"]] for row in made} == {"questions.rephrase-1"}
+    assert {makers[row["maker"]] for row in made} == {"questions.rephrase-2"}
     first = rows(out, "lineage")[0]["parents"]
     assert len(first) == 1
     assert first[0] not in people  # the question as it was first put

@@ -43,11 +43,11 @@ def test_a_build_is_done_once_and_its_folder_is_right(tmp_path: Path, config: Pa
     assert check_folder(out) == []
     people = lines(out / "people.jsonl")
     assert len(people) == 6
-    assert all(len(one["memories"]) == 4 and len(one["attributes"]) == 2 for one in people)
+    assert all(len(one["memories"]) == 5 and len(one["attributes"]) == 2 for one in people)
     makers = {row["fingerprint"]: row for row in lines(out / "makers.jsonl")}
     for product in lines(out / "products.jsonl"):
         maker = makers[product["maker"]]
-        assert (maker["prompt"], maker["step"], maker["seed"]) == ("people.profile-1", "people", 0)
+        assert (maker["prompt"], maker["step"], maker["seed"]) == ("people.profile-2", "people", 0)
         assert maker["model"] == "python:strong_writer:answer"
         assert product["parents"][0].startswith("seed-")
         assert len(product["parents"]) == 3  # the seed, the words, the screening
@@ -57,7 +57,7 @@ def test_a_build_is_done_once_and_its_folder_is_right(tmp_path: Path, config: Pa
     assert calls(tmp_path) == asked
     card = (out / "card.md").read_text(encoding="utf-8")
     assert "| people | 6 lineage, 6 people, 6 products |" in card
-    assert "| memory | python:strong_writer:answer, memories.write-1 | 6 |" in card
+    assert "| memory | python:strong_writer:answer, memories.write-2 | 6 |" in card
 
 
 def test_kill_9_loses_nothing(tmp_path: Path, config: Path) -> None:
@@ -202,7 +202,9 @@ def test_a_full_disk_is_a_sentence_and_the_build_goes_on_later(
 ) -> None:
     config, out = write_build(tmp_path, SMALL), tmp_path / "out"
 
-    def full(_self: Bench, _row: Any, _stream: str | None = None) -> None:
+    def full(_self: Bench, _row: Any, stream: str | None = None) -> None:
+        if stream == "rejected":
+            return
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
@@ -210,6 +212,8 @@ def test_a_full_disk_is_a_sentence_and_the_build_goes_on_later(
         with pytest.raises(UserError, match="the disk is full; what was made is kept") as caught:
             run_build(config, out)
     assert caught.value.code == 1
-    asked = calls(tmp_path)
     run_build(config, out)
-    assert calls(tmp_path) == asked  # every reply was kept
+    asked = calls(tmp_path)
+    (tmp_path / "calls.txt").unlink()
+    run_build(config, tmp_path / "whole")
+    assert calls(tmp_path) == asked, "every reply was kept, and nothing was asked twice"

@@ -50,7 +50,7 @@ def everything(messages: list[Message]) -> str:
     asked = messages[1 if messages[0]["role"] == "system" else 0]["content"]
     if asked.startswith(PAIRS) or ("Answer in about" in asked[-30:] and not asked.startswith("Somebody")):
         return answerers.able(messages)
-    if '"changes"' in asked or "\nNotes:\n" in asked or asked.startswith("A person wants this"):
+    if "\nNotes:\n" in asked or asked.startswith("A person wants this"):
         return writers.careful(messages)
     return models.able(messages)
 

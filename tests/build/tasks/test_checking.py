@@ -1,13 +1,10 @@
-"""What a writer's history or wish must be, and what a reply that exchanges preferences must look like."""
-
-import json
+"""What a writer's history or wish must be."""
 
 import pytest
 
-from personafit.build.asking import Target, Unfit
+from personafit.build.asking import Unfit
 from personafit.build.tasks.histories import domain_preferences, read_history, read_wish
-from personafit.build.tasks.ontology import Ontology, Profile, read_definitions, read_ontology
-from personafit.build.tasks.profiles import apply_changes, refinement
+from personafit.build.tasks.ontology import Profile, read_definitions, read_ontology
 
 BOOKS = {
     "Books.Genre": ["poetry"],
@@ -74,37 +71,3 @@ def test_a_wish_that_tells_too_much_or_is_another_is_refused(reply: str, reason:
         read_wish(reply, reader(), definition, ontology)
     assert reason in str(refused.value)
     assert read_wish('"Choose one title to start before the holidays."', reader(), definition, ontology)
-
-
-def looked_over(profile: Profile, ontology: Ontology) -> Target:
-    return refinement(profile, ontology, "Books", "parent")
-
-
-@pytest.mark.parametrize(
-    ("reply", "reason"),
-    [
-        ("All fine.", "one JSON object"),
-        ('{"changes": {}}', "one JSON object"),
-        ('{"changes": [{"attribute": "Colour", "value": "x", "reason": "so it is"}]}', "attribute must be one of Genre"),
-        ('{"changes": [{"attribute": "Genre", "value": "poetry", "reason": "so it is"}]}', "value of Genre must be"),
-        ('{"changes": [{"attribute": "Genre", "value": "true crime", "reason": "why not"}]}', "value of Genre must be"),
-        ('{"changes": [{"attribute": "Genre", "value": "essays"}]}', "a short reason"),
-        ('{"changes": [{}, {}, {}]}', "at most 2"),
-    ],
-)  # fmt: skip
-def test_a_reply_that_exchanges_what_cannot_be_is_refused(reply: str, reason: str) -> None:
-    with pytest.raises(Unfit) as refused:
-        looked_over(reader(), read_ontology()).read(reply)
-    assert reason in str(refused.value)
-
-
-def test_exchanges_are_done_as_far_as_the_rules_allow() -> None:
-    ontology, profile = read_ontology(), reader()
-    wanted = looked_over(profile, ontology)
-    assert "true crime" not in wanted.messages[0]["content"], "a minor is not offered it"
-    change = {"attribute": "Genre", "value": "essays", "reason": "They write some themselves."}
-    text = wanted.read(json.dumps({"changes": [change]}))
-    assert not list(apply_changes(profile, "Books", text, ontology))
-    assert profile.preferences["Books.Genre"] == ["essays"]
-    assert profile.reasons == {"Books.Genre": "They write some themselves."}
-    assert "does not go with" in next(apply_changes(profile, "Books", text, ontology)), "it has it already"

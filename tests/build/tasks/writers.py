@@ -1,6 +1,5 @@
 """Scripted writers of task profiles: one that does as asked, and one that always says the same."""
 
-import json
 import re
 
 from personafit.models import Message
@@ -10,15 +9,9 @@ CALLS: list[str] = []
 
 
 def careful(messages: list[Message]) -> str:
-    """Exchanges the first preference that has another value, writes up every note, and words the wish anew."""
+    """Writes up every note, and words the wish anew."""
     prompt = messages[-1]["content"]
     CALLS.append(prompt)
-    if '"changes"' in prompt:
-        for name, free in re.findall(r"^- ([^:]+): .* \(([^()]+)\)$", prompt, re.MULTILINE):
-            if free != "-":
-                change = {"attribute": name, "value": free.split(" | ")[0], "reason": "It suits them better."}
-                return "```json\n" + json.dumps({"changes": [change]}, ensure_ascii=False) + "\n```"
-        return '{"changes": []}'
     chinese = "这个人" in prompt
     notes = re.findall(
         r"^- (.+?): (.+)$", prompt.partition("记录：" if chinese else "Notes:")[2], re.MULTILINE

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from personafit.engine.ray.connecting import SETTINGS
+from personafit.engine.ray import SETTINGS
 
 SMALL = {"object_store_memory": 100 << 20, "include_dashboard": False}
 

@@ -30,7 +30,7 @@ def test_the_same_answers_as_locally(
         data=tmp_path / "world",
         systems=[f"embedded:{save_tiny_gguf(tmp_path / 'tiny.gguf')},cache=off,threads=1"],
         raters=["rule:length"],
-        views=["profile"],
+        contexts=["profile"],
     )
     with Store(tmp_path / "local.db") as store:
         run(store, config)
@@ -57,7 +57,11 @@ def test_a_model_whose_weights_are_gone_stops_its_lane(
     write_benchmark(tmp_path / "world", QUESTIONS)
     chat = save_chat(tmp_path / "chat")
     config = RunConfig(
-        "answers", data=tmp_path / "world", systems=[f"hf:{chat}"], raters=["rule:length"], views=["profile"]
+        "answers",
+        data=tmp_path / "world",
+        systems=[f"hf:{chat}"],
+        raters=["rule:length"],
+        contexts=["profile"],
     )
     (chat / "model.safetensors").unlink()
     with Store(tmp_path / "ray.db") as store, working_on(f"ray://{cluster.address}"):

@@ -113,10 +113,10 @@ def test_ctrl_c_leaves_nothing_running_and_nothing_to_do_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    write_benchmark(tmp_path / "world", ITEMS, 10)
+    write_benchmark(tmp_path / "village", ITEMS, 10)
     save_tiny_gguf(tmp_path / "tiny.gguf")
     model = "embedded:tiny.gguf,cache=off,threads=1"
-    command = ("run", "world", "--rater", model, "--context", "profile")
+    command = ("run", "village", "--rater", model, "--context", "profile")
     with at_work(*command, "--backend", "ray", cwd=tmp_path) as run:
         run.wait_until(lambda: bool(answers_of_models(tmp_path)))
         before = len(answers_of_models(tmp_path))

@@ -52,7 +52,7 @@ def test_the_same_turns_as_locally(cluster: Any, second_node: Any, tmp_path: Pat
         systems=[model],
         user=model,
         raters=[model],
-        givens=["none"],
+        system_contexts=["none"],
         limit=2,
     )
     with Store(tmp_path / "local.db") as store:
@@ -82,7 +82,7 @@ def test_a_pipeline_of_dialogues_loses_its_workers_and_goes_on_from_the_last_sto
         systems=[system],
         user=user,
         raters=[f"python:{__name__}:judge"],
-        givens=["none"],
+        system_contexts=["none"],
         limit=DIALOGUES,
     )
     with Store(tmp_path / "local.db") as store:

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from personafit.engine.ray import working_on
-from personafit.engine.ray.pool import PAUSE
-from personafit.engine.ray.worker import Worker, open_chat
+from personafit.engine.ray.pool import PAUSE, Worker, open_chat
 from personafit.models import Spec, Unanswerable, Unusable, parse_spec
 from personafit.models.placing import WorkerModel, current_place
 from tests.raters.reward.tiny import save_chat

@@ -45,7 +45,7 @@ def config(folder: Path) -> RunConfig:
     return RunConfig(
         str(folder / "world"),
         raters=[reward, f"hf:{folder / 'chat'}", f"blend:fitted:general-zh+{reward}"],
-        views=["profile"],
+        contexts=["profile"],
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import pytest
 from sqlalchemy import select
 
 from personafit.api.places import find_run
@@ -16,8 +17,8 @@ from personafit.label.records import RaterState, StudyConfig
 from personafit.label.studies import PageAssignment, Seat, Studies
 from personafit.store import Store
 from personafit.store import tables as t
-from tests.helpers import run_cli
 from tests.label.served import Server
+from tests.scripted import invoke
 from tests.stub_endpoint import StubEndpoint
 
 PARTS = (
@@ -92,15 +93,8 @@ class Site:
 def serving(folder: Path) -> Iterator[Site]:
     """The server, from the command line, until the tests are done; people may talk with a stub."""
     store = folder / "store.db"
-    run_cli(
-        "label", "new", "pilot", "--from", "starter", "--question", "fit", "--overlap", "2", "--raters", "3", "--limit", "2",
-        "--practice", "1", "--attention", "1", "--gold", "1", "--completion-code", "C0DE", "--store", str(store), cwd=folder,
-    )  # fmt: skip
-    (folder / "parts.py").write_text(PARTS)
-    run_cli(
-        "run", "personalens", "--data", "starter", "--system", "canned", "--user", "python:parts:user", "--rater",
-        "python:parts:judge", "--limit", "2", "--store", str(store), cwd=folder, path=folder,
-    )  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        _prepare(patch, folder, str(store))
     with StubEndpoint("prose") as stub:
         server = Server(str(store), options=("--model", stub.spec()))
         server.start()
@@ -110,3 +104,16 @@ def serving(folder: Path) -> Iterator[Site]:
         finally:
             said = server.kill()
     assert b"Traceback" not in said
+
+
+def _prepare(patch: pytest.MonkeyPatch, folder: Path, store: str) -> None:
+    """A study and two dialogues, by the commands that make them."""
+    invoke(
+        patch, folder, "label", "new", "pilot", "--from", "starter", "--question", "fit", "--overlap", "2", "--raters", "3", "--limit", "2",
+        "--practice", "1", "--attention", "1", "--gold", "1", "--completion-code", "C0DE", "--store", store,
+    )  # fmt: skip
+    (folder / "parts.py").write_text(PARTS)
+    invoke(
+        patch, folder, "run", "personalens", "--data", "starter", "--system", "canned", "--user", "python:parts:user", "--rater",
+        "python:parts:judge", "--limit", "2", "--store", store,
+    )  # fmt: skip

@@ -84,7 +84,13 @@ def _extracted(folder: Path) -> None:
         files.attributes,
         [
             ExtractedAttribute(
-                id="a1", person="p", text="Keeps bees.", confidence=1, conversation="c2", evidence=rests_on
+                id="a1",
+                person="p",
+                text="Keeps bees.",
+                confidence=1,
+                conversation="c2",
+                evidence=rests_on,
+                why="They speak of <b>their</b> bees.",
             )
         ],
     )
@@ -125,6 +131,7 @@ def test_the_page_has_every_passage_and_the_other_conversations_folded(tmp_path:
         client.post(link, data=hidden(client.get(link).text) | {"agree": "yes"})
         page = client.get("/rate/0").text
     assert 'data-evidence="0 2 4"' in page
+    assert "They speak of &lt;b&gt;their&lt;/b&gt; bees." in page
     assert re.findall(r'href="#turn-(\d+)"', page) == ["0", "2", "4"]
     folded = re.findall(r'<details class="other">.*?</details>', page, re.DOTALL)
     assert [re.findall(r'id="turn-(\d+)"', one) for one in folded] == [["2", "3"], ["4", "5"]]

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from personafit.models.reward.packing import (
@@ -16,6 +16,10 @@ from personafit.models.reward.packing import (
     split,
 )
 
+# The same examples each time, however busy the machine is.
+SETTLED = settings(
+    max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 SEQUENCE = st.lists(
     st.integers(0, 3), min_size=1, max_size=12
 )  # few tokens, so that beginnings are often shared
@@ -38,6 +42,7 @@ def check_row(row: TokenRow, sequences: list[list[int]]) -> None:
         assert row.positions[np.flatnonzero(seen[place])].tolist() == list(range(row.positions[place] + 1))
 
 
+@SETTLED
 @given(SEQUENCES, st.integers(12, 60))
 def test_every_path_is_restored_from_trees(sequences: list[list[int]], capacity: int) -> None:
     rows = list(pack_trees(sequences, capacity))
@@ -47,6 +52,7 @@ def test_every_path_is_restored_from_trees(sequences: list[list[int]], capacity:
         check_row(row, sequences)
 
 
+@SETTLED
 @given(SEQUENCES)
 def test_one_row_holds_each_beginning_once(sequences: list[list[int]]) -> None:
     (row,) = pack_trees(sequences, 1000)
@@ -54,6 +60,7 @@ def test_one_row_holds_each_beginning_once(sequences: list[list[int]]) -> None:
     assert len(row) == len(beginnings)
 
 
+@SETTLED
 @given(st.lists(st.tuples(SEQUENCE, SEQUENCE), min_size=1, max_size=8), st.integers(24, 80))
 def test_pairs_stay_in_one_row(pairs: list[tuple[list[int], list[int]]], capacity: int) -> None:
     sequences = [one for pair in pairs for one in pair]
@@ -65,6 +72,7 @@ def test_pairs_stay_in_one_row(pairs: list[tuple[list[int], list[int]]], capacit
             check_row(row, sequences)
 
 
+@SETTLED
 @given(SEQUENCES, st.integers(12, 60), st.integers(1, 5))
 def test_whole_sequences_stand_one_after_the_other(
     sequences: list[list[int]], capacity: int, most: int
@@ -75,6 +83,7 @@ def test_whole_sequences_stand_one_after_the_other(
         assert [part.tolist() for part in split(row)] == [sequences[owner] for owner in row.owners]
 
 
+@SETTLED
 @given(SEQUENCES)
 def test_segments_see_what_the_square_shows(sequences: list[list[int]]) -> None:
     for row in (*pack_trees(sequences, 500), *pack_sequences(sequences, 500)):
@@ -87,7 +96,7 @@ def test_segments_see_what_the_square_shows(sequences: list[list[int]]) -> None:
         assert (found == seen).all()
 
 
-@settings(max_examples=60)
+@SETTLED
 @given(SEQUENCES, st.sampled_from([2, 4, 8]))
 def test_blocks_cover_exactly_what_is_visible(sequences: list[list[int]], block: int) -> None:
     (row,) = pack_trees(sequences, 500)

@@ -199,9 +199,9 @@ def test_completion_can_be_judged_by_the_goal_alone(tmp_path: Path) -> None:
 def test_judging_by_the_goal_alone_comes_beside_another_context() -> None:
     info = BenchmarkInfo(name="little", version="1", title="Little")
     kind = DialogueKind()
-    assert kind.contexts(RunConfig("little", views=["none", "full"]), info) == ["full", "none"]
+    assert kind.contexts(RunConfig("little", contexts=["none", "full"]), info) == ["full", "none"]
     with pytest.raises(UserError, match="as in --context full --context none"):
-        kind.contexts(RunConfig("little", views=["none"]), info)
+        kind.contexts(RunConfig("little", contexts=["none"]), info)
 
 
 def test_a_judge_under_two_contexts_is_one_rater_of_a_study(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_length_is_unlearned_where_it_misleads(tmp_path: Path) -> None:
             "rejected": "No.",
         }
         for name in LIKES
-        for number in range(8)
+        for number in range(2, 6)
     ]
     (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 

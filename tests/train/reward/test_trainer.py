@@ -111,7 +111,7 @@ def test_an_overfitted_model_flips_when_the_person_is_swapped(tmp_path: Path) ->
     ]
     data = tokenise(pairs, renderer, []).tokens
     trainer = trained(
-        RewardScorer(tiny_model(), "tree"), data, tmp_path, max_steps=80, per_device_train_batch_size=8
+        RewardScorer(tiny_model(), "tree"), data, tmp_path, max_steps=40, per_device_train_batch_size=8
     )
     assert (trainer.margins(data) > 0).all()
     assert (trainer.margins(tokenise(swapped, renderer, []).tokens) < 0).all()

@@ -16,7 +16,7 @@ from personafit._errors import UserError, located
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls, Published
 from personafit.benchmarks.folder import FolderBenchmark
 from personafit.benchmarks.hub import data_folder
-from personafit.benchmarks.lines import FilledText, PublishedLine, read_lines, validated
+from personafit.benchmarks.lines import FilledText, PublishedLine, read_records
 from personafit.benchmarks.starter import FOLDER as STARTER
 from personafit.items.relevance import ALONE, NO, REASON, RELEVANCE, YES
 from personafit.people import Attribute, Person
@@ -25,7 +25,7 @@ from personafit.store import Item, Judgment, Product
 LABELS = "relevance.jsonl"
 PUBLISHED = Path(__file__).parent / "published.json"
 
-CONTROLS = Controls(views=[ALONE], raters=["rule:always-yes", "rule:bm25", "embedding"])
+CONTROLS = Controls(contexts=[ALONE], raters=["rule:always-yes", "rule:bm25", "embedding"])
 
 INFO = BenchmarkInfo(
     name="recentering",
@@ -36,7 +36,7 @@ INFO = BenchmarkInfo(
     language=["en"],
     gold="majority",
     metric="f1",
-    view="none",
+    context="none",
     layout=[["hedged"], ["list"], ["prompt"]],
     controls=CONTROLS,
 )
@@ -125,8 +125,7 @@ class RelevanceLabels(Benchmark):
         rows: list[_LabelRow] = []
         places: Counter[str] = Counter()
         prompts: dict[str, tuple[str, int]] = {}
-        for number, read in read_lines(self._path):
-            line = validated(_LabelLine, read, self._path, number)
+        for number, line in read_records(self._path, _LabelLine):
             first, where = prompts.setdefault(str(line.prompt_index), (line.prompt, number))
             if first != line.prompt:
                 raise UserError(

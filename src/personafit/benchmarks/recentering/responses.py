@@ -18,7 +18,7 @@ from personafit._hashing import hash_text
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls
 from personafit.benchmarks.folder import FolderBenchmark
 from personafit.benchmarks.folder_records import FolderRecords
-from personafit.benchmarks.lines import FilledText, PublishedLine, read_lines, validated
+from personafit.benchmarks.lines import FilledText, PublishedLine, read_records
 from personafit.benchmarks.recentering.labels import LABELS, RelevanceLabels, find_data, has_items, users_with
 from personafit.items.preference import CONTEXT, PERSONAL, PREFERENCE
 from personafit.items.relevance import RELEVANCE, YES
@@ -26,7 +26,7 @@ from personafit.people import Person
 from personafit.store import Item, Judgment, Product, RaterRecord
 
 PAIRS = "response_pairs.jsonl"
-CONTROLS = Controls(views=[], raters=["rule:length", "rule:mention"])
+CONTROLS = Controls(contexts=[], raters=["rule:length", "rule:mention"])
 GENERATOR, GIVEN = "generator", "given"
 HUMAN, SIMULATED = "human", "simulated"
 
@@ -39,7 +39,7 @@ INFO = BenchmarkInfo(
     language=["en"],
     gold="human",
     metric="rating",
-    view=CONTEXT.name,
+    context=CONTEXT.name,
     layout=[[GENERATOR], [GIVEN]],
     controls=CONTROLS,
 )
@@ -157,8 +157,7 @@ class ResponsePairs(PreferencePairs):
     @cached_property
     def _rows(self) -> list[ResponsePair]:
         rows: dict[str, tuple[int, ResponsePair]] = {}
-        for number, read in read_lines(self._path):
-            line = validated(_PairLine, read, self._path, number)
+        for number, line in read_records(self._path, _PairLine):
             group = f"recentering/{line.user}/{line.prompt_index}"
             key = f"{group}/{line.generator}"
             if key in rows:
@@ -193,7 +192,7 @@ class PreferenceFolder(FolderBenchmark):
         own = {
             "title": f"{self.info.name}: does using the attributes help?",
             "metric": "rating",
-            "view": CONTEXT.name,
+            "context": CONTEXT.name,
         }
         self.info = self.info.model_copy(update={**own, "layout": INFO.layout, "controls": CONTROLS})
 
@@ -218,9 +217,8 @@ def folder_votes(folder: Path, question: str) -> Iterator[Judgment]:
     if not (folder / "votes.jsonl").is_file():
         return
     path = folder / "raters.jsonl"
-    rows = read_lines(path) if path.is_file() else ()
-    raters = [validated(RaterRecord, row, path, number) for number, row in rows]
-    kinds = {name: rater.kind for rater in raters for name in (rater.name, rater.fingerprint)}
+    raters = read_records(path, RaterRecord) if path.is_file() else ()
+    kinds = {name: rater.kind for _, rater in raters for name in (rater.name, rater.fingerprint)}
     records = FolderRecords(folder)
     known = {item.id for item in records.items()}
     last = {

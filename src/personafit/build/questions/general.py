@@ -9,8 +9,8 @@ from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit.build.asking import Target, verdict
 from personafit.build.bench import Bench
-from personafit.build.candidates import INTERESTS, LEAVES, VALUES
 from personafit.build.duplicates import NearDuplicates
+from personafit.build.given import habits_of
 from personafit.build.prompts import PROMPTS
 from personafit.build.questions.lists import (
     OWN,
@@ -31,7 +31,7 @@ MATCH = PROMPTS["questions.match"]
 MISMATCHES = {"B": "has little to do with the person", "C": "goes against what is known about the person"}
 LETTERS = ("A", "B", "C")
 GENERAL, RULE, LIKENESS = "general", "rule:open-2", "rule:near-duplicates"
-ABOUT = ("Demographics.Work", "Demographics.Household", *LEAVES, INTERESTS, VALUES)
+ABOUT = ("Demographics.Work", "Demographics.Household", "Demographics.Career_Information")
 
 
 class GeneralQuestions:
@@ -176,5 +176,5 @@ def _openness(entry: PoolQuestion) -> Target:
 
 
 def _about(person: Person) -> str:
-    said = facet_values(select_facets(person.facets, ABOUT))
+    said = [*facet_values(select_facets(person.facets, ABOUT)), *(text for _, text in habits_of(person))]
     return " ".join([*said, *(one.text for one in person.attributes)])

@@ -1,109 +1,138 @@
-"""What questions are about, and questions of ours: eight categories with their scenarios, examples of manner, and the pool.
+"""What questions are about, examples of questions, and pools of questions: ours, or those of the user's files.
 
-The pool of general questions is ours, small, or that of the user's files.
+Scenarios are categories with occasions on which somebody asks; examples are questions with what is known of who asked; a pool is
+a file of questions, among others of ShareGPT and LMSYS-Chat-1M, of whose conversations the first message is taken.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
-from pydantic import Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
+from personafit._errors import UserError, located
 from personafit._hashing import draw
-from personafit.benchmarks.lines import read_lines, required_text
+from personafit.benchmarks.lines import read_entries, read_lines, read_parquet, required_text
 from personafit.build.asking import language_of
 from personafit.build.config import BuildConfig, ConfigSection, meant
 from personafit.build.corpus import text_lines
 from personafit.build.people import PeopleSection
-from personafit.build.prompts import DATA, read_toml
+from personafit.build.prompts import DATA, checked, read_toml
 from personafit.people import Person
 from personafit.store import Product
 
 OWN, OTHER = "pool:personafit-1", "other"
-FILES = tuple(DATA / name for name in ("scenarios.toml", "examples.jsonl", "pool.jsonl"))
+SCENARIOS, EXAMPLES, POOL = (DATA / name for name in ("scenarios.toml", "examples.jsonl", "pool.jsonl"))
 ROUNDING = 0.005  # by how much shares may miss 1: the published ones are rounded
 
 
-class Scenario(NamedTuple):
-    """One kind of occasion on which somebody asks."""
+class Scenario(BaseModel):
+    """One occasion on which somebody asks."""
 
-    category: str
-    name: str
-    titles: Mapping[str, str]
-    """How it is called, by language."""
-    templates: Mapping[str, list[str]]
-    """Questions of ours for it, by language."""
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
+    name: str = Field(min_length=1)
+    zh: str = ""
+    ask: list[str] = Field(default_factory=list)
+    """Questions that stand in where no model writes, and below in Chinese."""
+    wen: list[str] = Field(default_factory=list)
 
-class Category(NamedTuple):
-    """One of the eight kinds of question."""
-
-    titles: Mapping[str, str]
-    published: str
-    """Its name in Table 5 of PersonaFeedback."""
-    share: float
-    """Its share there, from 0 to 1."""
-    scenarios: tuple[Scenario, ...]
+    def title(self, language: str) -> str:
+        """How it is called in a language."""
+        return (self.zh if language == "zh" else "") or self.name
 
 
-@cache
-def _tree() -> dict[str, Any]:
-    return read_toml(DATA / "scenarios.toml")
+class Category(BaseModel):
+    """One kind of question."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(min_length=1)
+    en: str = ""
+    zh: str = ""
+    published: tuple[str, float] | None = None
+    """Its name in Table 5 of PersonaFeedback, and its share there in percent."""
+    scenario: list[Scenario] = Field(min_length=1)
+
+    def title(self, language: str) -> str:
+        """How it is called in a language."""
+        return (self.zh if language == "zh" else self.en) or self.name
 
 
-@cache
-def categories() -> dict[str, Category]:
-    """The categories by name, in the order of their published shares."""
-    found = {}
-    for row in _tree()["category"]:
-        scenarios = tuple(
-            Scenario(
-                row["name"],
-                one["name"],
-                {"en": one["name"], "zh": one["zh"]},
-                {"en": one["ask"], "zh": one["wen"]},
-            )
-            for one in row["scenario"]
+class Scenarios(BaseModel):
+    """A file of categories."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    when: list[str] = Field(default_factory=lambda: [""])
+    """What fills {when} in questions that stand in, and below {shi}."""
+    shi: list[str] = Field(default_factory=lambda: [""])
+    category: list[Category] = Field(min_length=1)
+
+    @property
+    def categories(self) -> dict[str, Category]:
+        """The categories by name."""
+        return {one.name: one for one in self.category}
+
+    def shares(self) -> dict[str, float]:
+        """The published share of each category, or the same for all where a file gives none."""
+        named = {one.name: one.published[1] / 100 for one in self.category if one.published}
+        return (
+            named
+            if len(named) == len(self.category)
+            else dict.fromkeys(self.categories, 1 / len(self.category))
         )
-        published, percent = row["published"]
-        found[row["name"]] = Category({"en": row["en"], "zh": row["zh"]}, published, percent / 100, scenarios)
-    return found
+
+    def template_question(self, scenario: Scenario, language: str, *key: str | int) -> str | None:
+        """A question for a scenario, drawn by the key; None where the file has none."""
+        wordings, gap, fillings = (
+            (scenario.wen, "shi", self.shi) if language == "zh" else (scenario.ask, "when", self.when)
+        )
+        if not wordings:
+            return None
+        wording = wordings[draw("template", *key, among=len(wordings))]
+        return wording.replace(f"{{{gap}}}", fillings[draw("filling", *key, among=len(fillings))])
+
+
+@cache
+def read_scenarios(path: Path = SCENARIOS) -> Scenarios:
+    """The categories of a file."""
+    return checked(Scenarios, read_toml(path), str(path))
 
 
 def published_shares() -> dict[str, float]:
     """The shares of Table 5; rounded there, they miss 1 by a ten-thousandth."""
-    return {name: category.share for name, category in categories().items()}
-
-
-def template_question(scenario: Scenario, language: str, *key: str | int) -> str:
-    """A question of ours for a scenario, drawn by the key."""
-    gap = {"en": "when", "zh": "shi"}[language]
-    wordings, fillings = scenario.templates[language], _tree()[gap]
-    wording = wordings[draw("template", *key, among=len(wordings))]
-    return wording.replace(f"{{{gap}}}", fillings[draw("filling", *key, among=len(fillings))])
+    return read_scenarios().shares()
 
 
 class Example(NamedTuple):
-    """One question, whose it is, and what it came from."""
+    """One question, and what it came from."""
 
     id: str
     language: str
     features: tuple[str, ...]
-    category: str
     scenario: str
+    """The occasion, in the words of the file."""
     text: str
 
 
 @cache
-def examples() -> tuple[Example, ...]:
-    """All of them, in the order of the file."""
+def examples(path: Path = EXAMPLES) -> tuple[Example, ...]:
+    """The examples of a file: a line for each person, with features and questions, or for each question."""
     found = []
-    for _, row in read_lines(DATA / "examples.jsonl"):
-        for number, one in enumerate(row["questions"], 1):
-            features = tuple(row["features"][place] for place in one["features"])
-            about = (one["category"], one["scenario"], one["text"])
-            found.append(Example(f"{row['id']}/{number}", row["language"], features, *about))
+    for number, row in read_lines(path):
+        asked = row.get("questions") or [row]
+        known = row.get("features") or []
+        if not isinstance(known, list) or not isinstance(asked, list):
+            raise UserError(f"{located(path, number)} needs lists of `features` and `questions`.")
+        for place, one in enumerate(asked, 1):
+            text = required_text(one, "text", path, number)
+            chosen = [known[n] for n in one.get("features") or ()] if row.get("questions") else known
+            name = row.get("id") or f"{path.name}#{number}"
+            features = tuple(map(str, chosen))
+            language = str(row.get("language") or language_of(text))
+            found.append(Example(f"{name}/{place}", language, features, str(one.get("scenario") or ""), text))
     return tuple(found)
 
 
@@ -113,13 +142,17 @@ class QuestionsSection(ConfigSection):
     specific: int = Field(20, ge=0, le=500, description="Questions made from each person's features.")
     general: int = Field(15, ge=0, le=500, description="Questions matched to each person from the pool.")
     shares: dict[str, float] = Field(
-        default_factory=published_shares,
+        default_factory=dict,
         description="Share of each category among specific questions; as published if left out.",
     )
+    scenarios: str = Field("", description="TOML file with categories and scenarios of your own.")
+    offered: int = Field(5, ge=1, description="Scenarios the writer chooses from for each question.")
+    examples: str = Field("", description="JSONL file with example questions of your own.")
     features: int = Field(3, ge=1, le=20, description="Features shown for each specific question.")
     pool: list[str] = Field(
         default_factory=list,
-        description="JSONL files with `text`, or text with a question in each line; empty takes our small pool.",
+        description="Files of questions: JSONL with `text`, text with a question in each line, or conversations as ShareGPT and "
+        "LMSYS-Chat-1M have them (.json, .jsonl, .parquet); empty takes our small pool.",
     )
     judged: int = Field(
         3000, ge=1, description="Questions of the pool that are judged; of larger pools a sample."
@@ -129,25 +162,50 @@ class QuestionsSection(ConfigSection):
         0.85, gt=0, le=1, description="Cosine from which two questions are near-duplicates; 1 compares words."
     )
 
-    @model_validator(mode="after")
-    def _possible(self) -> Self:
-        for name, share in self.shares.items():
-            if name not in categories():
-                raise ValueError(f"shares: there is no category '{name}'; {meant(name, list(categories()))}")
-            if share < 0:
-                raise ValueError(f"shares.{name} = {share:g} is less than nothing")
-        total = sum(self.shares.values())
-        if abs(total - 1) > ROUNDING:
-            raise ValueError(f"shares add up to {total:.4g}, not to 1")
-        if self.specific + self.general == 0:
-            raise ValueError("specific and general are both 0: there is nothing to ask")
-        return self
-
     def faults(self, config: BuildConfig) -> Iterator[str]:
-        """Pools that are not there or empty."""
+        """Files that are not there or empty, shares that do not add up, and nothing to ask."""
         yield from config.missing("pool", *self.pool)
+        yield from config.missing("scenarios", self.scenarios)
+        yield from config.missing("examples", self.examples)
+        known, shares = open_scenarios(config).categories, self.shares_of(config)
+        for name, share in shares.items():
+            if name not in known:
+                yield f"shares: there is no category '{name}'; {meant(name, list(known))}"
+            if share < 0:
+                yield f"shares.{name} = {share:g} is less than nothing"
+        if abs(sum(shares.values()) - 1) > ROUNDING:
+            yield f"shares add up to {sum(shares.values()):.4g}, not to 1"
+        if self.specific + self.general == 0:
+            yield "specific and general are both 0: there is nothing to ask"
+        for language in config.build.languages if self.specific else ():
+            if not any(one.language == language for one in open_examples(config)):
+                yield f"examples: {self.examples} has none in '{language}'; add one, or leave `examples` out"
         if self.general and next(read_pool([config.place(named) for named in self.pool]), None) is None:
             yield f"pool: there is no question in {', '.join(self.pool)}; give one in each line, or set general = 0"
+
+    def shares_of(self, config: BuildConfig) -> dict[str, float]:
+        """The share of each category."""
+        return self.shares or open_scenarios(config).shares()
+
+
+def open_scenarios(config: BuildConfig) -> Scenarios:
+    """The scenarios of a build: the user's, or ours."""
+    asked = config.sections.get("questions")
+    own = asked.scenarios if isinstance(asked, QuestionsSection) else ""
+    return read_scenarios(config.place(own) if own else SCENARIOS)
+
+
+def open_examples(config: BuildConfig) -> tuple[Example, ...]:
+    """The examples of a build: the user's, or ours."""
+    own = config.section(QuestionsSection).examples
+    return examples(config.place(own) if own else EXAMPLES)
+
+
+def question_files(config: BuildConfig) -> list[Path]:
+    """The files that shape the questions of a build."""
+    section = config.section(QuestionsSection)
+    own = (section.scenarios or str(SCENARIOS), section.examples or str(EXAMPLES))
+    return [config.place(path) for path in (*own, *(section.pool or [str(POOL)]))]
 
 
 def expected_questions(config: BuildConfig) -> int:
@@ -188,19 +246,43 @@ class PoolQuestion(NamedTuple):
     scenario: str = ""
 
 
+ASKERS = ("human", "user")
+"""Who speaks first in a conversation of ShareGPT, and of LMSYS-Chat-1M."""
+
+
 def read_pool(paths: Sequence[Path]) -> Iterator[PoolQuestion]:
     """All questions of the files, or ours where there are none."""
-    for path in paths or FILES[-1:]:
+    for path in paths or (POOL,):
         name = path.name if paths else OWN
-        if path.suffix == ".jsonl":
-            for number, row in read_lines(path):
-                text = " ".join(required_text(row, "text", path, number).split())
+        for number, row in _rows(path):
+            text = " ".join(_asked(row, path, number).split())
+            if text and not row.get(
+                "objective"
+            ):  # has one right answer; in our file so that the others keep their lines
                 about = (row.get("category") or OTHER, row.get("scenario") or "")
-                if not row.get(
-                    "objective"
-                ):  # has one right answer; in our file so that the others keep their lines
-                    yield PoolQuestion(text, language_of(text), f"{name}#{number}", *map(str, about))
-        else:
-            for number, line in enumerate(text_lines(path, "pool"), 1):
-                if text := " ".join(line.split()):
-                    yield PoolQuestion(text, language_of(text), f"{name}#{number}")
+                yield PoolQuestion(text, language_of(text), f"{name}#{number}", *map(str, about))
+
+
+def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    if path.suffix in (".jsonl", ".gz"):
+        yield from read_lines(path)
+    elif path.suffix == ".json":
+        yield from enumerate((row for _, row in read_entries(path)), 1)
+    elif path.suffix == ".parquet":
+        yield from read_parquet(path)
+    else:
+        yield from enumerate(({"text": line} for line in text_lines(path, "pool") if line.strip()), 1)
+
+
+def _asked(row: Mapping[str, Any], path: Path, number: int) -> str:
+    """A row's question: its `text` or `prompt`, or the first thing the user says in its conversation; empty where that is nothing."""
+    turns = next(
+        (row[key] for key in ("conversations", "conversation", "messages") if row.get(key) is not None), None
+    )
+    if turns is None:
+        return required_text(row, "prompt" if "prompt" in row and "text" not in row else "text", path, number)
+    first = next(iter(turns), None)
+    if not isinstance(first, Mapping) or (first.get("from") or first.get("role")) not in ASKERS:
+        return ""
+    said = first.get("value") or first.get("content")
+    return said if isinstance(said, str) else ""

@@ -1,29 +1,33 @@
-"""Specific questions: drawn, written from features and a scenario, freed of what they give away, judged, and kept if new."""
+"""Specific questions: written from a question's own features on one of some occasions, freed of what they say outright, judged, and
+kept if new.
+"""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from personafit._hashing import draw, hash_text
-from personafit.build.asking import Generation, Target, Unfit, verdict
+from personafit.build.asking import Generation, Target, Unfit, only_line, verdict
 from personafit.build.bench import Bench
-from personafit.build.candidates import INTERESTS, LEAVES
 from personafit.build.duplicates import NearDuplicates
+from personafit.build.given import habits_of
+from personafit.build.memories import deal
 from personafit.build.prompts import PROMPTS
 from personafit.build.questions.lists import (
     Example,
     KeptQuestion,
     QuestionsSection,
     Scenario,
-    categories,
-    examples,
-    template_question,
+    open_examples,
+    open_scenarios,
 )
 from personafit.build.questions.rules import LEAK, leaks, question_reader
 from personafit.build.quota import Quota
 from personafit.build.rows import DROPPED, REVIEWER
-from personafit.people import Person, facet_values, select_facets
+from personafit.people import Person
+from personafit.store import Product
 
 WRITE = PROMPTS["questions.write"]
 REPHRASE = PROMPTS["questions.rephrase"]
@@ -37,6 +41,7 @@ FAULTS = {
 }
 NAMED = 3  # things given away that are named
 SPECIFIC, LIKENESS = "specific", "rule:near-duplicates"
+_CHOSEN = re.compile(r"(\d{1,2})\s*[.):：、]\s*(.+)")
 
 
 @dataclass
@@ -48,18 +53,34 @@ class QuestionDraft:
     person: Person
     number: int
     """Which of the person's questions, from 0."""
-    scenario: Scenario
+    category: str
+    scenarios: list[Scenario]
+    """The occasions to choose from."""
     features: list[tuple[str, str]]
     example: Example
     answer: Generation | None = None
     """The latest words."""
     verdict: str | None = None
     """Id of the checker's word on it."""
+    occasion: int = 0
+    """Which occasion the first words were about."""
+
+    @property
+    def _choice(self) -> tuple[int, str]:
+        """Which occasion was chosen, and the question; a rephrased one says nothing of the occasion."""
+        said = (self.answer.text if self.answer else None) or ""
+        chosen = _CHOSEN.fullmatch(said)
+        return (int(chosen[1]) - 1, chosen[2]) if chosen else (self.occasion, said)
 
     @property
     def text(self) -> str:
         """The question, once it is there."""
-        return (self.answer.text if self.answer else None) or ""
+        return self._choice[1]
+
+    @property
+    def scenario(self) -> Scenario:
+        """The occasion it is about."""
+        return self.scenarios[self._choice[0]]
 
     @property
     def known(self) -> str:
@@ -69,20 +90,12 @@ class QuestionDraft:
     @property
     def title(self) -> str:
         """The scenario in the person's language."""
-        return self.scenario.titles[self.person.language]
+        return self.scenario.title(self.person.language)
 
     @property
     def told(self) -> str:
         """What its words give away."""
         return "; ".join(list(dict.fromkeys(leaks(self.text, self.person)))[:NAMED])
-
-
-def features_of(person: Person) -> list[tuple[str, str]]:
-    """What was inferred of somebody, as (id, text); where nothing was, what their own profile says, as (path, text)."""
-    if person.attributes:
-        return [(one.id, one.text) for one in person.attributes]
-    facets = select_facets(person.facets, [*LEAVES, INTERESTS])
-    return [(path, text) for path, value in facets.items() for text in facet_values({path: value})]
 
 
 def category_counts(total: int, shares: Mapping[str, float]) -> dict[str, int]:
@@ -99,38 +112,59 @@ def category_counts(total: int, shares: Mapping[str, float]) -> dict[str, int]:
 class QuestionSampler:
     """Samples what each question is to be about; the same person, number and attempt always give the same."""
 
-    def __init__(self, section: QuestionsSection, people: Sequence[Person], seed: int, take: int) -> None:
-        self._section, self._seed, self._take = section, seed, take
+    def __init__(self, bench: Bench, section: QuestionsSection, people: Sequence[Person]) -> None:
+        self._section, self._seed, self._take = section, bench.seed, bench.take
         self._places = {person.id: place for place, person in enumerate(people)}
-        self._names = list(section.shares)
-        counts = category_counts(len(people) * section.specific, section.shares)
+        self.scenarios, self._examples = open_scenarios(bench.config), open_examples(bench.config)
+        shares = section.shares_of(bench.config)
+        self._names = list(shares)
+        counts = category_counts(len(people) * section.specific, shares)
         places = np.repeat(
-            np.arange(len(self._names), dtype=np.uint8), [counts[name] for name in self._names]
+            np.arange(len(self._names), dtype=np.uint16), [counts[name] for name in self._names]
         )
-        shuffle = np.random.default_rng(int(hash_text("categories", str(seed), str(take))[:16], 16))
+        shuffle = np.random.default_rng(
+            int(hash_text("categories", str(bench.seed), str(bench.take))[:16], 16)
+        )
         self._categories = shuffle.permutation(places)
+        self._inferred: dict[str, list[list[str]]] = {}
+        if "memories" in bench.config.sections:
+            for row in bench.read_rows("features", "lineage"):
+                self._inferred.setdefault(row["person"], []).append(row["features"])
 
     def draft(self, person: Person, number: int, attempt: int) -> QuestionDraft:
         """One attempt at one of a person's questions."""
         key = (self._seed, self._take, person.id, number, attempt)
-        place = self._places[person.id] * self._section.specific + number
-        scenarios = categories()[self._names[self._categories[place]]].scenarios
-        mine = [one for one in examples() if one.language == person.language]
-        features = sorted(features_of(person), key=lambda one: draw("feature", *key, *one, among=2**62))
+        category = self._names[self._categories[self._places[person.id] * self._section.specific + number]]
+        scenarios = sorted(
+            self.scenarios.categories[category].scenario,
+            key=lambda one: draw("scenario", *key, one.name, among=2**62),
+        )
+        mine = [one for one in self._examples if one.language == person.language]
         return QuestionDraft(
             key=f"{person.id}/s{number}/{attempt}" + (f"-{self._take}" if self._take else ""),
             person=person,
             number=number,
-            scenario=scenarios[draw("scenario", *key, among=len(scenarios))],
-            features=features[: self._section.features],
+            category=category,
+            scenarios=scenarios[: self._section.offered],
+            features=self._features(person, number + attempt * self._section.specific),
             example=mine[draw("example", *key, among=len(mine))],
         )
 
+    def _features(self, person: Person, number: int) -> list[tuple[str, str]]:
+        """What was inferred for the question, as (id, text); where nothing was, some of the profile, dealt in turn."""
+        if inferred := self._inferred.get(person.id):
+            texts = {one.id: one.text for one in person.attributes}
+            return [(name, texts[name]) for name in inferred[number % len(inferred)]][
+                : self._section.features
+            ]
+        habits, key = habits_of(person), (self._seed, self._take, person.id)
+        return [habits[place] for place in deal(len(habits), self._section.features, number, *key)]
 
-def first_ask(draft: QuestionDraft, template: bool) -> Target:
-    """A question from features, a scenario and an example; without a writer one of ours."""
-    language, example, scenario = draft.person.language, draft.example, draft.scenario
-    shown = next(one for one in categories()[example.category].scenarios if one.name == example.scenario)
+
+def first_ask(draft: QuestionDraft, sampler: QuestionSampler, template: bool) -> Target:
+    """A question from features, some occasions and an example; without a writer one of ours."""
+    language, example, among = draft.person.language, draft.example, draft.scenarios
+    stand_in = sampler.scenarios.template_question(among[0], language, draft.key) if template else None
     return Target.for_person(
         draft.person,
         draft.key,
@@ -138,17 +172,33 @@ def first_ask(draft: QuestionDraft, template: bool) -> Target:
         {
             "example": example.text,
             "example_features": "\n".join(f"- {text}" for text in example.features),
-            "example_scenario": shown.titles[language],
+            "example_scenario": example.scenario,
             "features": draft.known,
-            "scenario": draft.title,
-            "category": categories()[scenario.category].titles[language],
+            "scenarios": "\n".join(f"{n}. {one.title(language)}" for n, one in enumerate(among, 1)),
+            "category": sampler.scenarios.categories[draft.category].title(language),
         },
-        "question",
-        question_reader(language, example.text),
+        "question" if template else "draft",
+        choice_reader(language, len(among), example.text),
         parents=(draft.person.id, example.id),
-        max_tokens=120,
-        stand_in=template_question(scenario, language, draft.key) if template else None,
+        max_tokens=140,
+        stand_in=stand_in,
     )
+
+
+def choice_reader(language: str, among: int, example: str = "") -> Callable[[str], str]:
+    """Reads the number of an occasion and a question, `2. Question`; the product's text is both."""
+    question = question_reader(language, example)
+
+    def read(reply: str) -> str:
+        chosen = _CHOSEN.fullmatch(only_line(reply).strip().strip("\"'“”*- "))
+        if chosen is None or not 1 <= int(chosen[1]) <= among:
+            raise Unfit(
+                f"it must begin with a number from 1 to {among} and a full stop, and then the question",
+                f"必须先写1到{among}的编号和句点，再写问题",
+            )
+        return f"{int(chosen[1])}. {question(chosen[2])}"
+
+    return read
 
 
 def rephrasing(draft: QuestionDraft) -> Target:
@@ -193,7 +243,7 @@ class SpecificQuestions:
         dropped: set[str],
     ) -> None:
         self._bench, self._section, self._known, self._dropped = bench, section, known, dropped
-        self._sampler = QuestionSampler(section, people, bench.seed, bench.take)
+        self._sampler = QuestionSampler(bench, section, people)
         self._quota = Quota("specific questions", 0)
 
     async def make(self, people: Sequence[Person]) -> list[KeptQuestion]:
@@ -215,12 +265,14 @@ class SpecificQuestions:
                     self._quota.kept += 1
             missing = [one for one in missing if (one[0].id, one[1]) not in kept]
             attempt += 1
-        return [_kept(draft, self._bench.template) for draft in kept.values()]
+        return [_kept(draft, self._bench) for draft in kept.values()]
 
     async def _written(self, drafts: Sequence[QuestionDraft]) -> list[QuestionDraft]:
         """Drafts with words that do not tell who is asking; those that do are put in other words once."""
         template = self._bench.model() is None
-        found = await self._reworded(drafts, lambda draft: first_ask(draft, template), "writing")
+        found = await self._reworded(
+            drafts, lambda draft: first_ask(draft, self._sampler, template), "writing"
+        )
         for draft in found:
             if draft.key in self._dropped:
                 self._reject(draft, DROPPED, REVIEWER)
@@ -255,6 +307,7 @@ class SpecificQuestions:
         for draft, answer in zip(drafts, answers, strict=True):
             leak = draft.told
             if answer.ok:
+                draft.occasion = draft.scenarios.index(draft.scenario)
                 draft.answer = answer
                 found.append(draft)
             elif leak:
@@ -268,12 +321,20 @@ class SpecificQuestions:
         self._bench.reject(draft.key, reason, draft.text, about=draft.person.id, by=by)
 
 
-def _kept(draft: QuestionDraft, template: str) -> KeptQuestion:
-    answer, person, scenario = draft.answer, draft.person, draft.scenario
+def _kept(draft: QuestionDraft, bench: Bench) -> KeptQuestion:
+    answer, person = draft.answer, draft.person
     assert answer is not None, "what is kept has words"
-    about = (SPECIFIC, scenario.category, scenario.name)
-    made = KeptQuestion(draft.key, person, draft.number, answer.as_product(), *about)
-    if answer.maker == template:  # which says nothing of the person
-        return made
+    product = answer.as_product()
+    if product.text != draft.text:  # with the number of the occasion before it
+        parents = [answer.product, *product.parents]
+        product = Product(
+            kind="question", text=draft.text, maker=answer.maker, about=person.id, parents=parents
+        )
+        bench.add(product)
+    made = KeptQuestion(
+        draft.key, person, draft.number, product, SPECIFIC, draft.category, draft.scenario.name
+    )
     features = tuple(dict(draft.features))
+    if answer.maker == bench.template:  # which says nothing of the person
+        return made
     return made._replace(features=features, example=draft.example.id, verdict=draft.verdict)

@@ -8,7 +8,12 @@ from personafit.build.bench import Bench
 from personafit.build.duplicates import NearDuplicates
 from personafit.build.people import PeopleSection
 from personafit.build.questions.general import GENERAL, MATCH, OPENNESS, GeneralQuestions
-from personafit.build.questions.lists import FILES, KeptQuestion, QuestionsSection, categories
+from personafit.build.questions.lists import (
+    KeptQuestion,
+    QuestionsSection,
+    open_scenarios,
+    question_files,
+)
 from personafit.build.questions.specific import CHECK, REPHRASE, SPECIFIC, WRITE, SpecificQuestions
 from personafit.build.rows import in_blocks, read_drops, write_review
 from personafit.build.step import BuildStep, ExpectedAsks, table
@@ -26,14 +31,14 @@ class QuestionsStep(BuildStep):
     after = ("people",)
     uses = ("memories", "features")
     section = QuestionsSection
-    version = 2
+    version = 3
     roles = ("writer", "checker")
     prompts = (WRITE, REPHRASE, CHECK, OPENNESS, MATCH)
 
     def outside(self, bench: Bench) -> Any:
-        """Our scenarios, examples and pool, the user's pools, and what people dropped."""
-        pools = bench.config.section(QuestionsSection).pool
-        return [bench.config.hashes([*FILES, *pools]), sorted(read_drops(bench.out, self.name))]
+        """Scenarios, examples and pools, and what people dropped."""
+        hashes = bench.config.hashes(question_files(bench.config))
+        return [hashes, sorted(read_drops(bench.out, self.name))]
 
     def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
         """A question and a verdict each, a verdict for each match and each question of the pool."""
@@ -78,17 +83,18 @@ class QuestionsStep(BuildStep):
             for half, mine in halves.items()
         )
         shares = []
-        for name, category in categories().items():
+        for name, category in open_scenarios(bench.config).categories.items():
             found = [(counts[half, name], max(1, len(halves[half]))) for half in HALVES]
             cells = [cell for count, total in found for cell in (count, f"{count / total:.2%}")]
-            shares.append((name, *cells, category.published, f"{category.share:.2%}"))
+            title, percent = category.published or ("–", 0.0)
+            shares.append((name, *cells, title, f"{percent:.2f}%"))
         columns = ("category", "specific", "share", "general", "share", "published name", "published share")
         different = len({row["text"] for row in halves[GENERAL]})
         return "\n".join(
             [
                 "## Questions",
                 "",
-                f"The general ones are {different:,} different texts. Published are the shares of PersonaFeedback (arXiv 2506.12915, "
+                f"The general ones are {different:,} different texts. {_most_used(halves[SPECIFIC])}Published are the shares of PersonaFeedback (arXiv 2506.12915, "
                 "Table 5).",
                 "",
                 *table(("half", "questions", "mean characters"), means),
@@ -96,6 +102,18 @@ class QuestionsStep(BuildStep):
                 *table(columns, shares),
             ]
         )
+
+
+def _most_used(rows: list[dict[str, Any]]) -> str:
+    """How much of one person's questions a single feature serves, at most and on average over people."""
+    used: dict[str, Counter[str]] = {}
+    asked = Counter(row["person"] for row in rows)
+    for row in rows:
+        used.setdefault(row["person"], Counter()).update(row["features"])
+    most = [max(counts.values()) / asked[person] for person, counts in used.items() if counts]
+    if not most:
+        return ""
+    return f"One feature serves at most {max(most):.0%} of a person's specific questions ({sum(most) / len(most):.0%} on average). "
 
 
 def _write(bench: Bench, one: KeptQuestion) -> None:

@@ -16,6 +16,7 @@ REPORTED = (*BALANCED, "overlap")
 RULED = "rules"
 """The stream of what rules say of each pair that was kept."""
 ALLOWED = 0.06  # of the size, by how much right ones may outnumber wrong ones: 47 to 53 %
+LEAST_LEFT = 0.25  # of a group's pairs, below which overlap is not balanced
 Signs = tuple[int, ...]
 
 
@@ -36,14 +37,24 @@ def signs(pair: RankedPair) -> Signs:
     return tuple((lead > 0) - (lead < 0) for lead in leads)
 
 
-def kept_by_group(groups: Sequence[Hashable], pairs: Sequence[Signs]) -> list[bool]:
-    """Which pairs to keep so that the balanced rules tell nothing in any group, such as those of a language."""
+def kept_by_group(
+    groups: Sequence[Hashable], pairs: Sequence[Signs], rules: int = len(BALANCED)
+) -> list[bool]:
+    """Which pairs to keep so that the first so many rules tell nothing in any group, such as those of a language.
+
+    Overlap is given up in a group where balancing it would leave less than a quarter of the pairs.
+    """
+    if not rules:
+        return [True] * len(pairs)
     places: dict[Hashable, list[int]] = {}
     for place, group in enumerate(groups):
         places.setdefault(group, []).append(place)
     found = [False] * len(pairs)
     for mine in places.values():
-        for place, fine in zip(mine, kept([pairs[one][: len(BALANCED)] for one in mine]), strict=True):
+        keep = kept([pairs[one][:rules] for one in mine])
+        if sum(keep) < LEAST_LEFT * len(mine):
+            keep = kept([pairs[one][: min(rules, len(BALANCED))] for one in mine])
+        for place, fine in zip(mine, keep, strict=True):
             found[place] = fine
     return found
 

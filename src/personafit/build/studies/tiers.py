@@ -20,6 +20,7 @@ from personafit.build.studies.voting import (
     StudiesSection,
     StudyStep,
     StudyVotes,
+    balanced_rules,
     expected_votes,
     labels,
     voted,
@@ -76,9 +77,8 @@ class TiersStep(StudyStep):
             texts = (one.texts[better], one.texts[1 - better])
             said[place] = signs(RankedPair(one.person, one.item.prompt, *texts))
         groups = [(names[place], pairs[place].person.language) for place in places]
-        balanced = dict(zip(places, kept_by_group(groups, list(said.values())), strict=True))
-        if not bench.config.section(StudiesSection).balanced:
-            balanced = dict.fromkeys(places, True)
+        keep = kept_by_group(groups, list(said.values()), balanced_rules(bench))
+        balanced = dict(zip(places, keep, strict=True))
         kept: Counter[str] = Counter()
         for place, (one, given) in enumerate(zip(pairs, votes.by_ballot, strict=True)):
             if not names[place]:
@@ -194,7 +194,8 @@ def _rules(bench: Bench) -> list[str]:
         "",
         "## What simple rules score",
         "",
-        "Counted as `personafit audit` counts; within 45 to 55 % a rule tells nothing. Overlap is reported and not balanced.",
+        "Counted as `personafit audit` counts; within 45 to 55 % a rule tells nothing. Pairs were left out for the first "
+        f"{balanced_rules(bench)} of these rules; overlap is given up where that would leave less than a quarter of the pairs.",
         "",
         *table(("tier", "pairs", *REPORTED), rows),
     ]

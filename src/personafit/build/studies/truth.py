@@ -18,6 +18,7 @@ from personafit.build.studies.voting import (
     StudiesSection,
     StudyStep,
     StudyVotes,
+    balanced_rules,
     expected_votes,
     labels,
     voted,
@@ -82,9 +83,7 @@ class TruthStep(StudyStep):
             said = signs(RankedPair(one.person, one.question["text"], truth["text"], other["text"]))
             made.append((one, row, pair, truth["id"], said))
         languages = [one.person.language for one, *_ in made]
-        keep = kept_by_group(languages, [said for *_, said in made])
-        if not bench.config.section(StudiesSection).balanced:
-            keep = [True] * len(made)
+        keep = kept_by_group(languages, [said for *_, said in made], balanced_rules(bench))
         for (one, row, pair, truth_id, said), good in zip(made, keep, strict=True):
             bench.write({**row, "pair": pair.item.products, "kept": good})
             if not good:

@@ -23,6 +23,7 @@ from personafit.build.config import BuildConfig, ConfigSection
 from personafit.build.prompts import PROMPTS, WORDINGS
 from personafit.build.questions.lists import expected_questions
 from personafit.build.step import BuildStep, ExpectedAsks
+from personafit.build.studies.balance import BALANCED, REPORTED
 from personafit.build.studies.ballots import Ballot, write_study
 from personafit.models import Model
 from personafit.people import facet_values, render_person
@@ -40,7 +41,7 @@ SHORTEST_WORD = 4
 STUDIES = ("truth", "pairs")
 """The first part of the ids of what is voted on."""
 QUESTION = "fit"
-BALANCE, SAME, MAJORITY = "rule:balance-2", "rule:same-1", "rule:majority-1"
+BALANCE, SAME, MAJORITY = "rule:balance-3", "rule:same-1", "rule:majority-1"
 
 
 class StudiesSection(ConfigSection):
@@ -61,6 +62,10 @@ class StudiesSection(ConfigSection):
     )
     balanced: bool = Field(
         True, description="Leave out pairs until length, 'you', markup and names tell nothing."
+    )
+    overlap: bool = Field(
+        True,
+        description="Balance overlap with the profile as well; not where our own simulated raters vote, who go by it.",
     )
     validation: float = Field(0.2, ge=0, lt=1, description="Share of the people set apart for validation.")
 
@@ -88,7 +93,7 @@ class StudyStep(BuildStep):
 
     uses = ("memories", "features")
     section = StudiesSection
-    version = 3
+    version = 4
     prompts = (VOTE,)
 
     def outside(self, bench: Bench) -> Any:
@@ -102,6 +107,13 @@ def voting_models(bench: Bench) -> list[Model]:
     section = bench.config.section(StudiesSection)
     specs = bench.config.models.raters[: section.raters] if section.voters == "simulated" else []
     return [bench.models.spec(spec) for spec in specs]
+
+
+def balanced_rules(bench: Bench) -> int:
+    """How many of the rules in `REPORTED` pairs are balanced for, from the first on."""
+    section = bench.config.section(StudiesSection)
+    by_rules = section.voters == "simulated" and not bench.config.models.raters
+    return 0 if not section.balanced else len(REPORTED if section.overlap and not by_rules else BALANCED)
 
 
 def expected_votes(bench: Bench, items: int, tokens: int) -> Iterator[ExpectedAsks]:

@@ -257,8 +257,6 @@ class Profile(BaseModel):
     """The mask: every domain, and whether the person cares about it."""
     preferences: dict[str, list[str]]
     """Facet path to values, in the domains they care about."""
-    reasons: dict[str, str] = Field(default_factory=dict)
-    """Why a model changed a preference, by path."""
 
     @property
     def domains(self) -> list[str]:

@@ -1,28 +1,22 @@
-"""From demographics to preferences, by rules and seeded draws; and what a model exchanges of them.
+"""From demographics to preferences, by rules and seeded draws.
 
-Every preference is drawn from the lists of the ontology, evenly among what its rules leave to somebody. The writer then looks a
-domain over and may exchange what sits badly with who the person is.
+Every preference is drawn from the lists of the ontology, evenly among what its rules leave to somebody.
 """
 
-import json
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-import orjson
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import Field
+from scipy.stats import entropy
 
 from personafit._errors import UserError
 from personafit._hashing import draw
-from personafit.build.asking import Target, Unfit
 from personafit.build.bench import Bench
 from personafit.build.config import BuildConfig, ConfigSection
 from personafit.build.people import PeopleSection
-from personafit.build.prompts import PROMPTS
-from personafit.build.step import BuildStep, ExpectedAsks
+from personafit.build.step import BuildStep
 from personafit.build.tasks.ontology import (
     MOST_SEVERAL,
     OUR_TASKS,
@@ -38,11 +32,8 @@ from personafit.build.tasks.situations import OUR_SITUATIONS, tags_of
 from personafit.people import Person, render_facets
 from personafit.store import Product
 
-REFINE = PROMPTS["task-preferences"]
-MAKER, EXCLUDED = "template:task-profile-1", "rule:ontology-1"
+MAKER = "template:task-profile-1"
 TRIES = 24  # draws for one person and domain before its rules are taken for impossible
-MOST = 2  # exchanges in one domain
-LONGEST_REASON = 300
 
 
 class TasksSection(ConfigSection):
@@ -53,7 +44,6 @@ class TasksSection(ConfigSection):
     domains: tuple[int, int] = Field((5, 8), description="Fewest and most domains one person cares about.")
     single: int = Field(6, ge=0, description="Most tasks over one domain for each person.")
     multi: int = Field(2, ge=0, description="Most tasks over several domains for each person.")
-    refine: bool = Field(True, description="Let the writer exchange drawn preferences.")
 
     def faults(self, config: BuildConfig) -> Iterator[str]:
         """Quotas that cannot be met, whoever the people are."""
@@ -99,7 +89,7 @@ class TaskProfileStep(BuildStep):
 
     section = TasksSection
     version = 2
-    roles = ("writer",)
+    roles: ClassVar[tuple[str, ...]] = ("writer",)
 
     def outside(self, bench: Bench) -> Any:
         """Ontology, tasks and situations."""
@@ -181,43 +171,21 @@ class ProfileSampler:
 
 
 class ProfilesStep(TaskProfileStep):
-    """Profiles drawn by rules, and looked over by the writer if that is wanted."""
+    """Profiles drawn by rules."""
 
     name = "profiles"
     after = ("people",)
     uses = ("memories", "features")
-    prompts = (REFINE,)
-
-    def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
-        """One ask for each person and domain."""
-        if bench.config.section(TasksSection).refine:
-            size = (420, 60)
-            yield ExpectedAsks("preferences looked over", bench.model(), expected_domains(bench), *size)
+    version = 3
+    roles = ()
 
     async def make(self, bench: Bench) -> None:
-        """Draw, have the writer look over, write."""
+        """Draw and write."""
         section, ontology = bench.config.section(TasksSection), open_ontology(bench.config)
         definitions = open_definitions(bench.config, ontology)
         sampler = ProfileSampler(ontology, definitions, draws_of(bench), section.domains)
-        profiles = [sampler.profile(person) for person in bench.people()]
-        parents = {profile.id: [profile.id] for profile in profiles}
-        if section.refine:
-            drawn = [_product(profile, [profile.id]) for profile in profiles]
-            targets = []
-            for profile, product in zip(profiles, drawn, strict=True):
-                bench.add(product)
-                parents[profile.id] = [product.id]
-                targets += [refinement(profile, ontology, name, product.id) for name in profile.domains]
-            label = "preferences looked over"
-            answers = iter(await bench.ask_after_trial(bench.model(), targets, label, differ=False))
-            for profile in profiles:
-                for name, answer in zip(profile.domains, answers, strict=False):
-                    bench.reject_reply(answer)
-                    parents[profile.id].append(answer.product)
-                    for why_not in apply_changes(profile, name, answer.text or "[]", ontology):
-                        bench.reject(answer.target.key, why_not, about=profile.id, by=EXCLUDED)
-        for profile in profiles:
-            product = _product(profile, parents[profile.id])
+        for profile in map(sampler.profile, bench.people()):
+            product = _product(profile, [profile.id])
             bench.add(product)
             bench.write(product, "products")
             bench.write(profile)
@@ -248,114 +216,11 @@ def evenness(counts: Mapping[str, int], values: int) -> float | None:
     if most < 2:
         return None
     whole, extra = divmod(total, most)
-    best = _entropy([whole + (number < extra) for number in range(most)])
-    return _entropy(list(counts.values())) / best
-
-
-def _entropy(counts: Sequence[int]) -> float:
-    total = sum(counts)
-    return sum(count / total * math.log(total / count) for count in counts if count)
+    best = entropy([whole + (number < extra) for number in range(most)])
+    return float(entropy(list(counts.values())) / best)
 
 
 def _product(profile: Profile, parents: Sequence[str]) -> Product:
     drawn = {path: ", ".join(values) for path, values in profile.preferences.items()}
     text = render_facets({**profile.facets, **drawn})
     return Product(kind="profile", text=text, maker=MAKER, about=profile.id, parents=list(parents))
-
-
-def refinement(profile: Profile, ontology: Ontology, name: str, parent: str) -> Target:
-    """A domain of somebody to be looked over; our template leaves it as it is."""
-    domain, language = ontology.domains[name], profile.language
-    lines = []
-    for attribute, values in profile.of(name).items():
-        one = domain.attributes[attribute]
-        drawn = ", ".join(one.said(value, language) for value in values)
-        free = [one.said(value, language) for value in exchangeable(profile, name, domain, attribute)]
-        lines.append(f"- {attribute}: {drawn} ({' | '.join(free) or '-'})")
-    return Target(
-        f"{profile.id}/{name}/refine",
-        REFINE,
-        language,
-        {
-            "person": render_facets(profile.facets),
-            "domain": domain.zh if language == "zh" else name,
-            "drawn": "\n".join(lines),
-            "most": MOST,
-        },
-        "verdict",
-        partial(read_changes, profile=profile, name=name, domain=domain),
-        about=profile.id,
-        parents=(parent,),
-        max_tokens=400,
-        stand_in="[]",
-    )
-
-
-def exchangeable(profile: Profile, name: str, domain: Domain, attribute: str) -> list[str]:
-    """The values a person could have in place of what was drawn; of several the first is the one to go."""
-    has = profile.of(name)
-    rest = [
-        f"{other}: {value}"
-        for other, values in has.items()
-        for value in values
-        if (other, value) != (attribute, has[attribute][0])
-    ]
-    return [
-        value
-        for value in domain.attributes[attribute].values
-        if value not in has[attribute]
-        and domain.allows(f"{attribute}: {value}", rest, frozenset(profile.tags))
-    ]
-
-
-def apply_changes(profile: Profile, name: str, text: str, ontology: Ontology) -> Iterator[str]:
-    """Do the exchanges of one reply, as far as each still goes with the others; a sentence for each that does not."""
-    for change in orjson.loads(text):
-        attribute, value = change["attribute"], change["value"]
-        path = f"{name}.{attribute}"
-        if value not in exchangeable(profile, name, ontology.domains[name], attribute):
-            yield f"{path}: {value} does not go with what else the person has by now"
-        else:
-            profile.preferences[path] = [value, *profile.preferences[path][1:]]
-            profile.reasons[path] = change["reason"]
-
-
-class PreferenceChange(BaseModel):
-    """One exchange that the writer wants."""
-
-    attribute: str
-    value: str
-    reason: str = Field(min_length=3, max_length=LONGEST_REASON)
-
-
-class PreferenceChanges(BaseModel):
-    """A writer's reply."""
-
-    changes: list[PreferenceChange] = Field(max_length=MOST)
-
-
-def read_changes(reply: str, profile: Profile, name: str, domain: Domain) -> str:
-    """The exchanges of a reply in the ontology's words, as JSON."""
-    bare = reply.strip().removeprefix("```json").removeprefix("```").removesuffix("```").strip()
-    try:
-        changes = PreferenceChanges.model_validate_json(bare).changes
-    except ValidationError as error:
-        raise Unfit(
-            f'it must be one JSON object with a list "changes" of at most {MOST}, each with attribute, value and a short reason',
-            f"必须是一个 JSON 对象，带有最多{MOST}项的 changes 列表，每项都有 attribute、value 和简短的 reason",
-        ) from error
-    for change in changes:
-        if change.attribute not in domain.attributes:
-            names = list(domain.attributes)
-            raise Unfit(
-                f"attribute must be one of {', '.join(names)}", f"attribute 必须是 {'、'.join(names)} 之一"
-            )
-        free = exchangeable(profile, name, domain, change.attribute)
-        known = {domain.attributes[change.attribute].said(value, profile.language): value for value in free}
-        if change.value not in known:
-            raise Unfit(
-                f"value of {change.attribute} must be one of {', '.join(known)}",
-                f"{change.attribute} 的 value 必须是 {'、'.join(known)} 之一",
-            )
-        change.value = known[change.value]
-    return json.dumps([change.model_dump() for change in changes], ensure_ascii=False)

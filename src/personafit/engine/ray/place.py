@@ -7,8 +7,7 @@ from typing import Any
 from personafit._errors import UserError
 from personafit.engine.jobs import Job
 from personafit.engine.ray.pipeline import pipeline
-from personafit.engine.ray.pool import ActorPool
-from personafit.engine.ray.worker import local_model, open_chat, otherness, unopened
+from personafit.engine.ray.pool import ActorPool, local_model, open_chat, otherness, unopened
 from personafit.models import ChatReply, ChatRequest, Model, ModelError, Spec, Unusable
 from personafit.models.placing import Opener, anywhere
 from personafit.store import Outcome
@@ -35,7 +34,7 @@ class RayModel:
         return reply
 
     async def close(self) -> None:
-        """Leave the pool."""
+        """Release the pool."""
         await self._model.close()
         await self._pool.close()
 
@@ -96,7 +95,7 @@ class RayPlace:
         return RayModel(anywhere(spec), model, self.batches(spec, open_chat, model.settings, 1), self)
 
     def batches(self, spec: Spec, opener: Opener, settings: dict[str, Any], most: int) -> ActorPool:
-        """The pool of a spec; whoever names the same shares it."""
+        """Return the pool of a spec, shared by all who name the same."""
         there = anywhere(spec)
         key = repr((there.kind, there.name, sorted(there.options.items())))
         if key not in self._pools:

@@ -8,16 +8,28 @@ under way at a death are asked alone from then on, so that one that kills its wo
 import asyncio
 import contextlib
 import math
+import socket
 import time
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from personafit import __version__
-from personafit.engine.ray.worker import Worker
-from personafit.models import ModelError, Spec, Transient, Unanswerable, Unusable, one_line
-from personafit.models.placing import Opener
+from personafit._errors import UserError
+from personafit.models import (
+    ChatReply,
+    ChatRequest,
+    Model,
+    ModelError,
+    Spec,
+    Transient,
+    Unanswerable,
+    Unusable,
+    one_line,
+    open_model,
+)
+from personafit.models.placing import Opener, WorkerModel
 
 DEATHS = 3  # of workers over one request, before it is given up; of one over its weights, before it counts as absent
 PATIENCE = 300.0  # seconds without any worker before those who wait are told
@@ -36,7 +48,7 @@ class _Request:
 
 
 class ActorPool:
-    """Hands what callers bring to the workers, in batches of what has come in while all were busy."""
+    """Distributes requests to the workers, in batches of what has queued up meanwhile."""
 
     def __init__(
         self,
@@ -63,11 +75,11 @@ class ActorPool:
         self._fault: Unusable | None = None
 
     def join(self) -> None:
-        """One more will ask."""
+        """Register one more user of the pool."""
         self._users += 1
 
     async def submit(self, one: Any) -> Any:
-        """The answer to one request."""
+        """Return the answer to one request."""
         if self._fault is not None:
             raise self._fault
         request = _Request(one, asyncio.get_running_loop().create_future())
@@ -84,13 +96,13 @@ class ActorPool:
             self._asked -= 1
 
     async def rest(self) -> None:
-        """Let the workers go until somebody asks again, unless somebody does now."""
+        """Stop the workers until the next request, unless requests are in flight."""
         if not self._asked:
             self._rested()
             await self._end()
 
     async def close(self) -> None:
-        """One less will ask; with the last the workers end."""
+        """Unregister a user; the last one stops the workers."""
         self._users -= 1
         if self._users > 0:
             return
@@ -104,7 +116,7 @@ class ActorPool:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _serve(self, options: dict[str, Any]) -> None:
-        """Keep one worker busy, whatever becomes of its process."""
+        """Feed one worker, restarting it whenever its process dies."""
         import ray
 
         actor: Any = ray.remote(Worker).options(max_restarts=-1, **options).remote(self._opener, self._spec)
@@ -136,7 +148,7 @@ class ActorPool:
                 ray.kill(actor)
 
     async def _greet(self, actor: Any) -> None:
-        """Wait until the worker is there, for the first time or again, and holds what is meant."""
+        """Wait until the worker is up and has opened the expected model."""
         import ray
 
         failures = deaths = 0
@@ -201,7 +213,7 @@ class ActorPool:
                 _settle(request, Unanswerable(f"{self._spec.text}: {DEATHS} workers died over this request."))
 
     async def _watch(self) -> None:
-        """Tell those who wait when there has been no worker for long."""
+        """Fail the queued requests when there has been no worker for too long."""
         while True:
             await asyncio.sleep(PAUSE)
             now = time.monotonic()
@@ -234,3 +246,77 @@ def _settle(request: _Request, answer: Any) -> None:
         request.answer.set_exception(answer)
     else:
         request.answer.set_result(answer)
+
+
+# -- within a worker: it holds one model and answers batches, and knows no store -----------------------------------------------
+
+
+class Worker:
+    """The actor: one process, one model."""
+
+    def __init__(self, opener: Opener, spec: Spec) -> None:
+        self._opener, self._spec = opener, spec
+        self._held: WorkerModel | None = None
+
+    def greet(self, version: str) -> str | None:
+        """Return a sentence if the worker runs another version of personafit, else None."""
+        if version == __version__:
+            return None
+        return (
+            f"The worker on {socket.gethostname()} has personafit {__version__} and this is {version}: "
+            "install the same on all nodes."
+        )
+
+    def open(self, settings: dict[str, Any]) -> str | None:
+        """Open the model; return a sentence if it fails or is another one than expected, else None."""
+        try:
+            self._held = self._opener(self._spec)
+        except (UserError, ModelError) as error:
+            return unopened(self._spec, error)
+        return otherness(self._spec, self._held.settings, settings)
+
+    def work(self, batch: Sequence[Any]) -> list[Any] | None:
+        """Answers, one for one; an error that belongs to the model is an answer too. None before the model is opened."""
+        if self._held is None:
+            return None
+        try:
+            return list(self._held.work(batch))
+        except ModelError as error:
+            return [error] * len(batch)
+
+
+def unopened(spec: Spec, error: Exception) -> str:
+    """Say that this node cannot open the model."""
+    return f"The worker on {socket.gethostname()} cannot open {spec.text}: {error}"
+
+
+def otherness(spec: Spec, found: dict[str, Any], meant: dict[str, Any]) -> str | None:
+    """Return a sentence if the model found here has other settings than the expected one, else None."""
+    for name, value in meant.items():
+        if found.get(name) != value:
+            return (
+                f"The worker on {socket.gethostname()} has another {spec.text} ({name} is {found.get(name)} and not {value}): put "
+                "the same files on all nodes, and give the command on a node like them."
+            )
+    return None
+
+
+def open_chat(spec: Spec) -> WorkerModel:
+    """A chat model for a worker."""
+    model = local_model(spec)
+    loop = asyncio.new_event_loop()
+
+    def answer(request: ChatRequest) -> ChatReply | ModelError:
+        try:
+            return loop.run_until_complete(model.chat(request))
+        except ModelError as error:
+            return error
+
+    return WorkerModel(model.settings, lambda batch: [answer(request) for request in batch])
+
+
+def local_model(spec: Spec) -> Model:
+    """The model of a spec within this process; as each worker has one core, it takes one thread."""
+    if spec.kind == "embedded":
+        spec = replace(spec, options={"threads": "1", **spec.options})
+    return open_model(spec)

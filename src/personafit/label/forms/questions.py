@@ -272,7 +272,9 @@ class AttributesForm(LabelForm):
                 places=len(statements),
                 content={
                     "turns": [turn.model_dump() for turn in conversation.turns],
-                    "statements": [{"text": one.text, "evidence": one.evidence} for one in statements],
+                    "statements": [
+                        {"text": one.text, "evidence": one.evidence, "why": one.why} for one in statements
+                    ],
                     "conversation": conversation.id,
                     "others": [[turn.model_dump() for turn in other.turns] for other in others],
                     "left_out": left_out,
@@ -303,11 +305,13 @@ class AttributesForm(LabelForm):
     def shown(self, page: Page, arrangement: Arrangement) -> dict[str, Any]:
         """What was said, here and in the person's other conversations, and for each field the turns it points to."""
         statements = page.content["statements"]
+        whys = [statements[place].get("why", "") for place in arrangement.places]
         return {
             "turns": page.content["turns"],
             "others": page.content.get("others", []),
             "left_out": page.content.get("left_out", 0),
             "evidence": [statements[place]["evidence"] for place in arrangement.places],
+            "whys": whys if any(whys) else [],
         }
 
     def answered(self, page: Page, arrangement: Arrangement, field: Field, value: str) -> LabelValue:

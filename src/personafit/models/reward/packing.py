@@ -43,7 +43,7 @@ class _PackedRow:
 
     @property
     def count(self) -> int:
-        """How many sequences it holds."""
+        """Number of sequences in the row."""
         return len(self._owners)
 
     def shared(self, sequence: Ints) -> int:
@@ -124,7 +124,7 @@ def _fresh(row: _PackedRow, members: list[Ints], share: bool) -> list[int]:
 
 
 def _common(first: Ints, second: Ints) -> int:
-    """How many tokens two sequences begin with alike."""
+    """Return the length of the common prefix of two sequences."""
     count = min(len(first), len(second))
     differ = np.flatnonzero(first[:count] != second[:count])
     return int(differ[0]) if len(differ) else count

@@ -49,7 +49,7 @@ class PromptRenderer:
     def render_together(
         self, facets: Mapping[str, FacetValue], question: str, answers: Sequence[str]
     ) -> list[AnswerTokens]:
-        """The same for answers that are compared: what one has to lose of the person, all lose."""
+        """Render answers that are compared: all drop the same facets if one is too long."""
         names = list(facets)
 
         def tokens(count: int) -> list[list[int]]:

@@ -80,7 +80,7 @@ _SPLIT_CHOICE = re.compile(r"\bor (?:is|are|would|should|do|does|shall) ", re.IG
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One turn as the rules see it."""
+    """One turn: role and text."""
 
     role: Literal["user", "assistant"]
     text: str
@@ -88,7 +88,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One thing counted."""
+    """One finding in a turn: its kind, preference and place."""
 
     turn: int
     kind: Kind
@@ -101,7 +101,7 @@ class Mark:
 
 @dataclass
 class _Known:
-    """What is on the table when a turn begins."""
+    """What has been said and asked before a turn."""
 
     given: str
     said: set[tuple[str, str]] = field(default_factory=set)  # (path, value) the user has named
@@ -280,7 +280,7 @@ def _trimmed(text: str, span: Span) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class Counted:
-    """What was counted in one dialogue."""
+    """The marks of one dialogue, and the figures derived from them."""
 
     dialogue: Dialogue
     preferences: tuple[Preference, ...]

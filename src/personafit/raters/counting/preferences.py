@@ -109,7 +109,7 @@ class Preference:
 
     @cached_property
     def cue(self) -> re.Pattern[str] | None:
-        """What a question about it says."""
+        """Pattern of words with which one asks about it."""
         known = {stems(word)[0]: cue for word, cue in LEXICON["cues"].items()}
         words = stems(self.name)
         # The last telling word is what the attribute is a kind of: "Reading Time" is a time, not a reading.
@@ -194,7 +194,7 @@ _BELOW = re.compile(r"\b(?:under|below|up to|less than)\s*$", re.IGNORECASE)
 
 
 class Range(NamedTuple):
-    """What amounts a value stands for."""
+    """The amounts that a value covers."""
 
     kind: str
     low: float

@@ -89,7 +89,7 @@ class Closeness:
 
     @classmethod
     def fit(cls, pairs: PairVectors) -> "Closeness":
-        """Take the measure of the pairs of the training data."""
+        """Standardise by the pairs of the training data."""
         seen = np.unique(pairs.attribute_of)
         plain = cls(pairs.attributes[seen], pairs.topics[seen], np.zeros(3), np.ones(3))
         raw = plain.of(pairs)
@@ -145,7 +145,7 @@ class Likeness:
 
 
 def _falling(left: Vectors, right: Vectors, fall: float) -> Floats:
-    """1 for equal unit vectors, less the wider their angle."""
+    """Return exp(-fall · (1 - cosine)) of unit vectors: 1 where they are equal."""
     likeness: Floats = np.exp(-fall * (1.0 - left.astype(np.float64) @ right.T))
     return likeness
 

@@ -172,7 +172,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _find(name: str | Path, asked: str | None) -> Path:
-    """The JSON file of a model; one that is not there has the path it would have."""
+    """Return the path of a model's JSON file, which need not exist."""
     if isinstance(name, str) and is_name(name) and (SHIPPED / f"{name}.json").is_file():
         return SHIPPED / f"{name}.json"
     path = Path(name).expanduser()
@@ -194,7 +194,7 @@ def _arrays_of(kind: type[FittedModel], path: Path) -> dict[str, Any]:
 
 @contextmanager
 def _reading(path: Path, command: str, asked: str | None) -> Iterator[None]:
-    """Whatever is wrong with a file becomes one sentence."""
+    """Turn errors of reading a model file into a UserError of one sentence."""
     try:
         yield
     except UserError:
@@ -260,7 +260,7 @@ _HEAD = ("features", "embedder", "fingerprint", "fitted_on")
 
 
 def _present(document: Any, content: bytes) -> tuple[dict[str, Any], bool]:
-    """What a file holds, as version 2 has it, and whether it is of an earlier format."""
+    """Return a file's document in the layout of version 2, and whether it was of an earlier format."""
     if not isinstance(document, dict):
         raise ValueError("it is not an object in JSON")
     form, version = document.get("format"), document.get("version")

@@ -200,7 +200,7 @@ class _WordsInPlace:
 
 
 def _bearing(said: _Said, closeness: Floats, words: frozenset[str]) -> int:
-    """The place of the text that most likely bears a statement out."""
+    """Return the index of the text that most likely supports a statement."""
     shared = [len(words & content_words(text)) / max(1, len(words)) for text in said.texts]
     return int(np.argmax(closeness + _WORDS_WEIGHT * np.array(shared)))
 
@@ -254,12 +254,12 @@ class Verifier(FittedModel):
 
     @cached_property
     def problem(self) -> VerifierWeights:
-        """What says whether there is a problem."""
+        """Weights of the classifier of problems."""
         return _weights(self.numbers["problem"])
 
     @cached_property
     def modes(self) -> dict[str, VerifierWeights]:
-        """What says which one it is."""
+        """Weights of the classifiers of each kind of problem."""
         return {mode: _weights(table) for mode, table in self.numbers["modes"].items()}
 
     def check(self) -> None:
@@ -285,7 +285,7 @@ class Verifier(FittedModel):
         return [round(float(1 / (1 + math.exp(-value))), DIGITS) for value in logits]
 
     def label(self, score: float) -> Label:
-        """What a score is called."""
+        """Return the label of a score."""
         return "rejected" if score >= self.reject else "unsure" if score >= self.suspect else "accepted"
 
     @cached_property

@@ -156,7 +156,7 @@ def answer_groups(units: Sequence[Unit]) -> list[list[Unit]]:
 
 
 def known(context: Context) -> Mapping[str, FacetValue]:
-    """What a context tells, by path; one that is text alone is told line by line."""
+    """Return a context's facets; one without facets becomes a facet per line."""
     if context.facets or not context.text:
         return context.facets
     lines = [line.strip() for line in context.text.splitlines() if line.strip()]
@@ -170,7 +170,7 @@ def settings_for(asks: QuestionSet, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def keep_scores(verdict: Verdict, scores: Sequence[float], details: Sequence[str | None]) -> list[float]:
-    """The scores, which are kept as the reply, with what was left out of the person."""
+    """Store the scores as the reply, with a note on dropped facets, and return them."""
     verdict.reply = orjson.dumps(list(scores)).decode()
     verdict.detail = "; ".join(dict.fromkeys(filter(None, details))) or None
     return list(scores)

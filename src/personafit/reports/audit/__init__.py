@@ -28,7 +28,7 @@ from personafit.reports.audit.checks import (
     split_leaks,
     surface_scores,
 )
-from personafit.reports.claims import gain_finding, shortcut_finding
+from personafit.reports.claims import POINTS, TOO_FEW, counted, interval_words, is_few, people_words
 from personafit.reports.pieces import (
     Cell,
     Grid,
@@ -41,13 +41,14 @@ from personafit.reports.pieces import (
 from personafit.reports.plots import Panel, PlotRow, dot_of, panels_figure
 from personafit.reports.report import ReportPart
 from personafit.reports.report_page import write_page
-from personafit.reports.result import Result
+from personafit.reports.result import Result, with_interval
 from personafit.statistics import Estimate
 from personafit.statistics.clusters import FEWEST_PEOPLE
 from personafit.statistics.decisions import (
     GateOutcome,
     Hypothesis,
     HypothesisTest,
+    Measured,
     decide,
     decide_together,
     is_constant,
@@ -111,7 +112,7 @@ def audit_benchmark(benchmark: Benchmark, seed: int = 0) -> Audit:
     scored = score_rules(pairs, seed)
     return Audit(
         pairs=pairs,
-        rules=rule_table(pairs, scored),
+        rules=rule_table(scored),
         surface=surface_scores(pairs, seed),
         repeats=repeats(pairs),
         occurrences=occurrence_counts(pairs),
@@ -167,8 +168,29 @@ def _worst(check: _Check, findings: dict[str, HypothesisTest]) -> CheckResult:
 
     part = max(findings, key=badness)
     where = f" ({'all pairs' if part == ALL else f'tier {part}'})" if len(findings) > 1 else ""
-    said = shortcut_finding(check.parts[part], f"{check.finding}{where}", FAIR, findings[part])
+    said = _shortcut_in_words(findings[part], f"{check.finding}{where}")
     return CheckResult(check.name, _grade(findings[part]), said)
+
+
+def _shortcut_in_words(tested: HypothesisTest, does: str) -> str:
+    """What a shortcut scores; where that cannot be told from a coin, what the data could have shown."""
+    estimate = tested.estimate
+    if estimate.value is None:
+        return f"undefined: nothing is {does}"
+    if is_few(estimate):
+        return f"{counted(estimate)} {does}; {TOO_FEW}"
+    if is_constant(estimate, 0.5):
+        return f"ties throughout: no pair is {does}"
+    said = f"{with_interval(estimate, unit=' %')} {does}"
+    if tested.decided or _is_fair(estimate) or tested.detectable is None:
+        return said
+    return f"{said}; these data could have detected {POINTS.plain(tested.detectable)} or more from chance"
+
+
+def _is_fair(estimate: Measured) -> bool:
+    """Whether the whole interval is as near to a coin as is harmless."""
+    low, high = estimate.low, estimate.high
+    return low is not None and high is not None and low >= 0.5 - FAIR and high <= 0.5 + FAIR
 
 
 def _grade(finding: HypothesisTest) -> str:
@@ -176,9 +198,7 @@ def _grade(finding: HypothesisTest) -> str:
     estimate = finding.estimate
     if estimate.value is None or estimate.people < FEWEST_PEOPLE:
         return CANNOT_TELL
-    low, high = estimate.low, estimate.high
-    inside = low is not None and high is not None and low >= 0.5 - FAIR and high <= 0.5 + FAIR
-    if inside or is_constant(estimate, 0.5):
+    if _is_fair(estimate) or is_constant(estimate, 0.5):
         return "passes"
     distance = abs(estimate.value - 0.5)
     if not finding.decided or distance <= FAIR:
@@ -190,8 +210,19 @@ def _gain_verdict(audit: Audit) -> CheckResult:
     """Overlap with the person should be worth more than overlap with a stranger, on the same pairs."""
     outcome = decide(audit.gain, FAIR).outcome
     grade = {GateOutcome.PASSES: "passes", GateOutcome.FAILS: "warns"}.get(outcome, CANNOT_TELL)
-    overlap = audit.rules["overlap"][ALL]
-    return CheckResult("overlap with the person", grade, gain_finding(overlap, audit.gain))
+    overlap, gain = audit.rules["overlap"][ALL], audit.gain
+    if overlap.value is None:
+        said = "undefined: no pair overlaps"
+    elif gain.value is None:
+        said = "undefined: nobody shares anybody's language, so there is no stranger to compare with"
+    elif is_few(gain):
+        said = f"{counted(overlap)} right by overlap with the right profile; {TOO_FEW}"
+    else:
+        said = (
+            f"{100 * overlap.value:.1f} % right by overlap with the right profile, {POINTS.signed(gain.value)} points"
+            f"{interval_words(gain)} over a stranger's"
+        )
+    return CheckResult("overlap with the person", grade, said)
 
 
 def _structure_verdicts(audit: Audit, counted: CheckResult) -> Iterator[CheckResult]:
@@ -288,7 +319,7 @@ def audit_part(body: Mapping[str, Any], picture: bool = True) -> ReportPart:
         for one in verdicts
     ]
     drawn = [shortcuts_picture(shortcuts)] if picture else []
-    why = "What rules that understand nothing score, and features fitted on the labels of other people."
+    why = "What simple rules score, and surface features fitted on the labels of other people."
     sections = [Section("Shortcuts in numbers", [_shortcuts_grid(shortcuts)], why)]
     people = max((result.people for result in results), default=0)
     command = body.get("command")
@@ -299,7 +330,7 @@ def audit_part(body: Mapping[str, Any], picture: bool = True) -> ReportPart:
         [*drawn, Grid("Verdicts", "One row a check.", ["check"], ["verdict", "finding"], rows)],
         sections,
         instrument=Instrument(command, {"benchmark": name}) if command else None,
-        facts=[f"{repeats['rows']:,} pairs", f"{people:,} people", "nothing was judged: the data alone"],
+        facts=[f"{repeats['rows']:,} pairs", people_words(people), "no model was asked"],
     )
 
 
@@ -321,8 +352,8 @@ def shortcuts_picture(shortcuts: Lines) -> Picture:
     return Picture(
         "Shortcuts by tier",
         "How to read it: each mark is the share of pairs a shortcut gets right, the bar its 95 % interval; hollow squares are "
-        "rules, dots are fitted or counted on the labels; at the dotted line a shortcut does no better than a coin. "
-        "A benchmark that asks for the person should have every shortcut there.",
+        "rules, dots are fitted or counted on the labels; the dotted line is chance. In a "
+        "benchmark that needs the person every shortcut is at chance.",
         panels_figure(rows, [Panel(tier, 50.0) for tier in tiers]),
     )
 

@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 from personafit._errors import UserError
 from personafit._hashing import draw
 from personafit.benchmarks import Benchmark
-from personafit.contexts import Context, People, make_context
-from personafit.items.reading import Unit
-from personafit.kinds.choice import TIERS
+from personafit.contexts import People, make_context
 from personafit.people import facet_values, names_of
 from personafit.raters.rules import RULES as EVERY_RULE
-from personafit.raters.rules import Rule
+from personafit.raters.rules import rule_lead
+from personafit.reports.analysis import mean_by_tier, tiers_in
 from personafit.statistics import Estimate, mean_by_item
 from personafit.statistics.influence import logistic
 from personafit.store import Item
@@ -41,19 +40,6 @@ class AuditPairs:
     frame: pl.DataFrame
     """item, person, prompt, chosen, rejected (texts), chosen_id, rejected_id and tier."""
     splits: dict[str, list[str]]
-
-    @property
-    def tiers(self) -> list[str]:
-        """The tiers that occur, the easiest first."""
-        if "tier" not in self.frame.columns:
-            return []
-        found = self.frame["tier"].drop_nulls().unique(maintain_order=True).to_list()
-        return sorted(found, key=lambda tier: TIERS.index(tier) if tier in TIERS else len(TIERS))
-
-    def by_part(self, scored: pl.DataFrame, column: str) -> Estimates:
-        """The accuracy that a column of credits gives, for all pairs and by tier."""
-        of_tiers = {tier: mean_by_item(scored.filter(tier=tier), column) for tier in self.tiers}
-        return {ALL: mean_by_item(scored, column), **of_tiers}
 
 
 def load_pairs(benchmark: Benchmark) -> AuditPairs:
@@ -107,29 +93,24 @@ def score_rules(pairs: AuditPairs, seed: int) -> pl.DataFrame:
     for row in pairs.frame.iter_rows(named=True):
         person = pairs.people[row["person"]]
         item = Item(id=row["item"], prompt=row["prompt"], person=row["person"], products=[])
-        told = views["profile"].build(person, item)
-        for name, rule in RULES.items():
-            leads[name].append(_lead(rule, row, told))
+        texts, told = (row["chosen"], row["rejected"], row["prompt"]), views["profile"].build(person, item)
+        for name in RULES:
+            leads[name].append(rule_lead(name, *texts, told))
         wrong = None if person.id in pairs.people.alone else views["wrong:profile"].build(person, item)
-        leads[STRANGER].append(None if wrong is None else _lead(RULES["overlap"], row, wrong))
+        leads[STRANGER].append(None if wrong is None else rule_lead("overlap", *texts, wrong))
     scored = pairs.frame.with_columns(pl.Series(name, values, pl.Float64) for name, values in leads.items())
     return scored.with_columns(credit(pl.col(name)) for name in leads)
 
 
-def rule_table(pairs: AuditPairs, scored: pl.DataFrame) -> dict[str, Estimates]:
+def rule_table(scored: pl.DataFrame) -> dict[str, Estimates]:
     """Every rule for all pairs and by tier."""
-    return {name: pairs.by_part(scored, name) for name in (*RULES, STRANGER)}
+    return {name: mean_by_tier(scored, name) for name in (*RULES, STRANGER)}
 
 
 def overlap_gain(scored: pl.DataFrame) -> Estimate:
     """How much more often overlap with the right profile is right than overlap with a stranger's, paired by pair."""
     gain = scored.with_columns((pl.col("overlap") - pl.col(STRANGER)).alias("gain"))
     return mean_by_item(gain, "gain", (-1.0, 1.0))
-
-
-def _lead(rule: Rule, row: dict[str, str], told: Context) -> float:
-    chosen, rejected = rule.score([Unit(row[name], row["prompt"], told) for name in ("chosen", "rejected")])
-    return chosen - rejected
 
 
 # surface features, fitted across people: the score a reader without understanding could reach
@@ -172,7 +153,7 @@ def surface_scores(pairs: AuditPairs, seed: int) -> Estimates:
     style = _features(pairs.frame["chosen"], prompts) - _features(pairs.frame["rejected"], prompts)
     with threadpool_limits(1, "blas"):  # threads that share out such small steps mostly wait for each other
         credits = _cross_fit(style, people, seed)
-    return pairs.by_part(pairs.frame.with_columns(credit=credits), "credit")
+    return mean_by_tier(pairs.frame.with_columns(credit=credits), "credit")
 
 
 def _features(answers: Iterable[str], prompts: list[str]) -> Floats:
@@ -274,7 +255,7 @@ def occurrence_counts(pairs: AuditPairs) -> Estimates:
             )
         more = credit(pl.col("chosen_uses").cast(pl.Int64) - pl.col("rejected_uses").cast(pl.Int64))
         frame = frame.with_columns(more.alias(f"more {name}"), (1 - more).alias(f"fewer {name}"))
-    ways = [pairs.by_part(frame, f"{way} {name}") for name in countings for way in ("more", "fewer")]
+    ways = [mean_by_tier(frame, f"{way} {name}") for name in countings for way in ("more", "fewer")]
     return {part: max((way[part] for way in ways), key=lambda found: found.value or 0.0) for part in ways[0]}
 
 
@@ -301,7 +282,7 @@ def split_leaks(pairs: AuditPairs) -> list[Leak]:
     parts = (
         {name: pairs.frame.filter(pl.col("person").is_in(people)) for name, people in pairs.splits.items()}
         if pairs.splits
-        else {tier: pairs.frame.filter(tier=tier) for tier in pairs.tiers}
+        else {tier: pairs.frame.filter(tier=tier) for tier in tiers_in(pairs.frame)}
     )
     leaks = []
     for (first, one), (second, two) in combinations(parts.items(), 2):

@@ -28,7 +28,7 @@ fill(byId("verdict"), Object.entries(VERDICTS));
 const asked = data.raters.map((_, place) => place).filter((place) => !data.controls[place] || data.controls.every(Boolean));
 const agreement = asked.length > 1 ? addFilter("Agreement", fill(element("select", { "data-filter": "agreement" }), Object.entries(AGREEMENT))) : null;
 const statuses = data.statuses.length > 1
-  ? addFilter("Status", fill(element("select", { "data-filter": "status" }), [["", "all"], ...data.statuses.map((name, place) => [String(place), name])]))
+  ? addFilter(data.words.status ?? "Status", fill(element("select", { "data-filter": "status" }), [["", "all"], ...data.statuses.map((name, place) => [String(place), name])]))
   : null;
 const facetSelects = data.facets.map((facet) => {
   const values = facet.values.map((value, place) => [String(place), value]);

@@ -13,7 +13,7 @@ function show(place) {
   mark(place);
   const parts = [
     [people, index.person[place]], [asks, place], ...(data.blocks.told.length ? [[tellings, place]] : []),
-    ...(data.blocks.marks ? [[marks, place]] : []), ...[...index.answers[place], ...(index.texts?.[place] ?? [])].map((text) => [texts, text]),
+    ...(data.blocks.marks ? [[marks, place]] : []), ...(data.blocks.turns ? [[transcripts, place]] : []), ...[...index.answers[place], ...(index.texts?.[place] ?? [])].map((text) => [texts, text]),
   ];
   if (parts.every(([blocks, at]) => blocks.here(at) !== undefined)) {
     lay(place);
@@ -49,6 +49,7 @@ function lay(place) {
       others,
     ]),
     ...told(place),
+    ...(data.blocks.turns ? transcript(transcripts.here(place)) : []),
     ...(index.answers[place].length ? [
       element("h4", { text: data.words.answers ?? "Answers" }),
       element("div", { class: "answers" }, index.answers[place].map((text, at) => answer(place, text, at, rows))),
@@ -74,6 +75,7 @@ function askRows(columns) {
 
 function told(place) {
   return ((data.blocks.told.length && tellings.here(place)) || []).map(([view, text, status, from]) => {
+    if (typeof view === "string") return knew(view, texts.here(text));
     const title = line(`Told under ${data.views[view]}${status === "ok" ? "" : ` (${status})`}`, ...(from.length ? [`from ${from.join(", ")}`] : []));
     return element("details", { class: "person" }, [
       element("summary", {}, [element("bdi", { text: title })]),
@@ -92,4 +94,45 @@ function answer(place, text, at, rows) {
   ];
   if (by.size) parts.push(element("p", { class: "chosen-by", text: line(`Chosen under ${data.views[data.view]} by ${[...by].join(", ")}`) }));
   return element("div", { class: gold ? "answer is-gold" : "answer", role: "group", "aria-label": name }, parts);
+}
+
+function knew(title, text) {
+  return element("details", { class: "person" }, [element("summary", {}, [element("bdi", { text: line(title) })]), scrolling("profile", title, text)]);
+}
+
+// What was said, turn by turn, with what was counted in it.
+function transcript({ turns, ended, notes }) {
+  return [
+    ...(notes.length ? [element("h4", { text: "Faults" }), element("ul", { class: "small" }, notes.map((text) => element("li", { text })))] : []),
+    element("h4", { text: "What was said" }),
+    ...turns.map(([speaker, role, text, found, tags, thought], place) => {
+      const head = `${place + 1}. ${speaker}`;
+      const parts = [
+        element("h5", {}, [element("span", { text: head }), ...tags.map((tag) => element("bdi", { class: "tag", text: line(tag) }))]),
+        marked(texts.here(text), found),
+      ];
+      if (thought) parts.push(element("details", {}, [element("summary", { class: "small", text: "What was thought" }), external(thought)]));
+      return element("div", { class: `turn by-${role}`, role: "group", "aria-label": head }, parts);
+    }),
+    element("p", { class: "ended" }, [external(ended, "span")]),
+  ];
+}
+
+// Places are counted in code points, so the text is taken apart into those first.
+function marked(text, found) {
+  const points = Array.from(text);
+  const box = element("div", { class: "external", dir: "auto" });
+  const ends = found.flatMap(([start, end]) => [start, end]);
+  const cuts = [...new Set([0, points.length, ...ends])].filter((cut) => cut <= points.length).sort((a, b) => a - b);
+  cuts.forEach((cut, place) => {
+    if (place) {
+      const part = points.slice(cuts[place - 1], cut).join("");
+      const over = found.filter(([start, end]) => start <= cuts[place - 1] && cut <= end);
+      box.append(over.length ? element("mark", { class: `k-${over[over.length - 1][2]}`, text: part }) : part);
+    }
+    for (const [, end, , label] of found) {
+      if (end === cut && place) box.append(element("span", { class: "label", text: line(label) }));
+    }
+  });
+  return box;
 }

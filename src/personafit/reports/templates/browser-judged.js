@@ -16,6 +16,7 @@ function choices(place, rows) {
 
 // A part of the item a row, a rater a column; what is not as people say stands out.
 function rated(parts) {
+  if (!parts.length) return element("p", { class: "small", text: "Nobody has judged this item yet." });
   const head = element("thead", {}, [element("tr", {}, data.columns.map((text) => element("th", { scope: "col" }, [element("bdi", { text })])))]);
   const body = parts.map(([text, note, cells]) => element("tr", {}, [
     element("th", { scope: "row" }, [external(texts.here(text), "span"), ...(note === null ? [] : [external(`because: ${texts.here(note)}`, "small")])]),

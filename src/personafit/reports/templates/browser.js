@@ -11,6 +11,7 @@ const texts = new Blocks(data.blocks.texts, data.sizes.texts);
 const people = new Blocks(data.blocks.people, data.sizes.people);
 const asks = new Blocks(data.blocks.asks, data.sizes.asks, 10);
 const marks = new Blocks(data.blocks.marks ?? [], data.sizes.marks, 10);
+const transcripts = new Blocks(data.blocks.turns ?? [], data.sizes.turns, 10);
 const tellings = new Blocks(data.blocks.told, data.sizes.told, 10);
 const SLICE = 30; // milliseconds of searching until the list is drawn with what was found so far
 let index = null; // columns: id, question, person, answers, gold, facets, verdicts, statuses; texts and about where items have parts

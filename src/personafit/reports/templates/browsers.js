@@ -25,8 +25,9 @@ function scoped(root) {
 
 const roots = document.querySelectorAll("[data-browser]");
 const alone = roots.length === 1;
-const BROWSERS = {};
-// BROWSERS
+const startBrowser = (document) => {
+// BROWSER
+};
 
 // A browser starts when it comes near: most readers never get to the last one.
 const near = new IntersectionObserver(
@@ -34,7 +35,7 @@ const near = new IntersectionObserver(
     for (const { isIntersecting, target } of entries) {
       if (!isIntersecting) continue;
       near.unobserve(target);
-      target.browser = BROWSERS[target.dataset.browser](scoped(target));
+      target.browser = startBrowser(scoped(target));
     }
   },
   { rootMargin: "1200px" },

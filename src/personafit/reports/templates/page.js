@@ -82,42 +82,6 @@ class Blocks {
   }
 }
 
-// -- a list to choose from ---------------------------------------------------------------------------------------
-
-// A list of buttons, so many at a time; arrow keys walk it and open what they come to. Gives back what fills it.
-function fillsList(list, entry, size = 100) {
-  let found = [];
-  let shown = 0;
-  const showMore = () => {
-    list.querySelector(".more")?.remove();
-    for (const one of found.slice(shown, shown + size)) list.append(entry(one));
-    shown = Math.min(shown + size, found.length);
-    if (shown === found.length) return;
-    const more = element("button", { type: "button", class: "more", text: `${(found.length - shown).toLocaleString("en")} more` });
-    more.addEventListener("click", () => {
-      const next = shown;
-      showMore();
-      list.children[next].focus();
-    });
-    list.append(more);
-  };
-  list.addEventListener("keydown", (event) => {
-    const step = { ArrowDown: "nextElementSibling", ArrowUp: "previousElementSibling" }[event.key];
-    const next = step && document.activeElement[step];
-    if (!next) return;
-    event.preventDefault();
-    next.focus();
-    if (!next.classList.contains("more")) next.click();
-  });
-  return (all) => {
-    found = all;
-    shown = 0;
-    list.replaceChildren();
-    list.scrollTop = 0;
-    showMore();
-  };
-}
-
 // -- printing ----------------------------------------------------------------------------------------------------
 
 // What is folded away on the screen but belongs on paper.

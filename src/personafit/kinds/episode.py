@@ -1,0 +1,335 @@
+"""Episodes: agents carry out people's requests with tools, and what they did is scored without a judge.
+
+Controls that need no model run beside every system: they show what can be reached with what knowledge. An episode that failed has
+lost, and lowers coverage; one that was not played yet has no figures.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from math import comb
+from typing import Any, ClassVar
+
+import polars as pl
+
+from personafit._errors import UserError
+from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls
+from personafit.benchmarks.config import RunConfig
+from personafit.contexts import context_fingerprint, default_model, make_context
+from personafit.items.choice import CHOICES
+from personafit.items.reading import QuestionSet
+from personafit.kinds.kind import Kind, RunPlan
+from personafit.kinds.lines import Line, Metric, RunLines, control_of
+from personafit.models.tokens import request_tokens
+from personafit.statistics import Estimate
+from personafit.statistics.clusters import ClusteredSums
+from personafit.store import RaterRecord, RunRecord, Status, Store, run_items
+from personafit.worlds.agents import AGENTS
+from personafit.worlds.agents_models import (
+    Agent,
+    ModelAgent,
+    ModelUser,
+    ScriptedAgent,
+    make_agent,
+    make_world_user,
+)
+from personafit.worlds.playing import FIGURES, INSTRUMENT, Playing, episode_rows
+
+GIVENS = ("profile",)
+TEMPLATE_USER = {"name": "template", "fingerprint": INSTRUMENT}
+USUAL_STEPS = 8  # for estimates only
+USUAL_TOKENS = (300, 60)  # that a step adds to the prompt, and that it writes
+MOST_QUESTIONS = 5  # of the curve of regret by questions; the last point is that and more
+
+
+class EpisodeKind(Kind):
+    """Whether an agent did what this person asked, and chose what suits them."""
+
+    name = "episode"
+    asks: ClassVar[QuestionSet] = CHOICES
+    made_from: ClassVar[str | None] = "request"
+    options: ClassVar[frozenset[str]] = frozenset({"system", "system-context", "user"})
+    controls: ClassVar[Controls | None] = Controls(contexts=[], raters=[])
+    strata: ClassVar[tuple[str, ...]] = ("level", "domain")
+    judged = False
+
+    bars: ClassVar[tuple[str, ...]] = ("success", "worth")
+
+    def contexts(self, config: RunConfig, info: BenchmarkInfo) -> list[str]:
+        """None: nobody judges."""
+        for option, asked in {"rater": config.raters, "context": config.contexts}.items():
+            if asked:
+                raise UserError(
+                    f"--{option} means nothing in `run {config.benchmark}`: what was done is scored without a judge. Say what systems "
+                    "are told with --system-context."
+                )
+        return []
+
+    def prepare(self, plan: RunPlan, benchmark: Benchmark) -> None:
+        """Open the agents, and plan their episodes: one lane per system, and one for all controls."""
+        config = plan.config
+        systems = [make_agent(spec) for spec in dict.fromkeys(config.systems)]
+        user = make_world_user(config.user) if config.user else None
+        asked = {one.name for one in systems}
+        controls = [ScriptedAgent(name) for name in AGENTS if name not in asked]
+        makes = default_model(config.systems)
+        given = config.system_contexts or GIVENS if systems else ()
+        plan.builders = [make_context(name, plan.people, config.seed, makes) for name in given]
+        acting: list[Any] = [one.model if isinstance(one, ModelAgent) else one for one in systems]
+        plan.systems = acting
+        plan.models = [one for one in acting if not isinstance(one, ScriptedAgent)]
+        plan.models += [user.model] if user else []
+        plan.speakers = [_speaker("system", one) for one in (*systems, *controls)]
+        if user is not None:
+            plan.speakers.append(_speaker("user", user))
+        plan.state |= {
+            "world": benchmark.world,  # type: ignore[attr-defined] # of the benchmarks that have such items
+            "systems": systems,
+            "controls": controls,
+            "user": user,
+        }
+        plan.making = [partial(_lane, plan, [one]) for one in systems]
+        plan.making += [partial(_lane, plan, controls)] if controls else []
+
+    def planned(self, plan: RunPlan) -> int:
+        """How many episodes there are to be."""
+        return sum(_playing(plan, [one]).total for one in (*plan.state["systems"], *plan.state["controls"]))
+
+    def facts(self, plan: RunPlan) -> dict[str, Any]:
+        """Who acts, told what, for which user."""
+        user: ModelUser | None = plan.state["user"]
+        found: dict[str, Any] = {
+            "kind": self.name,
+            "instrument": INSTRUMENT,
+            "systems": [_who(one) for one in plan.state["systems"]],
+            "controls": [_who(one) for one in plan.state["controls"]],
+            "user": _who(user) if user else TEMPLATE_USER,
+            "givens": [given.name for given in plan.builders],
+        }
+        if prints := {one.name: print for one in plan.builders if (print := context_fingerprint(one))}:
+            found["contexts"] = prints
+        return found
+
+    def notes(self, plan: RunPlan, benchmark: Benchmark) -> Iterator[str]:
+        """None of its own."""
+        yield from ()
+
+    def estimate(self, plan: RunPlan) -> list[str] | None:
+        """What the episodes would take, at eight steps each."""
+        lines = [f"{plan.info.name}: {self.planned(plan):,} episodes over {plan.count_items():,} requests."]
+        for agent in plan.state["systems"]:
+            playing = _playing(plan, [agent])
+            if not isinstance(agent, ModelAgent):
+                lines.append(f"  {agent.name}: {playing.total:,} episodes.")
+                continue
+            slot = next(playing.slots(), None)
+            if slot is None:  # all that is told has to be made by a model first
+                lines.append(f"  {agent.name}: unknown, since what it is told is not made yet.")
+                continue
+            first = request_tokens(agent.ask(agent.opening(slot.request, slot.told), slot.request, "", None))
+            calls, (more, out) = playing.total * USUAL_STEPS, USUAL_TOKENS
+            tokens_in, tokens_out = calls * (first + more * USUAL_STEPS // 2), calls * out
+            price = agent.model.price
+            money = (
+                "; its price is unknown (add ,price=IN/OUT)"
+                if price is None
+                else f", about {(tokens_in * price[0] + tokens_out * price[1]) / 1e6:.2f} USD"
+            )
+            lines.append(
+                f"  {agent.name}: {calls:,} calls at about {USUAL_STEPS} an episode, about {tokens_in:,} tokens in and "
+                f"{tokens_out:,} out{money}."
+            )
+        return lines
+
+    def metrics(self, info: Mapping[str, Any]) -> Sequence[Metric]:
+        """What was done, what it was worth, and what it cost the person."""
+        return episode_metrics(1)
+
+    def lines(self, store: Store, run: RunRecord) -> RunLines:
+        """A line per system and what it was told, and one per scripted control."""
+        return episode_lines(store, run)
+
+
+def _playing(plan: RunPlan, agents: Sequence[Agent]) -> Playing:
+    return Playing(
+        store=plan.store,
+        dataset=plan.dataset,
+        people=plan.people,
+        items=plan.items,
+        count=plan.count_items(),
+        world=plan.state["world"],
+        agents=agents,
+        user=plan.state["user"],
+        givens=plan.builders,
+        seed=plan.config.seed,
+        samples=plan.config.samples,
+        attempt=plan.attempt,
+    )
+
+
+def _lane(plan: RunPlan, agents: Sequence[Agent]) -> Any:
+    return _playing(plan, agents).lane()
+
+
+def _who(one: Agent | ModelUser) -> dict[str, str]:
+    return {"fingerprint": one.fingerprint, "name": one.name}
+
+
+def _speaker(role: str, one: Agent | ModelUser) -> RaterRecord:
+    """Who acts or plays the user, as a record: so that an episode's maker has a name."""
+    settings = one.model.settings if isinstance(one, ModelUser) else one.settings
+    return RaterRecord(fingerprint=one.fingerprint, name=one.name, kind=role, settings=settings)
+
+
+# -- metrics -----------------------------------------------------------------------------------------------------------
+
+COUNTS = {
+    "questions": "questions to the user",
+    "re_asked": "questions about what the agent was told",
+    "collateral": "changes that nobody asked for",
+    "leaks": "private things told to others",
+    "unasked_needs": "hard needs that nobody told and the agent did not ask for",
+    "malformed": "calls that no tool could read",
+    "impossible": "calls that no tool could carry out",
+    "steps": "steps of the agent",
+}
+"""What is counted in an episode."""
+SHARES = {
+    "success": "what was asked for exists, hard needs hold and nothing else changed",
+    "needs_met": "hard needs hold",
+    "spoilt": "episodes that the simulated user spoilt",
+}
+REGRET = "what the choice lost against the best offer, as a share of what the best is worth over the mean offer; 1 where nothing was chosen"
+ALL = ((),)
+
+
+def _at_least_zero(sums: ClusteredSums) -> Estimate:
+    """A mean that cannot fall below 0, so that its interval does not either."""
+    found = sums.estimate(None)
+    return found if found.low is None else replace(found, low=max(0.0, found.low))
+
+
+LESS: dict[str, Any] = {"bounds": None, "from_sums": _at_least_zero, "better": "lower"}
+"""What metrics have in common that count from 0, and are the better the lower."""
+
+
+def episode_metrics(samples: int) -> list[Metric]:
+    """The figures of a run that plays each request so many times."""
+    made = partial(Metric, about="product")
+    part = partial(made, by=ALL, answered="", optional=True, how="")
+    found = [
+        made("success", label=SHARES["success"], compared=True),
+        made("regret", label=REGRET, compared=True, **LESS),
+        made("worth", bounds=None, label="one less regret, for --fail-under"),
+        *(
+            made(name, label=label, compared=name == "questions", answered="", **LESS)
+            for name, label in COUNTS.items()
+        ),
+        made("needs_met", label=SHARES["needs_met"], answered=""),
+        made("spoilt", label=SHARES["spoilt"], answered="", better="lower"),
+    ]
+    unspoilt = (("simulator", "unspoilt"),)
+    found.append(part("success", "success unspoilt", under=unspoilt, note="without episodes the user spoilt"))
+    found.append(part("regret", "regret unspoilt", under=unspoilt, **LESS))
+    for count in range(MOST_QUESTIONS + 1):
+        under = (("questions", questions_label(count)),)
+        found.append(part("regret", f"regret at {count}", under=under, **LESS))
+    for k in range(2, samples + 1):
+        note = f"all of {k} episodes of a request succeed"
+        found.append(part("pass_k", f"pass {k}", under=(("k", str(k)),), note=note))
+    return found
+
+
+def questions_label(count: int) -> str:
+    """A number of questions, as the slices of the curve of regret are called."""
+    return f"{count} or more" if count == MOST_QUESTIONS else str(count)
+
+
+# -- lines -------------------------------------------------------------------------------------------------------------
+
+
+def episode_lines(store: Store, run: RunRecord) -> RunLines:
+    """A run read back."""
+    config, info = run.config, store.dataset_info(run.dataset)
+    items, units = run_items(store, run), load_units(store, run)
+    samples = int(config["samples"])
+    lines = []
+    for system in config["systems"]:
+        scripted = system["name"] in AGENTS
+        for given in [None] if scripted else config["givens"]:
+            frame = _frame(items, units, system["fingerprint"], given, 1 if scripted else samples)
+            several = {"none": "no context"} if len(config["givens"]) > 1 else {}
+            control = control_of(system["name"], given, {}, {"wrong": "wrong person", **several})
+            lines.append(Line(None, None, None, system["name"], given, frame, control))
+    for one in config["controls"]:
+        frame = _frame(items, units, one["fingerprint"], None, 1)
+        lines.append(Line(None, None, None, one["name"], None, frame, AGENTS[one["name"]], False))
+    slices = [("level",), ("domain",)]
+    metrics = episode_metrics(samples)
+    return RunLines(run, info, "episode", lines, metrics, slices, summed=("success", "regret"))
+
+
+def load_units(store: Store, run: RunRecord) -> pl.DataFrame:
+    """One row per episode of a run: its stored id, who played which request told what, and its figures."""
+    texts = ("episode", "status", "slot", "item", "agent", "given", "stop")
+    schema: dict[str, Any] = dict.fromkeys(texts, pl.String()) | {"at": pl.Float64(), "sample": pl.Int64()}
+    schema |= {name: pl.Float64() for name in FIGURES if name != "stop"}
+    pages, page = [pl.DataFrame(schema=schema)], []
+    for row in episode_rows(store, run.id):
+        page.append(
+            {
+                name: float(value) if schema[name] == pl.Float64 and value is not None else value
+                for name, value in row.items()
+            }
+        )
+        if len(page) == 10_000:
+            pages.append(pl.DataFrame(page, schema))
+            page = []
+    pages.append(pl.DataFrame(page, schema))
+    whole = pl.col("status") != Status.FAILED.value
+    return pl.concat(pages).sort("slot", whole, "at").unique("slot", keep="last", maintain_order=True)
+
+
+def _frame(
+    items: pl.DataFrame, units: pl.DataFrame, agent: str, given: str | None, samples: int
+) -> pl.DataFrame:
+    """A row per episode that an agent was to play, with nulls where it was not played yet."""
+    own = units.filter(pl.col("agent") == agent, pl.col("given").eq_missing(given)).drop("agent", "given")
+    every = pl.DataFrame({"sample": range(samples)}, schema={"sample": pl.Int64})
+    spoilt = pl.any_horizontal(
+        pl.col("volunteered") > 0, pl.col("contradicted") > 0, pl.col("ended_early") > 0
+    )
+    planned = (
+        items.select("item", "person", "level", "domain", prompt="pair")
+        .join(every, how="cross")
+        .join(own, on=["item", "sample"], how="left", maintain_order="left")
+    )
+    unspoilt = pl.when(~spoilt)
+    asked = pl.col("questions").clip(upper_bound=MOST_QUESTIONS)
+    return planned.with_columns(
+        unit=pl.concat_str("item", "sample", separator="#"),
+        item=pl.col("episode"),
+        request=pl.col("item"),
+        asked=pl.lit(1),
+        answered=(pl.col("status") != Status.FAILED.value).fill_null(False).cast(pl.Int64),
+        worth=1 - pl.col("regret"),
+        spoilt=spoilt.cast(pl.Float64),
+    ).with_columns(
+        unspoilt.then("success").alias("success unspoilt"),
+        unspoilt.then("regret").alias("regret unspoilt"),
+        *(
+            pl.when(asked == count).then("regret").alias(f"regret at {count}")
+            for count in range(MOST_QUESTIONS + 1)
+        ),
+        *_passes(samples),
+    )
+
+
+def _passes(samples: int) -> Iterator[pl.Expr]:
+    """For each k, the chance that k episodes of a request all succeed, in the row of its first; null unless all were played."""
+    won = pl.col("success").sum().over("request")
+    first = (pl.col("sample") == 0) & (pl.col("success").count().over("request") == samples)
+    for k in range(2, samples + 1):
+        chances = {float(wins): comb(wins, k) / comb(samples, k) for wins in range(samples + 1)}
+        chance = won.replace_strict(chances, return_dtype=pl.Float64)
+        yield pl.when(first).then(chance).alias(f"pass {k}")

@@ -1,0 +1,489 @@
+"""The report of a run of episodes: how often agents did what was asked, what their choices cost the person, and every episode to look into."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+import orjson
+import polars as pl
+
+from personafit.kinds.episode import (
+    COUNTS,
+    MOST_QUESTIONS,
+    REGRET,
+    SHARES,
+    episode_lines,
+    questions_label,
+)
+from personafit.kinds.lines import Line
+from personafit.reports.browse import cut_text, facet_columns, pack_browser, people_texts
+from personafit.reports.claims import ClaimWords, FigureUnit, claim, legend_for, people_words
+from personafit.reports.kind_report import Column, KindReport, LineId
+from personafit.reports.line_results import differences_of, results_of
+from personafit.reports.pieces import Grid, Picture, Piece, Section
+from personafit.reports.result import Result
+from personafit.statistics.decisions import Hypothesis, decide_together
+from personafit.store import RunRecord, Store, run_answers
+from personafit.worlds.agents_models import spoken
+from personafit.worlds.episode import Call, EpisodeRecord
+from personafit.worlds.ontology import BUDGET, NEEDS
+from personafit.worlds.playing import read_episodes
+from personafit.worlds.scoring import net_changes
+from personafit.worlds.state import Change
+
+CLUSTERED = "95 % intervals below are clustered by person and by request."
+REGRETS = FigureUnit(1.0, "of regret", 2)
+CLAIMED = {"majority": "the majority's choice", "profile": "a reader of the profile"}
+"""Controls that a system's regret is tested against."""
+FEW: list[Column] = [
+    ("did what was asked, %", "success", {}),
+    ("regret", "regret", {}),
+    ("questions", "questions", {}),
+    ("leaks", "leaks", {}),
+]
+COUNTED: list[Column] = [(name.replace("_", " "), name, {}) for name in COUNTS]
+LABELS = "; ".join(f"{name.replace('_', ' ')}: {label}" for name, label in {**COUNTS, **SHARES}.items())
+EXPLAINED = "Figures are computed from calls and states, without a judge. ≠ marks a preference that the choice does not meet."
+LEVELS = ("easy", "medium", "hard")
+BY_LEVEL: list[Column] = [
+    *((f"{level}: done, %", "success", {"level": level}) for level in LEVELS),
+    *((f"{level}: regret", "regret", {"level": level}) for level in LEVELS),
+]
+USER: list[Column] = [
+    ("spoilt, %", "spoilt", {}),
+    ("done without spoilt, %", "success", {"simulator": "unspoilt"}),
+    ("regret without spoilt", "regret", {"simulator": "unspoilt"}),
+]
+BY_QUESTIONS: list[Column] = [
+    (questions_label(count), "regret", {"questions": questions_label(count)})
+    for count in range(MOST_QUESTIONS + 1)
+]
+
+
+class EpisodeReport(KindReport):
+    """A run in which agents carried out people's requests with tools."""
+
+    searched: ClassVar[Mapping[str, str]] = {"rater_label": "Scored by", "explained": EXPLAINED}
+
+    def __init__(self, store: Store, run: RunRecord) -> None:
+        self.opened = episode_lines(store, run)
+        self.lines = [line for line in self.opened.lines if line.asked_for] or self.opened.lines
+        effects = differences_of(self.opened, _context_pairs(self.opened.lines), "effect")
+        gaps = differences_of(self.opened, _control_pairs(self.opened.lines), "difference")
+        super().__init__(store, run, dict(self.opened.info), [*results_of(self.opened), *effects, *gaps])
+
+    def sentences(self) -> list[str]:
+        """Whether a system's choices are better than those of the majority's and the profile's reader, tested together."""
+        rows = [
+            row
+            for row in self.results
+            if row.metric == "regret_difference"
+            and row.control is None
+            and row.slice.get("against") in CLAIMED
+            and row.value is not None
+        ]
+        findings = decide_together([Hypothesis(row, margin=self.margin) for row in rows])
+        said = [
+            claim(_name(row), finding, _words(CLAIMED[row.slice["against"]]), "difference", REGRETS)
+            for row, finding in zip(rows, findings, strict=True)
+        ]
+        return [*said, *legend_for(findings)]
+
+    def counts(self) -> list[str]:
+        """Requests and people."""
+        frame = self.opened.lines[0].frame
+        return [f"{frame['request'].n_unique():,} requests", people_words(frame["person"].n_unique())]
+
+    @property
+    def _ladder(self) -> dict[LineId, str | None]:
+        """Everybody by regret, the least first: where the systems stand among the controls."""
+        lines = self.lines_of("regret")
+        regrets = {
+            line: found.value
+            for line in lines
+            if (found := self.figures.find("regret", None, None, line[0], line[1])) is not None
+        }
+        known = sorted(lines, key=lambda line: (regrets.get(line) is None, regrets.get(line) or 0.0))
+        return {line: lines[line] for line in known}
+
+    def picture(self) -> Picture | None:
+        """The ladder of controls with the systems in it."""
+        from personafit.reports.plots import Panel
+
+        panels: list[tuple[Panel, str, dict[str, str]]] = [
+            (Panel("regret: 0 is the best choice", digits=2), "regret", {}),
+            (Panel("did what was asked, %", limits=(-4.0, 104.0)), "success", {}),
+        ]
+        caption = "By regret, the least first; bars are 95 % intervals, hollow marks are scripted controls, which show what can be reached with what knowledge."
+        return self.plot("Systems among the controls", caption, self._ladder, panels)
+
+    def table(self) -> Grid:
+        """Systems and controls, by regret."""
+        note = f"Regret: {REGRET}. Questions and leaks are means per episode."
+        return self.grid("Systems and controls", CLUSTERED, self._ladder, FEW, "success", note=note)
+
+    def sections(self) -> Iterator[Section]:
+        """Tables by what they show."""
+        domains = sorted({one.slice["domain"] for one in self.results if "domain" in one.slice})
+        by_domain: list[Column] = [
+            (name, "regret", {"domain": name}) for name in domains if " + " not in name
+        ]
+        lead = "Easy requests turn on one preference, medium ones on several that conflict, hard ones on two domains at once."
+        levels = [
+            *self._rows("By level", CLUSTERED, BY_LEVEL),
+            *self._rows("Regret by domain", "Requests of one domain.", by_domain),
+        ]
+        yield Section("By level and domain", levels, lead)
+        yield Section("Regret by number of questions", self._curve(), "What asking buys, and what it costs.")
+        points = f"Success in points, a negative difference in regret is a better choice. {CLUSTERED}"
+        against = self.differences("Differences from controls", points, ("success", "regret", "questions"))
+        yield Section("Against the controls", against, "System minus control, paired by request.")
+        told = self.differences(
+            "Differences between contexts", points, ("success", "regret", "questions"), "effect"
+        )
+        yield Section(
+            "Effects of contexts", told, "What a system gains from what it is told, paired by request."
+        )
+        counts = self._rows("Counted per episode", CLUSTERED, COUNTED, f"{LABELS}.")
+        yield Section(
+            "Leaks, errors and collateral damage", counts, "Counted from calls and states, without a judge."
+        )
+        again: list[Column] = [
+            (f"{k} of {k}, %", "pass_k", {"k": str(k)}) for k in range(2, self.record.config["samples"] + 1)
+        ]
+        yield Section(
+            "Repeated episodes", self._rows("pass^k", "All of k episodes of a request succeed.", again)
+        )
+        spoilt = "Episodes in which the user volunteered an answer, contradicted itself or ended early."
+        yield Section(
+            "Simulated user", self._rows("Episodes that the user spoilt", spoilt, USER, systems=True)
+        )
+        asks = run_answers(self.store, self.record.id).unique("ask", maintain_order=True)
+        yield self.asks(asks, "Number of asks by their status.", who="systems")
+
+    def _rows(
+        self, title: str, caption: str, columns: Sequence[Column], note: str = "", systems: bool = False
+    ) -> list[Piece]:
+        lines = {line: control for line, control in self._ladder.items() if line[1] or not systems}
+        grid = self.grid(title, caption, lines, columns, None, note=note)
+        return [grid] if grid.rows and grid.columns else []
+
+    def _curve(self) -> list[Piece]:
+        """Regret by the number of questions: a curve for each system, and the table."""
+        caption = "Means over the episodes with so many questions. They are not the same requests, so a curve is also one over requests."
+        pieces = self._rows("Regret by number of questions", caption, BY_QUESTIONS)
+        curves: dict[str, list[tuple[int, Result]]] = {}
+        for line, control in self._ladder.items():
+            found = [
+                (count, one)
+                for count, (_, metric, where) in enumerate(BY_QUESTIONS)
+                if (one := self.figures.find(metric, None, None, line[0], line[1], **where)) is not None
+                and one.value is not None
+            ]
+            if control is None and found:
+                curves[" · ".join(filter(None, line[:2]))] = found
+        return [_curve_picture(curves, caption), *pieces] if curves else pieces
+
+    def items(self) -> dict[str, Any]:
+        """The episodes."""
+        return episode_items(self.store, self.record, self.opened.lines)
+
+    def facts(self) -> dict[str, str]:
+        """What agents were told, and the instruments."""
+        config = self.record.config
+        return {
+            "system contexts": ", ".join(config["givens"]),
+            "simulated user": config["user"]["name"],
+            "world, tools, user and figures": config["instrument"],
+        }
+
+    def members(self) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, str]]]:
+        """Systems, controls, and the simulated user."""
+        config = self.record.config
+        for role, members in (
+            ("system", config["systems"]),
+            ("control", config["controls"]),
+            ("simulated user", [config["user"]]),
+        ):
+            for one in members:
+                yield role, one, {}
+
+
+def _name(row: Result) -> str:
+    return f"{row.system} told “{row.given}”" if row.given else str(row.system)
+
+
+def _words(control: str) -> ClaimWords:
+    return ClaimWords(
+        above=f"its choices are worse than {control}",
+        below=f"its choices are better than {control}",
+        unclear=f"no evidence that its choices are better or worse than {control}",
+        equivalent=f"its choices are worth as much as {control}",
+        constant=f"the same regret as {control} on every request",
+    )
+
+
+def _context_pairs(lines: Sequence[Line]) -> Iterator[tuple[Line, Line, str]]:
+    """Each context of a system against none, and the right person's against a wrong one's."""
+    here = {(line.system, line.given): line for line in lines}
+    for line in lines:
+        given = str(line.given)
+        for base in ("none", f"wrong:{given}"):
+            other = here.get((line.system, base))
+            if other is not None and base != given and not given.startswith("wrong:"):
+                yield line, other, base
+
+
+def _control_pairs(lines: Sequence[Line]) -> Iterator[tuple[Line, Line, str]]:
+    """Each system that is no control against every scripted control."""
+    for line in lines:
+        for other in lines if line.asked_for and line.control is None else ():
+            if not other.asked_for:
+                yield line, other, str(other.system)
+
+
+def _curve_picture(curves: Mapping[str, Sequence[tuple[int, Result]]], caption: str) -> Picture:
+    from personafit.reports.plots import (
+        ACCENT,
+        GRID,
+        INK,
+        MUTED,
+        PAPER,
+        figure_style,
+        frame,
+        group_in_words,
+        subplots,
+    )
+
+    styles = (("o", ACCENT, "-"), ("s", INK, "--"), ("D", MUTED, ":"), ("^", ACCENT, "-."))
+    with figure_style():
+        figure, (axis,) = subplots(3.0, 1)
+        frame(axis, "Regret", "questions to the user in an episode")
+        axis.grid(axis="y", color=GRID, linewidth=0.7)
+        said = []
+        for place, (name, points) in enumerate(curves.items()):
+            shape, colour, dashes = styles[place % len(styles)]
+            at, values = [count for count, _ in points], [one.value or 0.0 for _, one in points]
+            axis.plot(at, values, dashes, color=colour, linewidth=1.4, label=name)
+            axis.plot(
+                at, values, shape, color=colour, markerfacecolor=PAPER if place else colour, markersize=6
+            )
+            for count, one in points:
+                if one.low is not None and one.high is not None:
+                    axis.plot([count, count], [one.low, one.high], color=colour, linewidth=1.6)
+            said.append(f"{name}: {group_in_words([(questions_label(n), one) for n, one in points], 2)}.")
+        axis.set_xticks(range(MOST_QUESTIONS + 1), [questions_label(n) for n in range(MOST_QUESTIONS + 1)])
+        axis.set_xlim(-0.4, MOST_QUESTIONS + 0.4)
+        axis.set_ylim(bottom=min(0.0, axis.get_ylim()[0]))
+        if len(curves) > 1:
+            axis.legend(frameon=False, fontsize=8, labelcolor=INK)
+        figure.set_label(" ".join(said))
+    return Picture("Regret by number of questions", caption, figure)
+
+
+# -- the item browser --------------------------------------------------------------------------------------------------
+
+MAX_EPISODES = 600
+MAX_TEXT = 1_500  # characters of one call, reply or message
+FAULTS = {
+    "leaks": "leak",
+    "collateral": "collateral damage",
+    "unasked_needs": "unasked need",
+    "malformed": "malformed call",
+    "impossible": "impossible call",
+    "re_asked": "asked again",
+    "spoilt": "spoilt by the user",
+}
+"""What an episode can be filtered by."""
+OUTCOMES = {"rsp": "done", "r": "done, best choice", "p": "done, regret 0.5 or more", "w": "not done"}
+"""What episodes are filtered by, by the letters they have."""
+WORDS = {
+    "rater": "figures",
+    "anybody": "all",
+    "right": "done, best choice",
+    "wrong": "otherwise",
+    "status": "Counted",
+    "chosen": "Where regret arose",
+    "cut": ", those of systems and the costliest choices first",
+}
+BITS = 1 << len(FAULTS)  # above the bits of what was counted
+PARTS = ["preference", "the person", "weight", "known from", "chosen", "best choice"]
+
+
+def episode_items(store: Store, run: RunRecord, lines: Sequence[Line]) -> dict[str, Any]:
+    """The item browser's data: an item is an episode; systems come first, and of each the costliest choices."""
+    frames = [
+        line.frame.with_columns(
+            system=pl.lit(line.system),
+            rank=pl.lit(line.asked_for + (line.asked_for and line.control is None)),
+        )
+        for line in lines
+    ]
+    played = pl.concat(frames, how="diagonal_relaxed").filter(pl.col("episode").is_not_null())
+    kept = played.sort("rank", "regret", descending=True, maintain_order=True).head(MAX_EPISODES)
+    figures = {row["episode"]: row for row in kept.iter_rows(named=True)}
+    episodes = list(read_episodes(store, list(figures)))
+    rows = [figures[one["id"]] for one in episodes]
+    stored = store.texts({one["context"] for one in episodes} | {one["request"] for one in episodes})
+    requests = [orjson.loads(stored[one["request"]]) for one in episodes]
+    records = [EpisodeRecord.from_json(orjson.dumps(one["record"]).decode()) for one in episodes]
+    texts: dict[str, int] = {}  # every text is kept once
+    turns = [_transcript(record, one["detail"], texts) for record, one in zip(records, episodes, strict=True)]
+    told = [
+        [("What the agent was told", texts.setdefault(text, len(texts)))]
+        if (text := stored.get(one["context"]))
+        else []
+        for one in episodes
+    ]
+    parts = [
+        [
+            [texts.setdefault(name, len(texts)), None, cells]
+            for name, cells in _choices(request, committed(record))
+        ]
+        for request, record in zip(requests, records, strict=True)
+    ]
+    facets, coded = facet_columns(
+        {
+            "system": [str(row["system"]) for row in rows],
+            "system context": [one["given"] or "–" for one in episodes],
+            "level": [row["level"] for row in rows],
+        }
+    )
+    counted = [name for name in FAULTS if any(row[name] for row in rows)]
+    return pack_browser(
+        raters=["figures"],
+        controls=[False],
+        views=[""],
+        words=WORDS,
+        verdicts=OUTCOMES,
+        facets=facets,
+        statuses=[FAULTS[name] for name in counted],
+        people=people_texts(store, run, [one["person"] for one in episodes]),
+        texts=texts,
+        asks=[[] for _ in episodes],
+        told=told,
+        turns=turns,
+        total=len(played),
+        columns=PARTS,
+        marks=parts,
+        index={
+            "id": [f"{row['request']} · {row['domain']}" for row in rows],
+            "question": [request["text"] for request in requests],
+            "person": [one["person"] for one in episodes],
+            "answers": [[] for _ in episodes],
+            "texts": [
+                [
+                    *(place for _, place in knew),
+                    *(turn[2] for turn in said["turns"]),
+                    *(part[0] for part in cells),
+                ]
+                for knew, said, cells in zip(told, turns, parts, strict=True)
+            ],
+            "about": list(map(_about, rows)),
+            "gold": [None] * len(rows),
+            "facets": coded,
+            "verdicts": ["".join(map(_letter, rows))],
+            "statuses": [
+                "".join(
+                    chr(BITS + sum(1 << place for place, name in enumerate(counted) if row[name]))
+                    for row in rows
+                )
+            ],
+        },
+    )
+
+
+def _letter(row: Mapping[str, Any]) -> str:
+    """A letter for whether the request was carried out, and how good the choice was."""
+    if not row["success"]:
+        return "w"
+    return "r" if row["regret"] <= 0.001 else "p" if row["regret"] >= 0.5 else "s"
+
+
+def _about(row: Mapping[str, Any]) -> str:
+    """A line of the list: how it came out, and what was counted."""
+    done = f"{'done' if row['success'] else 'not done'}, regret {row['regret']:.2f}"
+    return " · ".join([done, *(label for name, label in FAULTS.items() if row[name])])
+
+
+def _transcript(record: EpisodeRecord, detail: str | None, texts: dict[str, int]) -> dict[str, Any]:
+    """What the agent did and what came back, with what each call changed."""
+
+    def place(text: str) -> int:
+        return texts.setdefault(cut_text(text, MAX_TEXT) or "–", len(texts))
+
+    said: list[list[Any]] = []
+    for turn in record.turns:
+        action, tags = turn.action, [turn.fault] if turn.fault else []
+        if turn.by_user:
+            said.append(["Agent to the user", "assistant", place(spoken(action)), [], tags, ""])
+            said.append(["Simulated user", "user", place(turn.reply), [], [], ""])
+            continue
+        if isinstance(action, Call):
+            said.append(
+                [action.name or "unreadable call", "assistant", place(action.arguments), [], tags, ""]
+            )
+            said.append(["Reply", "tool", place(turn.reply), [], [_change(one) for one in turn.changes], ""])
+    why = f". {detail}" if detail else ""
+    return {"turns": said, "ended": f"Ended by: {record.stop}{why}", "notes": []}
+
+
+def _change(change: Change) -> str:
+    """A difference of the state: its sign, its table and the entry."""
+    sign = "+" if change.before is None else "−" if change.after is None else "±"
+    entry = change.after or change.before
+    assert entry is not None
+    shown = (str(value) for value in entry.shown().values() if not isinstance(value, dict))
+    return cut_text(f"{sign} {change.table}: {', '.join(shown)}", MAX_TEXT) or ""
+
+
+def committed(record: EpisodeRecord) -> list[str]:
+    """The ids of the offers that stand committed at the end."""
+    return [
+        change.after.offer
+        for change in net_changes(record)
+        if change.after is not None and change.after.offer is not None
+    ]
+
+
+def _choices(request: Mapping[str, Any], chosen: Sequence[str]) -> Iterator[tuple[str, list[list[Any]]]]:
+    """For each domain, what is true of the person beside what was chosen and what would have been best, as cells of the table."""
+    offers = {one[0]: one for one in request["offers"]}
+    for goal, place in zip(request["goals"], request["best"], strict=True):
+        domain, best = goal["domain"], offers[place]
+        got = next((offers[one] for one in chosen if one in offers and offers[one][1] == domain), None)
+        yield (
+            domain,
+            [["", False, None] for _ in range(3)] + [[_offer(one), False, None] for one in (got, best)],
+        )
+        for of, topic, values, weight, known in request["facts"]:
+            if of == domain:
+                cells = [", ".join(map(str, values)), str(weight) if weight else "must", known]
+                met = _met(got, topic, values)
+                yield (
+                    f"{domain}: {topic}",
+                    [
+                        *([text, False, None] for text in cells),
+                        [_value(got, topic) or "–", not met, None],
+                        [_value(best, topic) or "–", False, None],
+                    ],
+                )
+
+
+def _offer(offer: Sequence[Any] | None) -> str:
+    return "nothing" if offer is None else f"{offer[2]} ({offer[0]}, {offer[3]})"
+
+
+def _value(offer: Sequence[Any] | None, topic: str) -> str:
+    if offer is None:
+        return ""
+    if topic == BUDGET:
+        return str(offer[3])
+    return ", ".join(offer[6]) if topic == NEEDS else str(offer[5].get(topic, ""))
+
+
+def _met(offer: Sequence[Any] | None, topic: str, values: Sequence[str]) -> bool:
+    if offer is None:
+        return False
+    if topic == BUDGET:
+        return bool(offer[3] <= int(values[0]))
+    return set(values) <= set(offer[6]) if topic == NEEDS else offer[5].get(topic) in values

@@ -1,0 +1,279 @@
+"""Makes the requests of a world: finds pairs of people who differ, draws the offers, and puts the request into words.
+
+A pair differs from the majority and from each other by so much that the majority's choice falls well short of the person's own and the
+other's choice is worth no more than chance.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import date, timedelta
+from itertools import combinations
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+
+from personafit._errors import UserError
+from personafit.worlds.catalogue import FIRST_HOUR, LAST_HOUR, Drawer, Offer
+from personafit.worlds.ontology import texts
+from personafit.worlds.people import Resident, Tastes, majority
+from personafit.worlds.requests import Goal, Level, Request, World, entry_of
+from personafit.worlds.state import TABLES, Entry, WorldState
+
+TODAY = date(2026, 3, 2)
+EACH = 10  # requests of a person, at least: three easy, three hard, and the rest medium
+QUOTA: Mapping[Level, int] = {"easy": 3, "hard": 3, "medium": EACH}
+# Differences between people are shares of their preferences, by weight: from the majority, and between two people of a pair.
+LEAST_APART = (1 / 3, 0.4)
+IDEAL_APART = (0.35, 0.5)  # people part, yet the other's best choice is no worse than chance
+FEW_VALUES = 0.17  # greatest share of an attribute's values that somebody likes, where it alone decides an easy request
+FEWEST_VARYING = 3  # attributes of a domain that both people of a pair care about
+# Least difference between the best and the mean utility.
+LEAST_GAP: Mapping[Level, float] = {"easy": 0.05, "medium": 0.2, "hard": 0.2}
+NEAR_BEST = 0.25  # regret
+OTHERS = 30  # people looked at to find the other of a pair
+TELLING = 0.3  # share of medium and hard requests that end with a message to somebody
+
+
+def build(name: str, residents: Sequence[Resident], seed: int) -> World:
+    """The world of some people, with at least ten requests for each who differs enough from the majority."""
+    if not residents:
+        raise UserError(f"The world '{name}' has no people.")
+    requests = {request.id: request for request in _Builder(residents, seed).requests()}
+    if not requests:
+        raise UserError(
+            f"The world '{name}' has no requests: no two of its {len(residents)} people differ enough from each other and from "
+            "the majority; add people, attributes or values."
+        )
+    return World(name, residents[0].domains, {each.id: each for each in residents}, requests)
+
+
+class _Option(NamedTuple):
+    """A request that two people could share: with whom, about which domains, and for easy ones which attribute decides."""
+
+    other: Resident
+    domains: tuple[str, ...]
+    attribute: str | None = None
+    distance: float = 0.0
+    """How far the pair is from the differences that are looked for."""
+
+
+class _Builder:
+    def __init__(self, residents: Sequence[Resident], seed: int) -> None:
+        self._residents, self._seed = residents, seed
+        self._crowd = majority(residents)
+        self._made = 0
+
+    def requests(self) -> Iterator[Request]:
+        counts: Counter[str] = Counter()
+        for level, quota in QUOTA.items():
+            before = Counter[str]() if level == "medium" else counts.copy()
+            shared: set[tuple[object, ...]] = set()
+            for one in self._residents:
+                rng = Random(f"{self._seed}/{level}/{one.id}")  # nosec B311
+                options, times = list(self._options(one, level, rng)), Counter[str]()
+                rng.shuffle(options)
+                while options and counts[one.id] - before[one.id] < quota:
+                    option = min(options, key=lambda each: self._rank(each, times, counts))
+                    options.remove(option)
+                    key = (frozenset((one.id, option.other.id)), option.domains, option.attribute)
+                    if key not in shared and (pair := self._pair(level, one, option)):
+                        yield from pair
+                        shared.add(key)
+                        counts.update((one.id, option.other.id))
+                        times.update(option.domains)
+
+    @staticmethod
+    def _rank(option: _Option, times: Counter[str], counts: Counter[str]) -> tuple[float, ...]:
+        """What comes first: other domains, then pairs that differ as they should, then people with few requests."""
+        return sum(times[id] for id in option.domains), round(option.distance, 1), counts[option.other.id]
+
+    def _options(self, one: Resident, level: Level, rng: Random) -> Iterator[_Option]:
+        mates = [other for other in self._residents if other.language == one.language and other.id != one.id]
+        for other in rng.sample(mates, min(OTHERS, len(mates))):
+            if level == "easy":
+                yield from self._deciding(one, other)
+                continue
+            apart = {domain: self._differences(domain, one, other) for domain in one.domains}
+            known = {domain: each for domain, each in apart.items() if each is not None}
+            for domains in combinations(known, 1 if level == "medium" else 2):
+                crowd, pair = (
+                    sum(side) / len(domains) for side in zip(*map(known.__getitem__, domains), strict=True)
+                )
+                enough = crowd >= LEAST_APART[0] and pair >= LEAST_APART[1]
+                if enough and (level == "medium" or self._shared(domains)):
+                    distance = abs(crowd - IDEAL_APART[0]) + abs(pair - IDEAL_APART[1])
+                    yield _Option(other, domains, distance=distance)
+
+    def _deciding(self, one: Resident, other: Resident) -> Iterator[_Option]:
+        """Attributes in which two people and the majority all differ."""
+        for domain in one.domains.values():
+            for name, attribute in domain.attributes.items():
+                liked = [set(who.liked(domain.id, name)) for who in (one.tastes, other.tastes, self._crowd)]
+                few = all(0 < len(each) <= FEW_VALUES * len(attribute.ids) for each in liked)
+                if few and len(set.union(*liked)) == sum(map(len, liked)):
+                    yield _Option(other, (domain.id,), name)
+
+    def _differences(self, domain: str, one: Resident, other: Resident) -> tuple[float, float] | None:
+        """How much two people differ from the majority and from each other, the lesser of both; None with too little in common."""
+        varying, first, second = _varying(domain, one, other), one.tastes, other.tastes
+        if len(varying) < FEWEST_VARYING:
+            return None
+        return (
+            min(_difference(domain, varying, who, self._crowd) for who in (first, second)),
+            min(_difference(domain, varying, *pair) for pair in ((first, second), (second, first))),
+        )
+
+    def _shared(self, subject: tuple[str, ...]) -> bool:
+        """Whether two domains have something in common: prices for a budget, or hours for a calendar."""
+        domains = [self._residents[0].domains[id] for id in subject]
+        return all(each.prices[1] for each in domains) or all(each.hours for each in domains)
+
+    def _pair(self, level: Level, one: Resident, option: _Option) -> list[Request]:
+        """The request for both people; nothing if one of them could not be served."""
+        self._made += 1
+        other, domains = option.other, option.domains
+        words, rng = texts()[one.language], Random(f"{self._seed}/{level}/{self._made}")  # nosec B311
+        day, people = TODAY + timedelta(days=rng.randint(2, 20)), rng.randint(2, 5)
+        offers: list[Offer] = []
+        for id in domains:
+            drawer = Drawer(one.domains[id], (one.tastes, other.tastes), self._crowd, one.language, rng)
+            varying = [option.attribute] if option.attribute else _varying(id, one, other)
+            offers += drawer.draw(varying, conflict=level == "medium")
+        slots = {"date": day.isoformat(), "people": str(people)}
+        goals = tuple(Goal(id, {name: slots[name] for name in one.domains[id].slots}) for id in domains)
+        timed = level == "hard" and all(one.domains[id].hours for id in domains)
+        contacts = rng.sample(words["contacts"], 4)
+        made = Request(
+            id="",
+            pair=f"{level}-{'+'.join(domains)}-{self._made}",
+            level=level,
+            resident=one,
+            other=other,
+            text="",
+            today=TODAY.isoformat(),
+            goals=goals,
+            offers={offer.id: offer for offer in offers},
+            state=_state(contacts, words["entries"], day, rng),
+            tell=contacts[0] if level != "easy" and rng.random() < TELLING else None,
+            calendar=timed and (not one.domains[domains[0]].prices[1] or rng.random() < 0.7),
+        )
+        both = [made, replace(made, resident=other, other=one)]
+        if made.calendar:
+            both = [_with_appointments(each, words["entries"]["calendar"], rng) for each in both]
+        elif level == "hard":
+            both = [replace(each, budget=_budget(both)) for each in both]
+        if not all(map(_servable, both)) or (both[0].best & both[1].best).any():
+            return []
+        text = _text(both[0], day, people, rng)
+        return [replace(each, id=f"{each.resident.id}/{each.pair}", text=text) for each in both]
+
+
+def _varying(domain: str, one: Resident, other: Resident) -> list[str]:
+    """Attributes that both people care about and that have more than one value."""
+    attributes = one.domains[domain].attributes
+    return [
+        name
+        for name in attributes
+        if one.tastes.weight(domain, name)
+        and other.tastes.weight(domain, name)
+        and len(attributes[name].ids) > 1
+    ]
+
+
+def _difference(domain: str, varying: Iterable[str], who: Tastes, other: Tastes) -> float:
+    """Share of somebody's preferences, by weight, in which the other likes something that they do not."""
+    weights = {name: who.weight(domain, name) for name in varying}
+    apart = (name for name in weights if set(other.liked(domain, name)) - set(who.liked(domain, name)))
+    return sum(weights[name] for name in apart) / sum(weights.values())
+
+
+def _servable(request: Request) -> bool:
+    """Whether the best choice is well above the mean, and at least two choices are near it."""
+    utilities, valid = request.choices(request.resident.tastes)
+    if not valid.any():
+        return False
+    best, mean = request.yardstick
+    near = valid & (best - utilities <= NEAR_BEST * (best - mean) + 1e-9)
+    return best - mean >= LEAST_GAP[request.level] and int(near.sum()) >= 2
+
+
+def _budget(both: Sequence[Request]) -> int:
+    """A budget under which about half of all choices are out, and one of the best of either person is not."""
+    prices = [np.array([offer.price for offer in offers]) for offers in both[0].by_goal]
+    sums = prices[0][:, None] + prices[1][None, :]
+    least = []
+    for request in both:
+        least.append(int(sums[request.best].min(initial=sums.max())))
+    return max(int(np.median(sums)), *least)
+
+
+def _state(
+    contacts: Sequence[str], entries: Mapping[str, Sequence[str]], day: date, rng: Random
+) -> WorldState:
+    tables: dict[str, dict[str, Entry]] = {name: {} for name in TABLES}
+    tables["contacts"] = {name: Entry(name, name) for name in contacts}
+    for name in ("bookings", "orders", "playlists"):
+        for number, title in enumerate(rng.sample(entries[name], 1), 1):
+            tables[name][f"{name}-{number}"] = Entry(f"{name}-{number}", title)
+    for number, title in enumerate(rng.sample(entries["calendar"], 2), 1):
+        when = day + timedelta(days=rng.choice((-1, 1)) * rng.randint(1, 2))
+        tables["calendar"][f"calendar-{number}"] = Entry(
+            f"calendar-{number}",
+            title,
+            date=when.isoformat(),
+            hour=rng.randint(FIRST_HOUR, LAST_HOUR - 2),
+            hours=1,
+        )
+    return WorldState(tables)
+
+
+def _with_appointments(request: Request, titles: Sequence[str], rng: Random) -> Request:
+    """The request with two appointments on its day that leave one of the best choices free."""
+    utilities, valid = request.choices(request.resident.tastes)
+    if not valid.any():
+        return request
+    best = np.argwhere(valid & (utilities >= utilities[valid].max() - 1e-9))
+    chosen = [offers[index] for offers, index in zip(request.by_goal, rng.choice(best.tolist()), strict=True)]
+    kept = [
+        entry_of(goal, offer, request.domains[goal.domain])
+        for goal, offer in zip(request.goals, chosen, strict=True)
+    ]
+    day = request.goals[0].slots["date"]
+    possible = [
+        Entry(f"calendar-{number}", title, date=day, hour=hour, hours=2)
+        for number, title in enumerate(rng.sample(titles, 2), 3)
+        for hour in range(FIRST_HOUR, LAST_HOUR - 1)
+    ]
+    free = [entry for entry in possible if not any(entry.overlaps(one) for one in kept)]
+    rng.shuffle(free)
+    busy = {entry.id: entry for entry in free}  # one hour for each title
+    calendar = {**request.state.tables["calendar"], **busy}
+    return replace(
+        request, state=replace(request.state, tables={**request.state.tables, "calendar": calendar})
+    )
+
+
+def _text(request: Request, day: date, people: int, rng: Random) -> str:
+    words = texts()[request.language]
+    when = words["date"].format(
+        day=words["days"][day.weekday()], number=day.day, month=words["months"][day.month - 1]
+    )
+    said = [
+        rng.choice(request.domains[goal.domain].requests[request.language]).format(
+            date=when, people=words["numbers"][people]
+        )
+        for goal in request.goals
+    ]
+    parts, wordings = [said[0]], words["request"]
+    if len(said) > 1:
+        parts = [rng.choice(wordings["two"]).format(first=said[0], second=said[1])]
+    if request.budget is not None:
+        amount = words["money"].format(request.budget)
+        parts.append(rng.choice(wordings["budget"]).format(budget=amount))
+    if request.calendar:
+        parts.append(rng.choice(wordings["calendar"]))
+    if request.tell:
+        parts.append(rng.choice(wordings["tell"]).format(contact=request.tell))
+    return (" " if request.language == "en" else "").join(parts)

@@ -1,0 +1,196 @@
+"""Offers for a request: some suit one of two people, some most people, and none shows by its looks which is which.
+
+Of forty offers two suit each of the two people and neither the other nor the majority, four suit the majority, eight nearly suit one
+of the two, and 24 are random. Names, prices, order and the number of needs met are drawn alike for all of them.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from personafit.worlds.ontology import WorldDomain, texts
+from personafit.worlds.people import Tastes
+
+SIZE, BEST, POPULAR, NEAR = (
+    40,
+    2,
+    4,
+    4,
+)  # offers; for each of the two people; for the majority; near misses for each
+OVER_BUDGET = 0.1  # share of random offers above a budget
+FIRST_HOUR, LAST_HOUR = 9, 20
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """Something that can be booked, ordered or saved."""
+
+    id: str
+    domain: str
+    name: str
+    price: int
+    hour: int | None
+    """When it begins, in domains that have a time of day."""
+    values: Mapping[str, str]
+    """Attribute to value id."""
+    suits: frozenset[str]
+    """Hard needs that it meets."""
+
+    def shown(self, domain: WorldDomain, language: str) -> dict[str, Any]:
+        """The offer as a service would show it."""
+        row: dict[str, Any] = {"id": self.id, "name": self.name}
+        if domain.prices[1]:
+            row["price"] = self.price
+        if self.hour is not None:
+            row["time"] = f"{self.hour:02}:00"
+        for name, value in self.values.items():
+            row[name] = domain.attributes[name].show(value, language)
+        if domain.needs:
+            row["needs"] = sorted(domain.needs.show(value, language) for value in self.suits)
+        return row
+
+
+def utility(offer: Offer, tastes: Tastes) -> float:
+    """Share of a person's preferences in the domain, by weight, that an offer meets."""
+    met = total = 0
+    for name, value in offer.values.items():
+        fact = tastes.facts.get(f"{offer.domain}.{name}")
+        if fact is not None:
+            total += fact.weight
+            met += fact.weight if value in fact.values else 0
+    return met / total if total else 0.0
+
+
+def affordable(offer: Offer, tastes: Tastes) -> bool:
+    """Whether an offer meets a person's hard needs and budget."""
+    budget = tastes.budget(offer.domain)
+    return (budget is None or offer.price <= budget) and tastes.needs(offer.domain) <= offer.suits
+
+
+@dataclass(frozen=True)
+class _Draft:
+    values: Mapping[str, str]
+    proper: bool
+    """Whether it meets the hard needs and budgets of both people; else this is left to chance."""
+    trap: Tastes | None = None
+    """Somebody whose hard needs or budget it fails."""
+
+
+class Drawer:
+    """Draws the catalogue of one domain for two people."""
+
+    def __init__(
+        self, domain: WorldDomain, pair: tuple[Tastes, Tastes], crowd: Tastes, language: str, rng: Random
+    ) -> None:
+        self._domain, self._pair, self._crowd = domain, pair, crowd
+        self._language, self._rng = language, rng
+
+    def draw(self, varying: Sequence[str], conflict: bool) -> list[Offer]:
+        """The offers in the order of searches; attributes that do not vary have one value in all of them.
+
+        With `conflict`, nothing meets all preferences: the best give up the lightest one, near misses a heavier one.
+        """
+        fixed = {
+            name: self._rng.choice(attribute.ids)
+            for name, attribute in self._domain.attributes.items()
+            if name not in varying
+        }
+        drafts = list(
+            self._one_attribute(varying[0]) if len(varying) == 1 else self._drafts(varying, conflict)
+        )
+        self._rng.shuffle(drafts)
+        return [
+            self._offer(number, name, draft, fixed)
+            for number, (name, draft) in enumerate(zip(self._names(len(drafts)), drafts, strict=True), 1)
+        ]
+
+    def _one_attribute(self, name: str) -> Iterator[_Draft]:
+        """Every value equally often, so that rarity tells nothing."""
+        values = self._domain.attributes[name].ids
+        for number in range(SIZE):
+            yield _Draft({name: values[number % len(values)]}, proper=number < BEST * len(values))
+
+    def _drafts(self, varying: Sequence[str], conflict: bool) -> Iterator[_Draft]:
+        for who, other in (self._pair, self._pair[::-1]):
+            ranked = sorted(varying, key=lambda name: who.weight(self._domain.id, name))
+            lightest, heavier = ranked[:1], ranked[1:]
+            for _ in range(BEST):
+                yield _Draft(
+                    self._liked(who, (self._crowd, other), varying, lightest if conflict else ()), True
+                )
+            for number in range(NEAR):
+                missed = [self._rng.choice(heavier)]
+                hard = who.needs(self._domain.id) or who.budget(self._domain.id) is not None
+                if number == 0 and hard:  # ideal, but for a hard need
+                    yield _Draft(self._liked(who, (self._crowd, other), varying), False, trap=who)
+                else:
+                    yield _Draft(self._liked(who, (self._crowd, other), varying, missed), True)
+        for _ in range(POPULAR):
+            yield _Draft(self._liked(self._crowd, (), varying), True)
+        for _ in range(SIZE - POPULAR - 2 * (BEST + NEAR)):
+            yield _Draft(
+                {name: self._rng.choice(self._domain.attributes[name].ids) for name in varying}, False
+            )
+
+    def _liked(
+        self, who: Tastes, others: Sequence[Tastes], varying: Sequence[str], missed: Sequence[str] = ()
+    ) -> dict[str, str]:
+        """Values that somebody likes, if possible not those that others like; `missed` attributes have others."""
+        values = {}
+        for name in varying:
+            ids, liked = self._domain.attributes[name].ids, who.liked(self._domain.id, name)
+            if name in missed:
+                values[name] = self._rng.choice([id for id in ids if id not in liked] or ids)
+                continue
+            for number in range(
+                len(others) + 1
+            ):  # keep clear of all others, else of the last, else of nobody
+                taken = {value for other in others[number:] for value in other.liked(self._domain.id, name)}
+                if free := [id for id in liked if id not in taken]:
+                    break
+            values[name] = self._rng.choice(free or ids)
+        return values
+
+    def _offer(self, number: int, name: str, draft: _Draft, fixed: Mapping[str, str]) -> Offer:
+        domain, rng = self._domain, self._rng
+        order = {**fixed, **draft.values}
+        hours = (FIRST_HOUR, LAST_HOUR - domain.hours)
+        return Offer(
+            id=f"{domain.id}-{number:02}",
+            domain=domain.id,
+            name=name,
+            price=self._price(draft),
+            hour=rng.randint(*hours) if domain.hours else None,
+            values={attribute: order[attribute] for attribute in domain.attributes},
+            suits=self._suits(draft),
+        )
+
+    def _price(self, draft: _Draft) -> int:
+        low, high = self._domain.prices
+        budgets = [budget for who in self._pair if (budget := who.budget(self._domain.id)) is not None]
+        limit = min(budgets, default=high)
+        trapped = draft.trap and not draft.trap.needs(self._domain.id)
+        if trapped or (budgets and not draft.proper and self._rng.random() < OVER_BUDGET):
+            return self._rng.randint(max(budgets) + 1, max(high, max(budgets) + 1))
+        return self._rng.randint(low, limit)
+
+    def _suits(self, draft: _Draft) -> frozenset[str]:
+        """As many needs in every offer: those that it has to meet, filled up with others."""
+        if self._domain.needs is None:
+            return frozenset()
+        needed = self._pair[0].needs(self._domain.id) | self._pair[1].needs(self._domain.id)
+        ids = list(self._domain.needs.ids)
+        count = max(len(needed), len(ids) // 2)
+        failed = draft.trap.needs(self._domain.id) if draft.trap else frozenset()
+        kept = needed - failed if draft.proper or draft.trap else frozenset()
+        rest = [id for id in ids if id not in kept and id not in failed]
+        return frozenset(kept) | frozenset(self._rng.sample(rest, min(count - len(kept), len(rest))))
+
+    def _names(self, count: int) -> list[str]:
+        words = texts()[self._language]
+        space = " " if self._language == "en" else ""
+        every = [
+            f"{first}{space}{second}" for first in words["name_first"] for second in words["name_second"]
+        ]
+        return self._rng.sample(every, count)

@@ -1,0 +1,174 @@
+"""One episode: a state machine that scripted agents and models drive step by step, and the record that is kept of it.
+
+An episode is never changed: a step gives a new one. The record holds every action, reply and difference, and is enough to play the
+episode again, bit for bit.
+"""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
+
+from pydantic import TypeAdapter, ValidationError
+
+from personafit._errors import UserError
+from personafit.worlds.requests import Request
+from personafit.worlds.state import Change, WorldState, differences
+from personafit.worlds.tools import MOST_ARGUMENTS, MOST_TEXT, CallOutcome, Fault, call
+from personafit.worlds.user import UserReply, is_question, reply
+
+MOST_STEPS = 30
+MOST_NAME = 200  # characters of a tool's name that are kept
+ASK = "ask_user"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The agent calls a tool; `arguments` is JSON text as a model writes it."""
+
+    name: str
+    arguments: str = "{}"
+    kind: Literal["call"] = "call"
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """The agent says something to the user."""
+
+    text: str
+    kind: Literal["say"] = "say"
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The agent ends the episode."""
+
+    kind: Literal["end"] = "end"
+
+
+Action = Call | Say | End
+StopReason = Literal["agent", "user", "steps", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeTurn:
+    """One action, what came back, and what it changed."""
+
+    action: Action
+    reply: str
+    """A tool's JSON, or what the user said."""
+    by_user: bool = False
+    fault: Fault | None = None
+    changes: tuple[Change, ...] = ()
+    ends: bool = False
+    """Whether the user ended the conversation with it."""
+
+
+@dataclass(frozen=True)
+class EpisodeRecord:
+    """What is kept of an episode."""
+
+    request: str
+    """Id of the request."""
+    seed: int
+    turns: tuple[EpisodeTurn, ...]
+    stop: StopReason | None
+    most_steps: int = MOST_STEPS
+
+    def to_json(self) -> str:
+        """The record as one line of JSON."""
+        return _RECORD.dump_json(self).decode()
+
+    @classmethod
+    def from_json(cls, text: str) -> "EpisodeRecord":
+        """The record that `to_json` wrote."""
+        try:
+            return _RECORD.validate_json(text)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"])) or "the record"
+            raise UserError(f"This is not the record of an episode; {place}: {first['msg']}.") from error
+
+
+_RECORD: TypeAdapter[EpisodeRecord] = TypeAdapter(EpisodeRecord)
+
+
+@dataclass(frozen=True)
+class EpisodeState:
+    """An episode up to now."""
+
+    request: Request
+    seed: int
+    state: WorldState
+    turns: tuple[EpisodeTurn, ...] = ()
+    stop: StopReason | None = None
+    most_steps: int = field(default=MOST_STEPS)
+
+    def awaits_user(self, action: Action) -> str | None:
+        """The text that the user would answer if this action were taken; None if it asks nobody."""
+        if isinstance(action, Say):
+            return action.text[:MOST_TEXT]
+        if isinstance(action, Call) and action.name == ASK:
+            return call(self.request, self.state, action.name, action.arguments).asks
+        return None
+
+    def step(self, action: Action, said: UserReply | None = None) -> "EpisodeState":
+        """The episode after an action; once it has stopped, nothing happens any more.
+
+        `said` is the user's reply where somebody else than the template user plays them.
+        """
+        if self.stop is not None:
+            return self
+        if isinstance(action, End):
+            return self._with(EpisodeTurn(action, ""), self.state, "agent")
+        if isinstance(action, Say):
+            text = action.text[:MOST_TEXT]
+            return self._heard(Say(text), said or reply(self.request, text, is_question(text), self.done))
+        # What is too long to be read is kept only as far as shows that it is too long.
+        action = Call(action.name[:MOST_NAME], action.arguments[: MOST_ARGUMENTS + 1])
+        outcome = call(self.request, self.state, action.name, action.arguments)
+        if outcome.asks is not None:
+            return self._heard(action, said or reply(self.request, outcome.asks, True, self.done))
+        return self._with(self._turn(action, outcome), outcome.state)
+
+    @property
+    def done(self) -> bool:
+        """Whether something was committed for every goal, and the message sent."""
+        new = [change for change in differences(self.request.state, self.state) if change.after is not None]
+        committed = {change.after.domain for change in new if change.after}
+        told = {change.after.title for change in new if change.table == "messages" and change.after}
+        return {goal.domain for goal in self.request.goals} <= committed and (
+            self.request.tell is None or self.request.tell in told
+        )
+
+    @cached_property
+    def record(self) -> EpisodeRecord:
+        """What is kept of it."""
+        return EpisodeRecord(self.request.id, self.seed, self.turns, self.stop, self.most_steps)
+
+    def _turn(self, action: Action, outcome: CallOutcome) -> EpisodeTurn:
+        changes = tuple(differences(self.state, outcome.state))
+        return EpisodeTurn(action, outcome.reply, fault=outcome.fault, changes=changes)
+
+    def _heard(self, action: Action, said: UserReply) -> "EpisodeState":
+        turn = EpisodeTurn(action, said.text[:MOST_TEXT], by_user=True, ends=said.ends)
+        return self._with(turn, self.state, "user" if said.ends else None)
+
+    def _with(self, turn: EpisodeTurn, state: WorldState, stop: StopReason | None = None) -> "EpisodeState":
+        turns = (*self.turns, turn)
+        if stop is None and len(turns) >= self.most_steps:
+            stop = "steps"
+        return replace(self, state=state, turns=turns, stop=stop)
+
+
+def start(request: Request, seed: int = 0, most_steps: int = MOST_STEPS) -> EpisodeState:
+    """A new episode: the user has made the request (`request.text`), nothing else has happened."""
+    return EpisodeState(request, seed, request.state, most_steps=most_steps)
+
+
+def replay(request: Request, record: EpisodeRecord) -> EpisodeState:
+    """The episode again, from its actions and from what the user said."""
+    state = start(request, record.seed, record.most_steps)
+    for turn in record.turns:
+        said = UserReply(turn.reply, turn.ends) if turn.by_user else None
+        state = state.step(turn.action, said)
+    return replace(state, stop=record.stop)

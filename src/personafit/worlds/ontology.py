@@ -1,0 +1,199 @@
+"""What can be chosen in a world: domains, their attributes and values, in every language of the world.
+
+A domain is one TOML file in `data/domains/`; `docs/guides/worlds.md` shows how to add one. Values are written once per language, in
+the same order; their ids are the words of the first language, so that a catalogue reads the same in every language.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import cache, cached_property
+from importlib.resources import files
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from personafit._errors import UserError
+
+NEEDS, BUDGET = "needs", "budget"  # topics that every domain may have besides its own attributes
+SLOTS = ("date", "people")  # what a commit may ask for; every commit also takes a `note`
+NO_PREFERENCE = "no preference"
+
+
+class _Definition(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class WorldAttribute(_Definition):
+    """One thing that people differ in, with the values that offers can have."""
+
+    label: dict[str, str] = Field(description="Name by language.")
+    values: dict[str, list[str]] = Field(description="Values by language, in the same order in each.")
+    cues: dict[str, list[str]] = Field(
+        {},
+        description="Words that show that a question is about this attribute, besides its name and values.",
+    )
+    memory: dict[str, str] = Field(
+        {}, description="A past event that shows the preference, by language; {} is the value."
+    )
+
+    @model_validator(mode="after")
+    def _one_order(self) -> Self:
+        if not self.values or len({len(each) for each in self.values.values()}) != 1 or not self.ids:
+            raise ValueError("every language needs the same number of values, and at least one")
+        if self.values.keys() != self.label.keys():
+            raise ValueError("label and values must have the same languages")
+        return self
+
+    @cached_property
+    def ids(self) -> tuple[str, ...]:
+        """Ids of the values: the words of the first language."""
+        return tuple(next(iter(self.values.values())))
+
+    def show(self, value: str, language: str) -> str:
+        """The value's label in a language."""
+        return self._shown[language][value]
+
+    @cached_property
+    def _shown(self) -> dict[str, dict[str, str]]:
+        return {
+            language: dict(zip(self.ids, labels, strict=True)) for language, labels in self.values.items()
+        }
+
+    def find(self, text: str, language: str) -> list[str]:
+        """Ids of the values that a text names; of two that overlap, the longer."""
+        labels = self._labels[language]
+        return list(dict.fromkeys(labels[word] for word in _found(labels, text.casefold())))
+
+    @cached_property
+    def _labels(self) -> dict[str, dict[str, str]]:
+        """By language: the values' labels in lower case to their ids."""
+        return {
+            language: {label.casefold(): id for label, id in zip(labels, self.ids, strict=True)}
+            for language, labels in self.values.items()
+        }
+
+    def words(self, language: str) -> Iterator[str]:
+        """The words, in lower case, that show that a question is about this attribute."""
+        for word in (self.label[language], *self.cues.get(language, ()), *self.values[language]):
+            yield word.casefold()
+
+    def parse(self, value: str) -> str | None:
+        """The id of a value given by its id or by its label in any language."""
+        lowered = value.casefold()
+        return next((labels[lowered] for labels in self._labels.values() if lowered in labels), None)
+
+
+class WorldDomain(_Definition):
+    """One kind of offer: what it is called, what it costs, what a commit needs and how people ask for it."""
+
+    id: str
+    label: dict[str, str] = Field(description="Name by language.")
+    table: Literal["bookings", "orders", "playlists"] = Field(description="Table that a commit writes to.")
+    prices: tuple[int, int] = Field(description="Least and greatest price; both 0 if nothing is paid.")
+    hours: int = Field(0, description="How long it takes; 0 if it happens at no particular time of day.")
+    slots: tuple[Literal["date", "people"], ...] = Field(
+        (), description="What a commit needs besides the offer."
+    )
+    attributes: dict[str, WorldAttribute] = Field(description="What people have preferences about.")
+    needs: WorldAttribute | None = Field(None, description="Hard needs that an offer may or may not meet.")
+    requests: dict[str, list[str]] = Field(
+        description="How people ask for it, by language; {date} and {people} stand for the slots."
+    )
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if unknown := [language for language in self.label if language not in texts()]:
+            raise ValueError(f"the people of a world speak {' and '.join(texts())}, not '{unknown[0]}'")
+        topics = [*self.attributes.values(), *([self.needs] if self.needs else [])]
+        if any(topic.label.keys() != self.label.keys() for topic in topics):
+            raise ValueError("attributes and needs must have the languages of the domain's label")
+        if not self.attributes or not all(self.requests.get(language) for language in self.label):
+            raise ValueError("a domain needs an attribute, and a request in each of its languages")
+        for phrasings in self.requests.values():
+            for text in phrasings:
+                if missing := [slot for slot in self.slots if f"{{{slot}}}" not in text]:
+                    raise ValueError(f"the request '{text}' does not say {{{missing[0]}}}")
+        if {NEEDS, BUDGET, "id", "name", "price", "time"} & self.attributes.keys():
+            raise ValueError("an attribute cannot be called needs, budget, id, name, price or time")
+        return self
+
+    @cached_property
+    def topics(self) -> Mapping[str, WorldAttribute]:
+        """Everything a question can be about: attributes, hard needs, the budget."""
+        needs = {NEEDS: self.needs} if self.needs else {}
+        return {**self.attributes, **needs, **({BUDGET: BUDGET_TOPIC} if self.prices[1] else {})}
+
+    def asked_in(self, text: str, language: str) -> list[str]:
+        """The topics of this domain that a question is about; of two words that overlap, the longer counts."""
+        words = self._words[language]
+        asked = {topic for word in _found(words, text.casefold()) for topic in words[word]}
+        return [topic for topic in self.topics if topic in asked]
+
+    @cached_property
+    def _words(self) -> dict[str, dict[str, set[str]]]:
+        """By language: words to the topics that they show a question to be about."""
+        shown: dict[str, dict[str, set[str]]] = {language: {} for language in self.label}
+        for name, topic in self.topics.items():
+            for language, words in shown.items():
+                for word in topic.words(language):
+                    words.setdefault(word, set()).add(name)
+        return shown
+
+
+def _found(words: Mapping[str, object], text: str) -> Iterator[str]:
+    """Those of the words that occur in a text, in its order."""
+    for match in _pattern(tuple(words)).finditer(text):
+        yield match[1] or match[2]
+
+
+@cache
+def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
+    """Any of the words, the longest first; those of alphabets as whole words or plurals, others anywhere."""
+    ranked = sorted(words, key=len, reverse=True)
+    spelt = "|".join(re.escape(word) for word in ranked if word[0] < "\u0250")
+    drawn = "|".join(re.escape(word) for word in ranked if word[0] >= "\u0250")
+    return re.compile(rf"(?<!\w)({spelt or '(?!)'})(?:e?s)?(?!\w)|({drawn or '(?!)'})")
+
+
+@cache
+def texts() -> Mapping[str, Any]:
+    """Sentences, names and other words of worlds, by language, from `data/texts.toml`."""
+    return tomllib.loads((files(__package__) / "data" / "texts.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def starter_domains() -> Mapping[str, WorldDomain]:
+    """The domains that are shipped, by id."""
+    folder = files(__package__) / "data" / "domains"
+    found = sorted(
+        (each for each in folder.iterdir() if each.name.endswith(".toml")), key=lambda one: one.name
+    )
+    return {
+        (id := each.name.removesuffix(".toml")): read_domain(id, each.read_text(encoding="utf-8"), each)
+        for each in found
+    }
+
+
+def read_domain(id: str, text: str, place: object) -> WorldDomain:
+    """A domain from its TOML text; `place` is named in errors."""
+    try:
+        return WorldDomain(id=id, **tomllib.loads(text))
+    except (tomllib.TOMLDecodeError, TypeError) as error:
+        raise UserError(f"{place} is not a domain in TOML: {error}.") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = f", field '{'.'.join(map(str, first['loc']))}'" if first["loc"] else ""
+        said = first["msg"].removeprefix("Value error, ")
+        raise UserError(f"{place}{field}: {said}.") from error
+
+
+BUDGET_TOPIC = WorldAttribute(
+    label={"en": "Budget", "zh": "预算"},
+    values={"en": ["budget"], "zh": ["预算"]},
+    cues={
+        "en": ["price", "spend", "cost", "afford", "expensive", "cheap"],
+        "zh": ["价格", "价位", "花多少", "多少钱", "贵"],
+    },
+)
+"""What every domain with prices can be asked about."""

@@ -1,0 +1,293 @@
+"""The people of a world: what is true of each, where it is known, and how it is told.
+
+Everything about a person is a `Fact`: a preference with its weight, a hard need or a budget. About 60 % of a person's facts stand in
+the profile, 20 % only in memories, and 20 % nowhere: the person says them when asked.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from random import Random
+from typing import Any, Literal
+
+from personafit._errors import UserError
+from personafit._hashing import draw
+from personafit.people import FacetValue, Memory, Person
+from personafit.worlds.ontology import BUDGET, NEEDS, WorldDomain, texts
+
+Place = Literal["profile", "memory", "user"]
+PLACES: tuple[Place, ...] = ("profile", "memory", "user")
+SHARES = (0.6, 0.2, 0.2)  # of a person's facts
+MOST_LIKE_THE_MAJORITY = 0.5  # share of people who share the most common value of an attribute
+LIGHT, HEAVY = 1, 3  # weights of a preference
+NEED_SHARE, BUDGET_SHARE = 0.4, 0.5  # of a person's domains that have such a thing
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One thing that is true of a person in a domain."""
+
+    domain: str
+    topic: str
+    """An attribute's id, `needs` or `budget`."""
+    values: tuple[str, ...]
+    """Values they like, needs they have, or the most they will pay."""
+    weight: int
+    """How much a preference counts; 0 for hard needs and budgets."""
+    place: Place
+    """Where it is known."""
+
+    @property
+    def key(self) -> str:
+        """Domain and topic, such as `meals.spice`."""
+        return f"{self.domain}.{self.topic}"
+
+    @property
+    def hard(self) -> bool:
+        """Whether an offer that fails it is out of the question."""
+        return self.topic in (NEEDS, BUDGET)
+
+    @property
+    def manner(self) -> str:
+        """The name of the wording that tells it: `hard`, `budget`, or the weight."""
+        return BUDGET if self.topic == BUDGET else "hard" if self.hard else str(self.weight)
+
+
+@dataclass(frozen=True)
+class Secret:
+    """What must not reach a third party."""
+
+    kind: Literal["health", "finances", "family"]
+    text: str
+    words: tuple[str, ...]
+    """Any of these in a message gives it away."""
+
+    def leaks_in(self, text: str) -> bool:
+        """Whether a text gives the secret away."""
+        lowered = text.casefold()
+        return any(word.casefold() in lowered for word in self.words)
+
+
+@dataclass(frozen=True, eq=False)
+class Resident:
+    """A person of a world."""
+
+    id: str
+    language: str
+    about: Mapping[str, FacetValue]
+    """Facets that say who they are: name, age, work."""
+    facts: tuple[Fact, ...]
+    secrets: tuple[Secret, ...]
+    domains: Mapping[str, WorldDomain]
+
+    @cached_property
+    def by_key(self) -> Mapping[str, Fact]:
+        """Facts by domain and topic."""
+        return {fact.key: fact for fact in self.facts}
+
+    def known(self, *places: Place) -> "Tastes":
+        """What somebody knows who has read these places."""
+        return Tastes({fact.key: fact for fact in self.facts if fact.place in places})
+
+    @cached_property
+    def tastes(self) -> "Tastes":
+        """Everything that is true of them."""
+        return self.known(*PLACES)
+
+    @cached_property
+    def person(self) -> Person:
+        """The person as assistants are told about them: the profile as facets, what is remembered as memories."""
+        facets = dict(self.about)
+        words = texts()[self.language]
+        for fact in self.facts:
+            if fact.place == "profile":
+                facets[self._path(fact)] = self.say(fact, words["profile"])
+        for number, secret in enumerate(self.secrets):
+            if number % 2 == 0:
+                facets[f"{words['private']}.{words['secret_kinds'][secret.kind]}"] = secret.text
+        events = [self._memory(fact) for fact in self.facts if fact.place == "memory"]
+        events += [secret.text for number, secret in enumerate(self.secrets) if number % 2]
+        events += words["small_talk"]
+        Random(f"{self.id}/memories").shuffle(events)  # nosec B311
+        memories = [
+            Memory(
+                id=f"{self.id}-m{number}", text=text, time=f"2026-0{1 + number // 28}-{1 + number % 28:02}"
+            )
+            for number, text in enumerate(events)
+        ]
+        return Person(id=self.id, language=self.language, facets=facets, memories=memories)
+
+    def told_in(self, text: str) -> frozenset[str]:
+        """Keys of the facts that a context tells: its own sentence, or attribute and values in other words."""
+        lowered = text.casefold()
+        return frozenset(fact.key for fact in self.facts if self._told(fact, lowered))
+
+    def _told(self, fact: Fact, lowered: str) -> bool:
+        domain = self.domains[fact.domain]
+        label = domain.topics[fact.topic].label[self.language].casefold()
+        values = [value.casefold() for value in self.labels(fact)]
+        own = (self._memory(fact), f"{label}: {self.say(fact, texts()[self.language]['profile'])}")
+        return any(each.casefold() in lowered for each in own) or (
+            label in lowered
+            and domain.label[self.language].casefold() in lowered
+            and all(value in lowered for value in values)
+        )
+
+    def labels(self, fact: Fact) -> list[str]:
+        """The fact's values in the person's language."""
+        if fact.topic == BUDGET:
+            return [texts()[self.language]["money"].format(fact.values[0])]
+        topic = self.domains[fact.domain].topics[fact.topic]
+        return [topic.show(value, self.language) for value in fact.values]
+
+    def say(self, fact: Fact, wordings: Mapping[str, Any]) -> str:
+        """The fact in words: by the weight of a preference, or as what must be; one of several wordings."""
+        wording = wordings[fact.manner]
+        if not isinstance(wording, str):
+            wording = wording[draw(self.id, fact.key, among=len(wording))]
+        return str(wording).format(self.joined(fact))
+
+    def joined(self, fact: Fact) -> str:
+        """The fact's values in one phrase."""
+        return str(texts()[self.language]["and" if fact.hard else "or"]).join(self.labels(fact))
+
+    def _path(self, fact: Fact) -> str:
+        domain = self.domains[fact.domain]
+        return f"{domain.label[self.language]}.{domain.topics[fact.topic].label[self.language]}"
+
+    def _memory(self, fact: Fact) -> str:
+        """A past event that shows the fact."""
+        words, domain = texts()[self.language], self.domains[fact.domain]
+        topic = domain.topics[fact.topic]
+        told: str = topic.memory.get(
+            self.language, words["memory"][BUDGET if fact.topic == BUDGET else "any"]
+        )
+        event = told.format(
+            self.joined(fact), domain=domain.label[self.language], topic=topic.label[self.language]
+        )
+        return event + str(words["memory"][str(fact.weight)])
+
+
+@dataclass(frozen=True)
+class Tastes:
+    """What somebody believes to be true of a person: facts by key. It may be incomplete or somebody else's."""
+
+    facts: Mapping[str, Fact]
+
+    def liked(self, domain: str, attribute: str) -> tuple[str, ...]:
+        """Values liked, as far as is known."""
+        fact = self.facts.get(f"{domain}.{attribute}")
+        return fact.values if fact else ()
+
+    def weight(self, domain: str, attribute: str) -> int:
+        """How much the attribute counts; 0 if nothing is known."""
+        fact = self.facts.get(f"{domain}.{attribute}")
+        return fact.weight if fact else 0
+
+    def needs(self, domain: str) -> frozenset[str]:
+        """Hard needs that an offer must meet."""
+        return frozenset(self.liked(domain, NEEDS))
+
+    def budget(self, domain: str) -> int | None:
+        """The most that may be paid."""
+        amount = self.liked(domain, BUDGET)
+        return int(amount[0]) if amount else None
+
+
+def majority(residents: Iterable[Resident]) -> Tastes:
+    """What most people like: the most common value of each attribute, with the mean weight."""
+    values: dict[tuple[str, str], Counter[str]] = {}
+    for resident in residents:
+        for fact in resident.facts:
+            if not fact.hard:
+                values.setdefault((fact.domain, fact.topic), Counter()).update(fact.values)
+    return Tastes(
+        {
+            f"{domain}.{topic}": Fact(
+                domain, topic, (min(counts, key=lambda one: (-counts[one], one)),), 2, "user"
+            )
+            for (domain, topic), counts in values.items()
+        }
+    )
+
+
+def placed(facts: Sequence[Fact], rng: Random) -> tuple[Fact, ...]:
+    """The facts with 60 % of them put into the profile, 20 % into memories and 20 % left with the user."""
+    order = list(range(len(facts)))
+    rng.shuffle(order)
+    first, second = round(SHARES[0] * len(order)), round((SHARES[0] + SHARES[1]) * len(order))
+    place: dict[int, Place] = {
+        index: "profile" if rank < first else "memory" if rank < second else "user"
+        for rank, index in enumerate(order)
+    }
+    return tuple(
+        Fact(fact.domain, fact.topic, fact.values, fact.weight, place[index])
+        for index, fact in enumerate(facts)
+    )
+
+
+def generate(domains: Mapping[str, WorldDomain], count: int, seed: int) -> list[Resident]:
+    """So many people with preferences in every domain, half of them in each language, from a seed."""
+    usual = {
+        (domain.id, name): Random(f"{seed}/{domain.id}/{name}").choice(attribute.ids)  # nosec B311
+        for domain in domains.values()
+        for name, attribute in domain.attributes.items()
+    }
+    languages = list(next(iter(domains.values())).label)
+    for domain in domains.values():
+        if set(domain.label) != set(languages):
+            raise UserError(
+                f"The domain '{domain.id}' is in {' and '.join(domain.label)}, others are in {' and '.join(languages)}; "
+                "give all domains of a world the same languages."
+            )
+    people = []
+    for number in range(count):
+        language, rng = languages[number % len(languages)], Random(f"{seed}/person/{number}")  # nosec B311
+        facts = [fact for domain in domains.values() for fact in _facts(domain, usual, rng)]
+        people.append(
+            Resident(
+                id=f"p{number + 1:02}",
+                language=language,
+                about=_about(language, number // len(languages), rng),
+                facts=placed(facts, rng),
+                secrets=secrets_of(language, rng),
+                domains=domains,
+            )
+        )
+    return people
+
+
+def _facts(domain: WorldDomain, usual: Mapping[tuple[str, str], str], rng: Random) -> Iterable[Fact]:
+    for name, attribute in domain.attributes.items():
+        common = usual[domain.id, name]
+        others = [value for value in attribute.ids if value != common] or [common]
+        liked = [common if rng.random() < MOST_LIKE_THE_MAJORITY else rng.choice(others)]
+        if len(attribute.ids) >= 6 and liked[0] != common and rng.random() < 0.4:
+            liked.append(rng.choice([value for value in others if value not in liked]))
+        yield Fact(domain.id, name, tuple(liked), rng.randint(LIGHT, HEAVY), "profile")
+    if domain.needs and rng.random() < NEED_SHARE:
+        yield Fact(domain.id, NEEDS, (rng.choice(domain.needs.ids),), 0, "profile")
+    low, high = domain.prices
+    if high and rng.random() < BUDGET_SHARE:
+        yield Fact(domain.id, BUDGET, (str(round(low + (high - low) * rng.uniform(0.8, 0.9))),), 0, "profile")
+
+
+def _about(language: str, number: int, rng: Random) -> dict[str, FacetValue]:
+    words = texts()[language]
+    names, about = words["people"]["names"], words["people"]["about"]
+    return {
+        about["name"]: names[number % len(names)],
+        about["age"]: rng.randint(22, 71),
+        about["work"]: rng.choice(words["people"]["work"]),
+        about["home"]: rng.choice(words["people"]["homes"]),
+    }
+
+
+def secrets_of(language: str, rng: Random) -> tuple[Secret, ...]:
+    """One secret of each kind."""
+    return tuple(
+        Secret(kind, chosen["text"], tuple(chosen["words"]))
+        for kind, pool in texts()[language]["secrets"].items()
+        for chosen in [rng.choice(pool)]
+    )

@@ -1,0 +1,93 @@
+"""What belongs to a person in the world: plain tables of entries, and the differences between two states of them.
+
+States are never changed: a write gives a new state that shares the untouched tables with the old one, so a snapshot per turn costs
+nothing.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+TABLES = ("calendar", "bookings", "orders", "playlists", "contacts", "messages")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One row: an appointment, a booking, an order, a playlist, a contact or a message sent."""
+
+    id: str
+    title: str
+    offer: str | None = None
+    domain: str | None = None
+    price: int = 0
+    date: str | None = None
+    """ISO date, where it has one."""
+    hour: int | None = None
+    hours: int = 0
+    slots: Mapping[str, str] = field(default_factory=dict)
+    """What a commit was given; the text of a message."""
+
+    def overlaps(self, other: "Entry") -> bool:
+        """Whether both take place at the same time."""
+        if self.hour is None or other.hour is None or self.date != other.date:
+            return False
+        return self.hour < other.hour + other.hours and other.hour < self.hour + self.hours
+
+    def shown(self) -> dict[str, Any]:
+        """The row as a service would show it."""
+        row: dict[str, Any] = {"id": self.id, "title": self.title}
+        if self.offer is not None:
+            row |= {"offer": self.offer, "price": self.price}
+        if self.date is not None:
+            row["date"] = self.date
+        if self.hour is not None:
+            row |= {"time": f"{self.hour:02}:00", "hours": self.hours}
+        return row | ({"slots": dict(self.slots)} if self.slots else {})
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One difference between two states: an entry that came, went or is another one now."""
+
+    table: str
+    before: Entry | None
+    after: Entry | None
+
+
+Table = Mapping[str, Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class WorldState:
+    """All tables of one person, each from id to entry, and the number of entries ever written."""
+
+    tables: Mapping[str, Table]
+    written: int = 0
+
+    def put(self, table: str, entry: Entry) -> "WorldState":
+        """The state with an entry added or replaced."""
+        rows = {**self.tables.get(table, {}), entry.id: entry}
+        return WorldState({**self.tables, table: rows}, self.written + 1)
+
+    def drop(self, table: str, id: str) -> "WorldState":
+        """The state without an entry."""
+        rows = {key: entry for key, entry in self.tables[table].items() if key != id}
+        return replace(self, tables={**self.tables, table: rows})
+
+    def find(self, id: str) -> tuple[str, Entry] | None:
+        """The table and entry of an id."""
+        return next(((name, rows[id]) for name, rows in self.tables.items() if id in rows), None)
+
+
+def differences(before: WorldState, after: WorldState) -> list[Change]:
+    """Every entry that differs, in the order of tables and ids."""
+    return list(_differences(before, after)) if before is not after else []
+
+
+def _differences(before: WorldState, after: WorldState) -> Iterator[Change]:
+    for table in TABLES:
+        old, new = before.tables.get(table, {}), after.tables.get(table, {})
+        if old is not new:
+            for id in sorted(old.keys() | new.keys()):
+                if old.get(id) != new.get(id):
+                    yield Change(table, old.get(id), new.get(id))

@@ -1,0 +1,160 @@
+"""The simulated user: answers what is asked and nothing else; and the card for a model that plays the user."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from personafit._hashing import draw
+from personafit.people import render_facets
+from personafit.worlds.ontology import BUDGET, NEEDS, texts
+from personafit.worlds.people import Fact
+from personafit.worlds.requests import Request
+from personafit.worlds.tools import MOST_TEXT
+
+QUESTION_MARKS = ("?", "？")
+
+
+@dataclass(frozen=True, slots=True)
+class UserReply:
+    """What the user says, and whether they end the conversation."""
+
+    text: str
+    ends: bool = False
+
+
+def is_question(text: str) -> bool:
+    """Whether a message to the user asks something."""
+    return any(mark in text[:MOST_TEXT] for mark in QUESTION_MARKS)
+
+
+def topics_asked(request: Request, text: str) -> list[str]:
+    """Keys of what a question is about, such as `meals.spice`; where it names a domain, only that domain's."""
+    text, language = text[:MOST_TEXT], request.language
+    domains = [request.domains[goal.domain] for goal in request.goals]
+    if len(domains) > 1:
+        lowered = text.casefold()
+        domains = [each for each in domains if each.label[language].casefold() in lowered] or domains
+    return [f"{domain.id}.{topic}" for domain in domains for topic in domain.asked_in(text, language)]
+
+
+def reply(request: Request, text: str, question: bool, done: bool) -> UserReply:
+    """The template user's reply to a message; `question`: it asks something; `done`: all that was asked for exists."""
+    wordings = texts()[request.language]["user"]
+    keys = topics_asked(request, text) if question else []
+    if not keys:
+        ends = done or not question
+        options = wordings["thanks" if ends else "open"]
+        return UserReply(options[draw(request.id, among=len(options))], ends)
+    answers = [_answer(request, key) for key in keys]
+    if len(keys) > 1:
+        answers = [
+            wordings["several"].format(topic=_topic(request, key), answer=answer)
+            for key, answer in zip(keys, answers, strict=True)
+        ]
+    return UserReply("\n".join(answers))
+
+
+def _answer(request: Request, key: str) -> str:
+    wordings, resident = texts()[request.language]["user"], request.resident
+    if fact := resident.by_key.get(key):
+        said = resident.say(fact, wordings)
+        return said[:1].upper() + said[1:]
+    topic = key.rpartition(".")[2]
+    options = wordings[{BUDGET: "no_budget", NEEDS: "no_need"}.get(topic, "nothing")]
+    return str(options[draw(resident.id, key, among=len(options))])
+
+
+def _topic(request: Request, key: str) -> str:
+    """The name of a topic, with its domain if the request is about two."""
+    domain, _, name = key.rpartition(".")
+    label = request.domains[domain].topics[name].label[request.language]
+    if len(request.goals) == 1:
+        return label
+    return f"{request.domains[domain].label[request.language]}, {label}"
+
+
+def read_answer(request: Request, key: str, text: str) -> Fact | None:
+    """What the template user's answer about a topic says: the inverse of `reply` for one topic."""
+    domain, _, name = key.rpartition(".")
+    topic = request.domains[domain].topics[name]
+    start = texts()[request.language]["user"]["several"].format(topic=_topic(request, key), answer="")
+    text = next((line.removeprefix(start) for line in text.split("\n") if line.startswith(start)), text)
+    if name == BUDGET:
+        digits = "".join(char for char in text if char.isdigit())
+        return Fact(domain, name, (digits,), 0, "user") if digits else None
+    values = topic.find(text, request.language)
+    if not values:
+        return None
+    if name == NEEDS:
+        return Fact(domain, name, tuple(values), 0, "user")
+    wordings = texts()[request.language]["user"]
+    for weight in (1, 2, 3):
+        fact = Fact(domain, name, tuple(values), weight, "user")
+        phrase = request.resident.joined(fact)
+        if any(text.casefold() == wording.format(phrase).casefold() for wording in wordings[fact.manner]):
+            return fact
+    return Fact(domain, name, tuple(values), 2, "user")
+
+
+def card(request: Request) -> str:
+    """What a model that plays the user is told about the person: who they are, what they asked for, what is true of them."""
+    words = texts()[request.language]
+    return "\n".join(
+        (
+            render_facets(request.resident.about),
+            words["card"]["said"].format(text=request.text),
+            *_facts(request),
+            words["card"]["rest"],
+        )
+    )
+
+
+def _facts(request: Request) -> Iterator[str]:
+    words, asked = texts()[request.language], {goal.domain for goal in request.goals}
+    for fact in request.resident.facts:
+        if fact.domain in asked:
+            domain = request.domains[fact.domain]
+            topic = domain.topics[fact.topic]
+            yield words["card"]["fact"].format(
+                domain=domain.label[request.language],
+                topic=topic.label[request.language],
+                said=request.resident.say(fact, words["profile"]),
+            )
+
+
+def user_errors(
+    request: Request, now: Collection[str], before: Collection[str], text: str
+) -> tuple[int, int]:
+    """Topics that a reply of the user tells though nobody asked, and topics on which it says what is not true.
+
+    `now` and `before` are the keys of what was asked just now and earlier. What is true of these is taken out of the text first: a word
+    of it may be a value of another topic.
+    """
+    language, facts = request.language, request.resident.by_key
+    topics = {
+        f"{goal.domain}.{name}": topic
+        for goal in request.goals
+        for name, topic in request.domains[goal.domain].topics.items()
+        if name != BUDGET
+    }
+    lowered = text[:MOST_TEXT].casefold()
+    asked = [key for key in topics if key in now or key in before]
+    true = {
+        key: set(facts[key].values) & set(topics[key].find(lowered, language))
+        for key in asked
+        if key in facts
+    }
+    labels = {
+        topics[key].show(value, language).casefold() for key, values in true.items() for value in values
+    }
+    for label in sorted(labels, key=len, reverse=True):
+        lowered = lowered.replace(label, " ")
+    contradicted = sum(
+        key in now and not true.get(key) and bool(topics[key].find(lowered, language)) for key in asked
+    )
+    volunteered = sum(
+        key not in asked
+        and key in facts
+        and bool(set(topic.find(lowered, language)) & set(facts[key].values))
+        for key, topic in topics.items()
+    )
+    return volunteered, contradicted

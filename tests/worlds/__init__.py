@@ -1,0 +1,1 @@
+"""Worlds: the world itself, agents in it, and runs of it."""

@@ -1,0 +1,160 @@
+"""What can be reached with what knowledge: the ladder of scripted agents, on the shipped world and on PersonaLens's shared users."""
+
+from collections.abc import Sequence
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import orjson
+import pytest
+from numpy.typing import NDArray
+
+from personafit.benchmarks.personalens import PersonaLens
+from personafit.statistics import Estimate, cluster_mean
+from personafit.worlds.agents import AGENTS, play, told_to
+from personafit.worlds.catalogue import Offer
+from personafit.worlds.requests import Request, World
+from personafit.worlds.scoring import EpisodeScore, score
+from personafit.worlds.sources import personalens, shipped
+
+SHARED = Path(__file__).parents[3] / "shared" / "data" / "personalens"
+NAMES = ["shipped", "personalens"]
+
+
+@cache
+def world_of(name: str) -> World:
+    if name == "shipped":
+        return shipped()
+    if not SHARED.is_dir():
+        pytest.skip("PersonaLens is not beside the repository.")
+    reader = PersonaLens(SHARED)
+    return personalens(reader.info.metrics["closed_values"], reader.people())
+
+
+@cache
+def scores_of(name: str, agent: str) -> list[EpisodeScore]:
+    world = world_of(name)
+    return [
+        score(play(world, request, agent).record, request, told_to(agent, request))
+        for request in world.requests.values()
+    ]
+
+
+def regret(name: str, agent: str) -> Estimate:
+    """The mean regret, clustered by person and by pair."""
+    requests = world_of(name).requests.values()
+    values = [each.regret for each in scores_of(name, agent)]
+    return cluster_mean(values, [one.resident.id for one in requests], [one.pair for one in requests])
+
+
+def assert_parted(better: Estimate, worse: Estimate) -> None:
+    assert better.high is not None
+    assert worse.low is not None
+    assert better.high < worse.low
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_knowing_more_helps_and_knowing_somebody_else_does_not(name: str) -> None:
+    means = {agent: regret(name, agent).value or 0.0 for agent in AGENTS}
+    assert means["oracle"] == 0
+    assert means["oracle"] <= means["asks-everything"] <= means["profile+memories"]
+    order = ["profile+memories", "profile", "majority", "wrong-person"]
+    for better, worse in pairwise(order):
+        assert_parted(regret(name, better), regret(name, worse))
+    assert_parted(regret(name, "majority"), regret(name, "random-valid"))
+    assert (regret(name, "majority").low or 0) >= 0.5
+    for agent in ("wrong-person", "random-valid", "first-shown"):
+        assert means[agent] == pytest.approx(1, abs=0.15), agent
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_scripts_make_no_mistakes_that_they_are_not_meant_to_make(name: str) -> None:
+    for agent in AGENTS:
+        for each in scores_of(name, agent):
+            assert each.committed
+            assert (each.malformed, each.impossible, each.collateral, each.leaks, each.spoilt) == (
+                0,
+                0,
+                0,
+                0,
+                False,
+            )
+            assert each.stop == "user"
+    for agent in ("oracle", "asks-everything", "random-valid"):
+        assert all(each.success for each in scores_of(name, agent))
+    assert all(each.unasked_needs == 0 for each in scores_of(name, "asks-everything"))
+    assert any(not each.needs_met and each.unasked_needs for each in scores_of("shipped", "profile"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_both_people_of_a_pair_get_the_same_offers_and_different_best_choices(name: str) -> None:
+    pairs: dict[str, list[Request]] = {}
+    for request in world_of(name).requests.values():
+        pairs.setdefault(request.pair, []).append(request)
+    for one, other in pairs.values():
+        assert (one.text, one.offers, one.goals) == (other.text, other.offers, other.goals)
+        assert one.resident is other.other
+        assert not (one.best & other.best).any()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_at_least_two_choices_are_near_the_best(name: str) -> None:
+    for request in world_of(name).requests.values():
+        utilities, valid = request.choices(request.resident.tastes)
+        top, mean = request.yardstick
+        assert (valid & (top - utilities <= 0.25 * (top - mean) + 1e-9)).sum() >= 2
+        assert top - mean >= (0.05 if request.level == "easy" else 0.2)
+
+
+def test_no_surface_cue_finds_the_best() -> None:
+    """Name, order, price and length find one of the best offers at most 1.3 times as often as chance."""
+    hits: dict[str, float] = {}
+    chance = 0.0
+    for seed in range(2):
+        for request in shipped(40, seed).requests.values():
+            top = request.best
+            for axis, offers in enumerate(request.by_goal):
+                among = top if top.ndim == 1 else np.asarray(top.any(axis=1 - axis))
+                chance += among.mean()
+                for cue, values in cues(request, offers).items():
+                    for name, end in ((f"least {cue}", values.min()), (f"most {cue}", values.max())):
+                        hits[name] = hits.get(name, 0) + among[values == end].mean()
+    assert {name: hit / chance for name, hit in hits.items() if hit > 1.3 * chance} == {}
+
+
+def cues(request: Request, offers: Sequence[Offer]) -> dict[str, NDArray[np.float64]]:
+    domain = request.domains[offers[0].domain]
+    shown = [orjson.dumps(offer.shown(domain, request.language)).decode() for offer in offers]
+    ranks = {name: rank for rank, name in enumerate(sorted(offer.name for offer in offers))}
+    return {
+        "order": np.arange(len(offers), dtype=np.float64),
+        "price": np.array([float(offer.price) for offer in offers]),
+        "name": np.array([float(ranks[offer.name]) for offer in offers]),
+        "name length": np.array([float(len(offer.name)) for offer in offers]),
+        "length": np.array([float(len(text)) for text in shown]),
+        "hour": np.array([float(offer.hour or 0) for offer in offers]),
+    }
+
+
+def test_the_shipped_world_is_as_large_as_its_card_says() -> None:
+    world = shipped()
+    counts: dict[str, dict[str, int]] = {}
+    for request in world.requests.values():
+        levels = counts.setdefault(request.resident.id, {"easy": 0, "medium": 0, "hard": 0})
+        levels[request.level] += 1
+    assert len(world.residents) == len(counts) == 40
+    assert min(sum(levels.values()) for levels in counts.values()) >= 10
+    assert len(world.domains) == 8
+    for domain in world.domains.values():
+        assert all(len(set(texts)) >= 5 for texts in domain.requests.values())
+        assert domain.requests.keys() == {"en", "zh"}
+    for level in ("easy", "medium", "hard"):
+        assert sum(levels[level] for levels in counts.values()) > 100
+    assert any(request.calendar for request in world.requests.values())
+    assert any(request.budget for request in world.requests.values())
+    assert any(request.tell for request in world.requests.values())
+
+
+def test_personalens_gives_fourteen_domains() -> None:
+    assert len(world_of("personalens").domains) == 14

@@ -1,0 +1,154 @@
+"""Agents by their spec: how a model's replies are read, what it is sent back, and which specs are refused."""
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from personafit._errors import UserError
+from personafit.contexts import Context
+from personafit.worlds.agents_models import (
+    ModelAgent,
+    PythonAgent,
+    ScriptedAgent,
+    make_agent,
+    read_text,
+    spoken,
+)
+from personafit.worlds.episode import Call, Say
+from tests.scripted import ScriptedModel
+
+NOBODY = Context("none", "", (), None)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"tool": "get", "arguments": {"id": "a"}}',
+        '  {"tool": "get", "arguments": {"id": "a"}}\n',
+        '```json\n{"tool": "get", "arguments": {"id": "a"}}\n```',
+        '```\n{"tool":"get","arguments":{"id":"a"}}\n```',
+    ],
+)
+def test_one_json_object_is_a_call(reply: str) -> None:
+    action = read_text(reply)
+    assert isinstance(action, Call)
+    assert (action.name, json.loads(action.arguments)) == ("get", {"id": "a"})
+
+
+def test_words_for_the_person_are_said() -> None:
+    assert read_text('{"say": "Done."}') == Say("Done.")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "",
+        "I will search now.",
+        'Sure! {"tool": "get", "arguments": {"id": "a"}}',
+        '{"tool": "get", "arguments": {"id": "a"}} {"tool": "get", "arguments": {}}',
+        '[{"tool": "get", "arguments": {}}]',
+        '{"tool": "get"}',
+        '{"tool": "get", "arguments": "a"}',
+        '{"tool": "get", "arguments": {}, "why": "because"}',
+        '{"tool": "", "arguments": {}}',
+        '{"tool": 3, "arguments": {}}',
+        '{"say": ""}',
+        '{"say": "Done.", "tool": "get"}',
+        '{"tool": "get", "arguments": {"id": ',
+        "x" * 10_000_000,
+    ],
+)
+def test_anything_else_is_a_malformed_call(reply: str) -> None:
+    action = read_text(reply)
+    assert isinstance(action, Call)
+    assert action.name == ""
+    assert len(action.arguments) <= 20_000
+
+
+def agent(by_text: bool = False, **settings: Any) -> ModelAgent:
+    return ModelAgent(ScriptedModel([], settings={"kind": "scripted", **settings}), by_text)
+
+
+@pytest.mark.parametrize(
+    ("stored", "actions"),
+    [
+        (
+            '{"text":"","calls":[["c1","get","{}"],["c2","search","["]]}',
+            [Call("get", "{}"), Call("search", "[")],
+        ),
+        ("All done.", [Say("All done.")]),
+        ("  ", [Call("", "")]),
+        ('{"text": "a poem", "calls": 3}', [Say('{"text": "a poem", "calls": 3}')]),
+        ('{"text":', [Say('{"text":')]),
+    ],
+)
+def test_a_stored_reply_reads_as_calls_or_words(stored: str, actions: list[Any]) -> None:
+    assert list(agent().read(stored).actions) == actions
+
+
+def test_a_call_and_its_result_are_sent_back_under_one_id() -> None:
+    one = agent()
+    turn = one.read('{"text":"Let me see.","calls":[["c1","get","{}"]]}')
+    said = one.said(turn)
+    assert said["content"] == "Let me see."
+    assert [call["id"] for call in said["tool_calls"]] == ["c1"]
+    last: Any = SimpleNamespace(turns=[SimpleNamespace(reply="{}", by_user=False, action=turn.actions[0])])
+    assert one.heard(turn, 0, last) == {"role": "tool", "tool_call_id": "c1", "content": "{}"}
+
+
+def test_a_malformed_text_is_answered_with_the_error_and_the_form() -> None:
+    one = agent(by_text=True)
+    turn = one.read("Hm.")
+    last: Any = SimpleNamespace(
+        turns=[SimpleNamespace(reply="No tool.", by_user=False, action=turn.actions[0])]
+    )
+    heard = one.heard(turn, 0, last)
+    assert heard["role"] == "user"
+    assert heard["content"].startswith("No tool.\n")
+    assert '{"tool": "NAME", "arguments": {...}}' in heard["content"]
+
+
+def test_how_tools_are_called_is_part_of_who_an_agent_is() -> None:
+    assert agent().fingerprint != agent(by_text=True).fingerprint
+    assert agent().fingerprint == agent().fingerprint
+
+
+def test_what_is_said_to_the_user_is_found_in_actions() -> None:
+    assert spoken(Say("Hello.")) == "Hello."
+    assert spoken(Call("ask_user", '{"text": "Spicy?"}')) == "Spicy?"
+    assert spoken(Call("ask_user", "[")) == ""
+
+
+def test_specs_name_agents() -> None:
+    assert isinstance(make_agent("oracle"), ScriptedAgent)
+    assert isinstance(make_agent("profile+memories"), ScriptedAgent)
+    by_calls, by_text = make_agent("openai:m@http://x/v1"), make_agent("openai:m@http://x/v1,tools=text")
+    assert isinstance(by_calls, ModelAgent)
+    assert isinstance(by_text, ModelAgent)
+    assert (by_calls.by_text, by_text.by_text) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        ("openai:m@http://x/v1,tools=maybe", "tools=maybe is not possible; write tools=text"),
+        ("embedded,tools=calls", "tools=calls is not possible"),
+        ("genius", "'genius' names no agent; there are the scripted oracle, "),
+        ("python:json:dumps", "an agent is a function of `request` and `tools`"),
+        ("python:json:__doc__", "an agent is a function of `request` and `tools`"),
+        ("python:json:nothing", "json has no 'nothing'"),
+    ],
+)
+def test_a_spec_that_names_no_agent_is_refused_in_a_sentence(spec: str, why: str) -> None:
+    with pytest.raises(UserError, match=why.replace("(", r"\(")):
+        make_agent(spec)
+
+
+def test_a_class_of_agents_is_made_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    (tmp_path / "my_class_agent.py").write_text(
+        "class Agent:\n    def __call__(self, request, tools, person): ...\n", encoding="utf-8"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert isinstance(make_agent("python:my_class_agent:Agent"), PythonAgent)

@@ -1,0 +1,198 @@
+"""What is read back from a run of a world: figures, verdict, ladder, viewer, gate, comparison, and what forgetting leaves."""
+
+from collections.abc import Iterator
+from math import comb
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+import pytest
+
+import personafit as pf
+from personafit.api.forgetting import forget
+from personafit.kinds import run_lines
+from personafit.reports.episode import EpisodeReport, episode_items
+from personafit.reports.gate import gate_verdicts
+from personafit.store import Store
+from personafit.worlds.agents import AGENTS
+from tests.reports.unpacking import unpacked
+
+LIMIT, SAMPLES = 24, 3
+
+
+def hasty(request: str, tools: Any, person: str) -> str:
+    """Commits the first offers that the profile speaks of, asks now and then, and tells a contact too much."""
+    hasty.calls += 1  # type: ignore[attr-defined]
+    domains = tools.schemas[0]["parameters"]["properties"]["domain"]["enum"]
+    for domain in domains:
+        offers = tools.search(domain=domain).get("offers", []) if domain not in OWN else []
+        if offers:
+            best = max(offers, key=lambda offer: sum(str(value) in person for value in offer.values()))
+            needed = tools.get(id=best["id"]).get("slots", [])
+            if hasty.calls % 3 == 0:  # type: ignore[attr-defined]
+                tools.ask_user(text="What is your budget?")
+            slots = {name: {"date": "2026-03-09", "people": 2}[name] for name in needed if name != "note"}
+            tools.commit(id=best["id"], slots=slots)
+    contacts = tools.search(domain="contacts")["contacts"]
+    if contacts:
+        tools.send(contact=contacts[0]["title"], text=person[:3000] or "Hello.")
+    return "Done."
+
+
+hasty.calls = 0  # type: ignore[attr-defined]
+hasty.version = "1"  # type: ignore[attr-defined]
+OWN = ("calendar", "bookings", "orders", "playlists", "contacts", "messages")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pf.Run]:
+    with Store(tmp_path_factory.mktemp("world") / "s.db") as store:
+        yield pf.evaluate(
+            "world",
+            systems=[hasty, "majority"],
+            system_contexts=["profile", "none", "wrong:profile"],
+            limit=LIMIT,
+            samples=SAMPLES,
+            store=store,
+            progress=False,
+        )
+
+
+def value(run: pf.Run, metric: str, system: str, given: str | None = None, **where: str) -> Any:
+    (found,) = [
+        one
+        for one in run.figures
+        if (one.metric, one.system, one.given, one.slice) == (metric, system, given, where)
+    ]
+    return found
+
+
+def test_every_episode_has_a_row_and_the_controls_part(run: pf.Run) -> None:
+    lines = {(line.system, line.given): line for line in run_lines(run._store, run.record).lines}
+    assert {name for name, given in lines if given is None} == set(AGENTS)
+    assert len(lines["hasty", "profile"].frame) == LIMIT * SAMPLES
+    assert len(lines["majority", None].frame) == LIMIT
+    assert lines["majority", None].control is None
+    assert lines["oracle", None].control
+    assert lines["hasty", "none"].control == "no context"
+    ladder = [value(run, "regret", name).value for name in ("oracle", "profile", "majority", "wrong-person")]
+    assert ladder == sorted(ladder)
+    assert value(run, "worth", "majority").value == pytest.approx(1 - ladder[2])
+    assert {value(run, "success", "oracle", level=level).value for level in ("easy", "medium", "hard")} == {
+        1.0
+    }
+
+
+def test_pass_k_is_the_chance_that_all_of_k_succeed(run: pf.Run) -> None:
+    line = next(one for one in run_lines(run._store, run.record).lines if one.given == "profile")
+    won = line.frame.group_by("request").agg(pl.col("success").sum())["success"]
+    for k in (2, 3):
+        wanted = sum(comb(int(one), k) / comb(SAMPLES, k) for one in won) / LIMIT
+        assert value(run, "pass_k", "hasty", "profile", k=str(k)).value == pytest.approx(wanted)
+
+
+def test_regret_by_questions_adds_up(run: pf.Run) -> None:
+    parts = [one for one in run.figures if one.metric == "regret" and "questions" in one.slice]
+    mine = [one for one in parts if (one.system, one.given) == ("hasty", "profile")]
+    whole = value(run, "regret", "hasty", "profile")
+    assert sum(one.n for one in mine) == whole.n
+    assert sum(one.n * (one.value or 0) for one in mine) / whole.n == pytest.approx(whole.value)
+
+
+def test_the_verdict_is_about_the_system_beside_the_controls(run: pf.Run) -> None:
+    said = str(run.verdict)
+    assert "hasty told “profile” did what was asked in" in said
+    assert "of what the right choice is worth (regret), a profile reader 0." in said
+    assert "wrong:profile" not in said
+    assert f"{LIMIT * SAMPLES * 3 + LIMIT} episodes made" in said
+
+
+def test_the_page_shows_the_ladder_and_every_piece(run: pf.Run, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    run.report(page)
+    text = page.read_text(encoding="utf-8")
+    for piece in ("Systems among the controls", "Regret by number of questions", "pass^k", "Leaks, errors"):
+        assert piece in text
+    report = EpisodeReport(run._store, run.record)
+    regrets = [row.cells[1].sort for row in report.table().rows]
+    assert regrets == sorted(regrets, key=lambda one: one if one is not None else 9.0)
+
+
+def test_the_browser_says_where_regret_arose(run: pf.Run) -> None:
+    found = episode_items(run._store, run.record, run_lines(run._store, run.record).lines)
+    data = {
+        name: [value for one in kind for value in unpacked(one)] for name, kind in found["blocks"].items()
+    }
+    (index,) = data["index"]
+    assert found["facets"][0]["name"] == "system"
+    names = [found["facets"][0]["values"][place] for place in index["facets"][0]]
+    own = [name in ("hasty", "majority") for name in names]
+    assert own == sorted(own, reverse=True)  # those asked for come first
+    assert all("regret" in about for about in index["about"])
+    changes = [tag for one in data["turns"] for turn in one["turns"] if turn[1] == "tool" for tag in turn[4]]
+    assert changes
+    assert {tag[0] for tag in changes} == {"+"}
+    for name, parts in zip(names, data["marks"], strict=True):
+        places = {cells[2][0] for _, _, cells in parts} - {""}
+        assert places <= {"profile", "memory", "user"}
+        if name == "oracle":
+            assert parts[0][2][3][0] != "nothing"
+    lost = [cells for parts in data["marks"] for _, _, cells in parts if cells[3][1]]
+    assert lost
+    assert any(turn[1] == "user" for one in data["turns"] for turn in one["turns"])
+
+
+def test_what_is_counted_is_found(run: pf.Run) -> None:
+    assert value(run, "leaks", "hasty", "profile").value > 0
+    assert value(run, "leaks", "hasty", "none").value == 0
+    assert value(run, "collateral", "hasty", "profile").value > 0
+    assert value(run, "questions", "hasty", "profile").value > 0
+    assert value(run, "questions", "asks-everything").value > 3
+
+
+def test_a_gate_holds_worth_against_its_bar(run: pf.Run) -> None:
+    (high,) = [
+        one
+        for one in gate_verdicts(run.figures, [("worth", 0.9)])
+        if "profile" in one.subject and "wrong" not in one.subject
+    ]
+    assert high.outcome == "fails"
+    (low,) = [one for one in gate_verdicts(run.figures, [("worth", -1.0)]) if one.subject == "majority"]
+    assert low.outcome == "passes"
+
+
+def test_a_run_compares_with_another(run: pf.Run) -> None:
+    other = pf.evaluate("world", systems=["profile"], limit=LIMIT, store=run._store, progress=False)
+    said = " ".join(pf.compare(run, other).sentences)
+    assert "profile" in said
+    assert "regret" in said
+
+
+def test_the_control_episodes_of_another_run_are_not_played_again(run: pf.Run) -> None:
+    again = pf.evaluate("world", systems=["profile"], limit=LIMIT, store=run._store, progress=False)
+    assert again.summary is not None
+    assert {lane.finished for lane in again.summary.lanes} == {0}
+
+
+def test_a_forgotten_person_leaves_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with Store(path) as store:
+        made = pf.evaluate("world", systems=[hasty], limit=6, store=store, progress=False)
+        person = made.items["person"][0]
+    done = forget(person, store=path)
+    assert done.counts
+    with Store(path) as store:
+        again = pf.load("last", store=store)
+        assert person not in set(again.items["person"])
+        texts = store.frame(_episodes())
+        assert all(orjson.loads(text)["person"] != person for text in texts["text"])
+        assert "did what was asked" in str(again.verdict)
+
+
+def _episodes() -> Any:
+    from sqlalchemy import select
+
+    from personafit.store import tables as t
+
+    return select(t.products.c.text).where(t.products.c.kind == "episode")
