@@ -271,3 +271,17 @@ def test_a_function_may_be_handed_over_and_talk_with_a_model(tmp_path: Path) -> 
 def test_what_means_nothing_is_refused(tmp_path: Path, arguments: dict[str, Any], why: str) -> None:
     with pytest.raises(UserError, match=why):
         pf.evaluate("world", store=tmp_path / "s.db", progress=False, **arguments)
+
+
+def test_episodes_in_a_folder_have_no_world(tmp_path: Path) -> None:
+    person = '{"id": "%s", "language": "en", "facets": {"Likes": "tea"}}\n'
+    for name, text in {
+        "benchmark.toml": 'name = "f"\nversion = "1"\n',
+        "people.jsonl": person % "a" + person % "b",
+        "products.jsonl": "",
+        "items.jsonl": '{"id": "i", "kind": "episode", "person": "a", "prompt": "x", "products": []}\n',
+        "gold.jsonl": "",
+    }.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match="items of kind episode need their world"):
+        pf.evaluate(tmp_path, store=tmp_path / "s.db", progress=False)

@@ -15,6 +15,7 @@ import polars as pl
 from personafit._errors import UserError
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls
 from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks.world import WorldBenchmark
 from personafit.contexts import context_fingerprint, default_model, make_context
 from personafit.items.choice import CHOICES
 from personafit.items.reading import QuestionSet
@@ -67,6 +68,10 @@ class EpisodeKind(Kind):
 
     def prepare(self, plan: RunPlan, benchmark: Benchmark) -> None:
         """Open the agents, and plan their episodes: one lane per system, and one for all controls."""
+        if not isinstance(benchmark, WorldBenchmark):
+            raise UserError(
+                f"{plan.config.benchmark}: items of kind episode need their world; run `personafit run world`, with --data for your own domains."
+            )
         config = plan.config
         systems = [make_agent(spec) for spec in dict.fromkeys(config.systems)]
         user = make_world_user(config.user) if config.user else None
@@ -83,7 +88,7 @@ class EpisodeKind(Kind):
         if user is not None:
             plan.speakers.append(_speaker("user", user))
         plan.state |= {
-            "world": benchmark.world,  # type: ignore[attr-defined] # of the benchmarks that have such items
+            "world": benchmark.world,
             "systems": systems,
             "controls": controls,
             "user": user,
