@@ -174,9 +174,12 @@ def test_a_paused_study_says_so_and_keeps_the_answer(site: Site, rater: Make) ->
         with site.store.engine.begin() as connection:
             connection.execute(update(studies).where(studies.c.name == study).values(state=state))
 
+    one.page.wait_for_function(  # the next page is at hand: the answer leads there without another request
+        "() => performance.getEntriesByType('resource').some((one) => one.name.endsWith('/rate/1') && one.responseEnd)"
+    )
     put("paused")
     one.press("1")
-    one.status("This study is paused at the moment")
+    one.at(1).status("This study is paused at the moment")
     assert site.asks(study) == []
     put("open")
     one.page.goto(f"{site.address}/rate")
