@@ -67,7 +67,7 @@ def test_fields_are_chosen_by_path_and_are_another_context() -> None:
         ("profile:Jobs", r"profile:Jobs: nobody has such a field; the profiles have Likes, Name, Work\."),
         (
             "biography",
-            r"Unknown context 'biography'; there are none, profile, .*sums of D, I and S, and wrong:CONTEXT\.",
+            r"Unknown context 'biography'; there are none, profile, .*sums of D, I and S, python:MODULE:OBJECT and wrong:CONTEXT\.",
         ),
         ("wrong:biography", r"Unknown context 'biography'"),
         ("wrong:profile:Jobs", r"nobody has such a field"),

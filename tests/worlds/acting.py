@@ -61,6 +61,10 @@ AGENTS: dict[str, Callable[[Request, int], Step]] = {
 }
 USERS = {"user": "No preference.", "user-ends": "I have no time for this. [END]", "user-mute": ""}
 
+INDUCED = json.dumps(
+    {"edits": [{"do": "add", "field": "Drinks.Likes", "value": "tea", "evidence": [1]}]}
+)  # what any model replies that is to infer a profile
+
 
 class Acting(Talking):
     """The endpoint."""
@@ -70,6 +74,8 @@ class Acting(Talking):
         name, messages = body["model"], body["messages"]
         if name in USERS:
             return completion(body, USERS[name])
+        if len(messages) == 1:
+            return completion(body, INDUCED)
         if name == "agent-refuses":
             return completion(body, None, refusal="I cannot help with that.")
         spoken = sum(message["role"] == "assistant" for message in messages)

@@ -14,9 +14,11 @@ import pytest
 import personafit as pf
 from personafit._errors import UserError
 from personafit.benchmarks.config import Finished
+from personafit.kinds import run_lines
 from personafit.kinds.episode import load_units
 from personafit.store import Store
 from personafit.worlds.agents import AGENTS
+from personafit.worlds.sources import shipped
 from tests.scripted import run
 from tests.simulate.test_resume import await_asks
 from tests.worlds.acting import Acting, configuration
@@ -254,6 +256,98 @@ def test_a_function_may_be_handed_over_and_talk_with_a_model(tmp_path: Path) -> 
             progress=False,
         )
     assert heard == ["No preference."] * 2
+
+
+# -- what an agent is told --------------------------------------------------------------------------------------------
+
+CONTEXTS = """
+def recall(person, item):
+    return f"Recalled for {person.id} at {item.prompt}: {person.memories[0].text}"
+
+def forgets(person):
+    raise KeyError(person.id)
+
+async def slow(person):
+    return "Late."
+"""
+
+
+@pytest.fixture
+def contexts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "world_contexts.py").write_text(CONTEXTS, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return "python:world_contexts"
+
+
+def test_an_agent_is_told_what_its_context_says(tmp_path: Path, contexts: str) -> None:
+    heard: list[tuple[str, str]] = []
+
+    def listens(request: str, tools: Any, person: str) -> None:
+        heard.append((request, person))
+
+    with Acting() as endpoint:
+        induced = f"induced@{endpoint.model('inducer')}"
+        own = f"{contexts}:recall"
+        run = pf.evaluate(
+            "world",
+            systems=[listens],
+            system_contexts=["none", "profile", "memory", induced, own, "wrong:profile", f"wrong:{own}"],
+            limit=3,
+            store=tmp_path / "s.db",
+            progress=False,
+        )
+    lines = {line.given: line.frame for line in run_lines(run._store, run.record).lines if line.asked_for}
+    assert len(heard) == 3 * len(lines) == 21
+    told: dict[str, list[str]] = {}
+    for request, text in heard:
+        told.setdefault(request, []).append(text)
+    for item, person in run.items.select("item", "person").iter_rows():
+        request = shipped().requests[item].text
+        texts = told[request]
+        resident = shipped().residents[person].person
+        assert "" in texts
+        assert f"Recalled for {person} at {request}: {resident.memories[0].text}" in texts
+        wrong = [text for text in texts if text.startswith("Recalled") and f"for {person} " not in text]
+        assert len(wrong) == texts.count("Drinks:\n  Likes: tea") == 1
+    assert {str(given) for given in lines} >= {own, f"wrong:{own}", induced}
+
+
+def test_the_agents_own_model_induces_the_profile_it_is_told(tmp_path: Path) -> None:
+    with Acting() as endpoint, Store(tmp_path / "s.db") as store:
+        system = endpoint.model("agent-text", ",tools=text")
+        done = run(store, configuration_of(system, system_contexts=["induced"], where=["level=easy"]))
+        assert done.run.finished is not None
+        assert len(only(store, done)) == 2
+        openings = [
+            body["messages"][0]["content"] for body in endpoint.requests if len(body["messages"]) == 2
+        ]
+        assert openings
+        assert all("Likes: tea" in one for one in openings)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("forgets", "context python:world_contexts:forgets raised KeyError for "),
+        ("slow", "context python:world_contexts:slow must return a text, not coroutine"),
+        ("nothing", "world_contexts has no 'nothing'"),
+        ("__name__", "a context is a function of a person, and of the item if it wants it"),
+        ("recall,version=2", "unknown option 'version'"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:coroutine")
+def test_a_context_of_ones_own_that_fails_is_named(
+    tmp_path: Path, contexts: str, name: str, why: str
+) -> None:
+    with pytest.raises(UserError, match=why):
+        pf.evaluate(
+            "world",
+            systems=[lambda request, tools: None],
+            system_contexts=f"{contexts}:{name}",
+            limit=2,
+            store=tmp_path / "s.db",
+            progress=False,
+        )
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------

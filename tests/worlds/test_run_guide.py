@@ -49,11 +49,17 @@ def test_a_domain_of_few_lines_makes_a_world(cafes: Path) -> None:
     assert 0.1 < mean["profile"] < 0.7 < mean["wrong-person"]
 
 
-def test_the_agent_of_the_page_plays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "guide_agent.py").write_text(block("my_agent.py"), encoding="utf-8")
+def test_the_agent_and_the_memory_of_the_page_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("my_agent.py", "my_memory.py"):
+        (tmp_path / f"guide_{name}").write_text(block(name), encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     run = pf.evaluate(
-        "world", systems=["python:guide_agent:agent"], limit=8, store=tmp_path / "s.db", progress=False
+        "world",
+        systems=["python:guide_my_agent:agent"],
+        system_contexts=["profile", "python:guide_my_memory:recall"],
+        limit=8,
+        store=tmp_path / "s.db",
+        progress=False,
     )
     assert run.summary is not None
     assert run.summary.failed == 0

@@ -4,7 +4,6 @@ A name lives as long as the process; a package makes it last by an entry point `
 `.benchmarks` or `.kinds` that points to the decorated function.
 """
 
-import inspect
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,10 +13,8 @@ from personafit._plugins import FACTORY, NAME, Group, register
 
 if TYPE_CHECKING:
     from personafit.benchmarks import Benchmark
-    from personafit.contexts import Context, ContextBuilder, People
+    from personafit.contexts import ContextBuilder, People
     from personafit.kinds import Kind
-    from personafit.people import Person
-    from personafit.store import Item
 
 Rating = int | str | Sequence[float]
 """What a rater returns: the index of its choice, its letter or `tie`, or a score per answer of which the highest wins."""
@@ -57,7 +54,9 @@ def context(name: str) -> Callable[[F], F]:
 
     def named(function: F) -> F:
         def made(argument: str, people: "People", seed: int) -> "ContextBuilder":
-            return _FunctionContext(f"{name}:{argument}" if argument else name, function)
+            from personafit.contexts import FunctionContext
+
+            return FunctionContext(f"{name}:{argument}" if argument else name, function)
 
         return _registered("contexts", name, function, {NAME: name}, made)
 
@@ -76,8 +75,9 @@ def benchmark(name: str) -> Callable[[F], F]:
     def named(function: F) -> F:
         def opened(data: Path | None) -> "Benchmark":
             from personafit.api.frames import named_benchmark
+            from personafit.models.functions import takes
 
-            return named_benchmark(function(data) if _takes(function, 1) else function(), name)
+            return named_benchmark(function(data) if takes(function, 1) else function(), name)
 
         return _registered("benchmarks", name, function, {NAME: name}, opened)
 
@@ -114,40 +114,3 @@ def _registered(group: Group, name: str, function: F, settings: dict[str, Any], 
             setattr(function, attribute, value)
     register(group, name, function if made is None else made)
     return function
-
-
-class _FunctionContext:
-    """A context that a function tells."""
-
-    def __init__(self, name: str, function: Callable[..., Any]) -> None:
-        self.name = name
-        self._function = function
-        self._takes_item = _takes(function, 2)
-
-    def build(self, person: "Person", item: "Item") -> "Context":
-        """What the function says of the person."""
-        from personafit.contexts import Context
-        from personafit.models import one_line
-
-        try:
-            told = self._function(person, item) if self._takes_item else self._function(person)
-        except Exception as error:
-            raise UserError(
-                f"context {self.name} raised {type(error).__name__} for {person.id}: {one_line(error)}."
-            ) from error
-        if not isinstance(told, str):
-            raise UserError(
-                f"context {self.name} must return a text, not {type(told).__name__}, for {person.id}."
-            )
-        return Context(self.name, told, (told,) if told else (), person.id)
-
-
-def _takes(function: Callable[..., Any], count: int) -> bool:
-    """Whether a function takes `count` positional arguments."""
-    try:
-        inspect.signature(function).bind(*range(count))
-    except TypeError:
-        return False
-    except ValueError:  # no signature to be read
-        return count == 1
-    return True

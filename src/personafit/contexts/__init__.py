@@ -30,11 +30,13 @@ from personafit.contexts.making import (
 )
 from personafit.contexts.profile import (
     AttributesContext,
+    FunctionContext,
     WrongContext,
     attributes_context,
     dis_context,
     none_context,
     profile_context,
+    python_context,
 )
 from personafit.models import Model, make_model
 
@@ -53,6 +55,7 @@ CONTEXTS: dict[str, ContextFactory] = {
     "profile": profile_context,
     "attributes": attributes_context,
     "history": _history_context,
+    "python": python_context,
 }
 """Kind of context to what makes its builder."""
 
@@ -75,8 +78,8 @@ def make_context(name: str, people: People, seed: int, model: str | None = None)
         built: ContextBuilder = found(argument, people, seed)
         return built
     raise UserError(
-        f"Unknown context '{name}'; there are {', '.join(CONTEXTS)}, memory, memory+filter[:profile], induced, "
-        "sums of D, I and S, and wrong:CONTEXT."
+        f"Unknown context '{name}'; there are {', '.join(one for one in CONTEXTS if one != 'python')}, memory, "
+        "memory+filter[:profile], induced, sums of D, I and S, python:MODULE:OBJECT and wrong:CONTEXT."
     )
 
 
@@ -150,6 +153,7 @@ __all__ = [
     "Context",
     "ContextBuilder",
     "ContextFactory",
+    "FunctionContext",
     "People",
     "TaskItem",
     "Unmade",

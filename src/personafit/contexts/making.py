@@ -26,7 +26,11 @@ MADE = (FILTER, FILTER_BY_PROFILE, "induce")
 """What the asks that make contexts are called."""
 
 USUAL_TOKENS = (900, 200)  # in and out, for estimates
-RATERS_OWN = ("ask", "guard")  # options that say how a model is asked to judge, and nothing about the model
+ROLES_OWN = (
+    "ask",
+    "guard",
+    "tools",
+)  # options that say how a model judges or acts, and nothing about the model
 
 
 class ModelMade(FromMemories, ABC):
@@ -216,14 +220,14 @@ def made_notes(store: Store, run: int, builders: Sequence[ContextBuilder]) -> li
 
 
 def default_model(specs: Sequence[str]) -> str | None:
-    """The first of some specs that names a model to be prompted, without what says how it is to judge.
+    """The first of some specs that names a model to be prompted, without what says how it is to judge or act.
 
     A function of somebody's own may be a judge or an assistant that answers nothing else, so it has to be named.
     """
     for text in specs:
         spec = parse_spec(text)
         if spec.kind in MODELS and spec.kind != "python":
-            kept = {name: value for name, value in spec.options.items() if name not in RATERS_OWN}
+            kept = {name: value for name, value in spec.options.items() if name not in ROLES_OWN}
             options = "".join(f",{name}={value}" for name, value in kept.items())
             url = f"@{spec.url}" if spec.url else ""
             return f"{spec.kind}{':' if spec.name else ''}{spec.name}{url}{options}"

@@ -149,6 +149,17 @@ def parameters_of(function: Any) -> tuple[list[str], list[str], bool] | None:
     return needed, taken, any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters)
 
 
+def takes(function: Callable[..., Any], count: int) -> bool:
+    """Whether a function takes `count` positional arguments."""
+    try:
+        inspect.signature(function).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:  # no signature to be read
+        return count == 1
+    return True
+
+
 ABOUT_PERSON = ("person", "question", "person_id", "question_id")
 """What a system is given if its parameters are so called: what it may know of the person, what was asked last, and their ids."""
 
