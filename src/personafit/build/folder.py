@@ -19,6 +19,7 @@ from personafit.benchmarks.benchmark import BenchmarkInfo
 from personafit.benchmarks.folder import info_toml
 from personafit.build.bench import REJECTED, Bench, BuildModels
 from personafit.build.config import BuildConfig
+from personafit.build.review import describe_review
 from personafit.build.rows import read_rows, write_rows
 from personafit.build.step import BuildStep, table
 from personafit.store import Store
@@ -51,7 +52,12 @@ def write_benchmark(
     for step, bench in benches:
         splits |= step.splits(bench)
     _replace(out / "benchmark.toml", _toml(config, folders, splits))
-    parts = [_made(store), _rejected(out), *(step.card(bench) for step, bench in benches)]
+    parts = [
+        _made(store),
+        _rejected(out),
+        describe_review(out),
+        *(step.card(bench) for step, bench in benches),
+    ]
     _replace(out / "card.md", write_card(config, out, folders, parts))
 
 

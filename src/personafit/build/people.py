@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -35,11 +35,12 @@ from personafit.build.duplicates import NearDuplicates
 from personafit.build.given import given_people
 from personafit.build.prompts import PROMPTS
 from personafit.build.quota import Quota
-from personafit.build.rows import DROPPED, REVIEWER, read_drops, write_review
+from personafit.build.review import DROPPED, REVIEWER, read_drops, write_review
 from personafit.build.step import BuildStep, ExpectedAsks
 from personafit.people import Person, facet_values, render_facets, render_person, select_facets
 from personafit.store import Product
 
+T = TypeVar("T")
 PROFILE = PROMPTS["people.profile"]
 SCREEN = PROMPTS["people.screen"]
 LETTERS = ("A", "B", "C", "D", "E")
@@ -169,7 +170,7 @@ class PeopleStep(BuildStep):
             return
         sampler = CandidateSampler(_seeds(bench), _elements(bench.config), bench.seed, bench.take)
         quota, known = Quota("people", section.total), NearDuplicates(section.similarity)
-        review: list[dict[str, Any]] = []
+        found: list[Candidate | None] = []
         shared, most = Counter[str](), max(MOST_SHARED, MOST_SHARED * section.total // PER)
         while numbers := quota.round():
             drafts = []
@@ -185,37 +186,42 @@ class PeopleStep(BuildStep):
                     shared.update(composed)
                     drafts.append(draft)
             for candidate in await self._screened(bench, await _worded(bench, section, drafts), quota):
-                if reason := _unneeded(candidate, quota, known):
+                if candidate is None:
+                    found.append(None)
+                elif reason := _unneeded(candidate, quota, known):
                     quota.reject(reason)
                     text = render_person(candidate.person)
                     bench.reject(candidate.person.id, reason, text, by=LIKENESS)
                 else:
-                    _keep(bench, candidate, TRAINING if quota.kept >= section.quota else "people")
                     quota.kept += 1
-                    review.append({"id": candidate.person.id, "person": candidate.person.facets})
-        write_review(bench.out, self.name, review)
+                    found.append(candidate)
+        kept = _in_place(found, section.total)
+        for place, candidate in enumerate(kept):
+            _keep(bench, candidate, TRAINING if place >= section.quota else "people")
+        write_review(bench.out, self.name, (_queued(one.person) for one in kept))
 
     def _take(self, bench: Bench, section: PeopleSection) -> None:
         """Write people who were given; whom a person dropped is replaced by the next."""
         dropped = read_drops(bench.out, self.name)
-        kept = [person for person in _given(bench) if person.id not in dropped][: section.total]
-        if len(kept) < section.total:
+        found = [None if person.id in dropped else person for person in _given(bench)]
+        if sum(person is not None for person in found) < section.total:
             raise UserError(
                 f"people: {len(dropped)} were dropped in review and nobody is left to take their place."
             )
+        kept = _in_place(found, section.total)
         for place, person in enumerate(kept):
             _write(
                 bench, person, GIVEN, [section.given], {}, TRAINING if place >= section.quota else "people"
             )
-        write_review(bench.out, self.name, ({"id": one.id, "person": one.facets} for one in kept))
+        write_review(bench.out, self.name, map(_queued, kept))
 
     def card(self, bench: Bench) -> str:
         """How far people differ, beside PersonaFeedback's."""
         return describe_people(list(bench.read("people", Person)))
 
-    async def _screened(self, bench: Bench, found: list[Candidate], quota: Quota) -> list[Candidate]:
-        """Those in whom neither the checker nor a person found a fault."""
-        dropped, passed = read_drops(bench.out, self.name), []
+    async def _screened(self, bench: Bench, found: list[Candidate], quota: Quota) -> list[Candidate | None]:
+        """Those in whom neither the checker nor a person found a fault; None in the place of whom a person dropped."""
+        dropped, passed = read_drops(bench.out, self.name), list[Candidate | None]()
         answers = await bench.ask(bench.model("checker"), [_screening(one) for one in found], "screening")
         for candidate, answer in zip(found, answers, strict=True):
             person, by = candidate.person, bench.name("checker")
@@ -224,6 +230,7 @@ class PeopleStep(BuildStep):
                 reason = f"could not be screened: {answer.reason}"
             if person.id in dropped:
                 reason, by = DROPPED, REVIEWER
+                passed.append(None)
             if reason:
                 quota.reject(reason)
                 bench.reject(person.id, reason, render_person(person), by=by)
@@ -231,6 +238,17 @@ class PeopleStep(BuildStep):
                 candidate.parents += [answer.product] if answer.product else []
                 passed.append(candidate)
         return passed
+
+
+def _in_place(found: Sequence[T | None], total: int) -> list[T]:
+    """So many, with the later ones in the place of whom a person dropped: what is asked of the others depends on their places."""
+    later = (one for one in found[total:] if one is not None)
+    return [next(later) if one is None else one for one in found[:total]]
+
+
+def _queued(person: Person) -> dict[str, Any]:
+    """Somebody's line in the queue for people."""
+    return {"id": person.id, "language": person.language, "person": person.facets}
 
 
 def _unneeded(candidate: Candidate, quota: Quota, known: NearDuplicates) -> str:

@@ -1,8 +1,7 @@
-"""What a step made, as JSONL files on disk, and the queue for people.
+"""What a step made, as JSONL files on disk.
 
 A step writes into a folder of its own that takes its final name when the step is done, so that what is half written is never taken
-for whole. `review/STEP.jsonl` lists what a step kept: set `"decision"` of a line to `drop`, run the same build again, and it is
-replaced.
+for whole.
 """
 
 import hashlib
@@ -13,9 +12,6 @@ from typing import Any, TypeVar
 
 import orjson
 from pydantic import BaseModel
-
-from personafit._errors import UserError, located
-from personafit.benchmarks.lines import read_lines, required_text
 
 T = TypeVar("T")
 
@@ -66,28 +62,3 @@ def in_blocks(things: Iterable[T], first: int, then: int) -> Iterator[list[T]]:
     while block := list(islice(left, size)):
         yield block
         size = then
-
-
-DROP, DROPPED = "drop", "dropped in review"
-REVIEWER = "a person"
-
-
-def read_drops(out: Path, step: str) -> set[str]:
-    """The ids of what people dropped in `review/STEP.jsonl`."""
-    path, dropped = out / "review" / f"{step}.jsonl", set[str]()
-    for number, row in read_lines(path) if path.is_file() else ():
-        decision = row.get("decision") or ""
-        if decision not in ("", DROP):
-            raise UserError(
-                f"{located(path, number, 'decision')}: '{decision}' is not {DROP}; leave it empty to keep the row."
-            )
-        if decision:
-            dropped.add(required_text(row, "id", path, number))
-    return dropped
-
-
-def write_review(out: Path, step: str, rows: Iterable[dict[str, Any]]) -> None:
-    """Write what a step kept as a queue for people; what they dropped before stays dropped."""
-    (out / "review").mkdir(exist_ok=True)
-    before = [{"decision": DROP, "id": key} for key in sorted(read_drops(out, step))]
-    write_rows(out / "review" / f"{step}.jsonl", [*({"decision": "", **row} for row in rows), *before])

@@ -25,7 +25,9 @@ _setup, _raters, _quality = panel("Items and question"), panel("Raters"), panel(
 @app.command("new")
 def new(
     study: Study,
-    source: Annotated[str, _setup("--from", metavar="ITEMS|RUN", help="A benchmark, a folder, or a run.")],
+    source: Annotated[
+        str, _setup("--from", metavar="ITEMS|RUN", help="A benchmark, a folder, a build, or a run.")
+    ],
     question: Annotated[
         str | None, _setup(metavar="NAME", help="Question to ask; default by the kind of items.")
     ] = None,
@@ -76,6 +78,8 @@ def new(
         personafit label new pilot --from starter --question fit --overlap 3 --limit 20
 
         personafit label new check --from last --question dialogue --stratify personalization --limit 100
+
+        personafit label new screening --from my-build --overlap 3
 
         personafit label new talk --from own --question chat --model openai:MODEL@URL --overlap 30
     """

@@ -131,7 +131,10 @@ def export(
     ] = None,
     benchmark: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write a benchmark folder with gold and tiers from the votes."),
+        typer.Option(
+            metavar="DIR",
+            help="Write a benchmark folder with gold and tiers from the votes; of a screening, the build's folder to decide about.",
+        ),
     ] = None,
     store: StoreOption = None,
 ) -> None:
@@ -142,6 +145,8 @@ def export(
         personafit label export pilot --out pilot-votes --format csv
 
         personafit label export pilot --benchmark my-benchmark/
+
+        personafit label export screening --benchmark my-build/
     """
     if out is None and benchmark is None:
         raise UserError("Say where to: --out DIR for the votes, --benchmark DIR for a benchmark.")
@@ -156,7 +161,9 @@ def export(
             votes = counted(done.votes.height, "vote", "votes")
             raters = counted(done.votes["rater"].n_unique(), "rater", "raters")
             print(f"{votes} of {raters} written to {out} ({format or 'folder'}).")
-        if benchmark is not None:
+        if benchmark is not None and studies.study(study).form == "screen":
+            _decide(studies, study, benchmark)
+        elif benchmark is not None:
             from personafit.label.gold import write_benchmark
 
             gold = write_benchmark(studies.store, study, benchmark)
@@ -169,6 +176,18 @@ def export(
             if gold.undecided:
                 left = counted(len(gold.undecided), "item has", "items have")
                 hint(f"{left} no majority and no decision, and so no gold: label adjudicate.")
+
+
+def _decide(studies: "Studies", study: str, folder: Path) -> None:
+    """Write what a screening decided into the folder of its build, and say what comes of it."""
+    from personafit.label.screening import write_decisions
+
+    found = write_decisions(studies, study, folder)
+    drops = " and ".join(f"{one.dropped:,} of {one.screened:,} {step}" for step, one in found.items())
+    print(f"{study}: {drops} are to be dropped, which {folder / 'review'} says now.")
+    if ties := sum(one.ties for one in found.values()):
+        hint(f"{ties:,} have as many votes to keep as to drop, and are kept: label adjudicate {study}.")
+    hint(f"personafit build CONFIG.toml --out {folder} replaces what was dropped.")
 
 
 @app.command("extend")

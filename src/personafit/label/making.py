@@ -16,7 +16,7 @@ from personafit._hashing import hash_text
 from personafit._plugins import find_plugin
 from personafit.label.forms import FORMS, LabelForm, form_named
 from personafit.label.records import Page, Role, StudyConfig
-from personafit.label.sources import StudySource, open_source
+from personafit.label.sources import SCREEN, StudySource, open_source
 from personafit.label.studies import Studies
 from personafit.models import MODELS, parse_spec
 from personafit.store import RunRecord, Status, Store
@@ -59,7 +59,7 @@ def make_study(
     besides: ExtraPages = ExtraPages(),
 ) -> StudySetup:
     """Make a study of what `source` names."""
-    opened = open_source(store, source, find_run, data)
+    opened = open_source(store, source, find_run, data, question)
     form = form_named(question) if question else _default_form(opened)
     config = config.model_copy(update={"view": form.view, "perspective": form.perspective})
     if form.name == "chat" and not config.model:
@@ -134,6 +134,8 @@ def _default_form(source: StudySource) -> LabelForm:
         return form_named("dialogue")
     if source.tasks:
         return form_named("chat")
+    if source.queue:
+        return form_named(SCREEN)
     item = next(source.items(KINDS), None) or next(source.items(), None)
     for form in FORMS.values():
         if item is not None and item.kind in form.kinds:

@@ -3,7 +3,7 @@
 Everything is read from the store, where it is under the ids that judgments use, so that votes and models' judgments meet.
 Statements about people stand beside the conversations they are said to come from: a benchmark's authors state what is true, the starter
 set adds what only seems so, and `personafit extract run` what an extractor found. Every statement points to some turn: one that points
-nowhere would give itself away, so it gets the turn most like it.
+nowhere would give itself away, so it gets the turn most like it. People and questions that a build kept are in its queue for review.
 """
 
 import re
@@ -12,7 +12,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 from sqlalchemy import select
@@ -24,11 +24,12 @@ from personafit.benchmarks.lines import read_lines
 from personafit.benchmarks.starter import FOLDER as STARTER
 from personafit.extract.records import ExtractedAttribute, Label, StageFile, before_refinement
 from personafit.items.dialogue import Dialogue
-from personafit.people import Conversation, Person, Turn, render_person, select_facets
+from personafit.people import Conversation, Person, Turn, render_facets, render_person, select_facets
 from personafit.simulate.records import dialogues
 from personafit.store import Item, RunRecord, Status, Store, tables
 
 OWN_MATTER = "own"
+SCREEN = "screen"
 TRAPS = "traps.jsonl"
 SHOWN = ("user", "assistant")
 MOST_HISTORY = 400_000  # characters of other conversations on a page, beside those that statements point to
@@ -67,6 +68,16 @@ class Stated(NamedTuple):
     """How many more of the person's conversations there are than a page can bear."""
 
 
+class QueuedPerson(NamedTuple):
+    """Somebody whom a build kept, with the questions that it kept for them."""
+
+    id: str
+    language: str
+    profile: str
+    questions: dict[str, str]
+    """Texts by id."""
+
+
 @dataclass
 class StudySource:
     """Items with their people, products and conversations, from which a study's pages are made."""
@@ -79,6 +90,8 @@ class StudySource:
     run: RunRecord | None = None
     tasks: tuple[tuple[str, str], ...] = ()
     """Id and text of what participants are to talk about; an empty text is a matter of their own."""
+    queue: tuple[QueuedPerson, ...] = ()
+    """What a build kept, for people to screen."""
     _texts: dict[str, str] = field(default_factory=dict)
 
     def items(self, kinds: Iterable[str] | None = None) -> Iterator[Item]:
@@ -100,6 +113,8 @@ class StudySource:
     @cached_property
     def languages(self) -> dict[str, str]:
         """In which language everyone is written about."""
+        if self.queue:
+            return {one.id: one.language for one in self.queue}
         return self.store.languages(self.dataset)
 
     def profile(self, person: str) -> str:
@@ -167,10 +182,19 @@ class StudySource:
 
 
 def open_source(
-    store: Store, name: str, find_run: Callable[[Store, str], RunRecord], data: Path | None
+    store: Store,
+    name: str,
+    find_run: Callable[[Store, str], RunRecord],
+    data: Path | None,
+    question: str | None = None,
 ) -> StudySource:
-    """The benchmark, folder or run that `--from` names."""
+    """The benchmark, folder or run that `--from` names; of a build what it kept, unless another question is asked about its items."""
     folder = STARTER if name == "starter" else Path(name)
+    if question == SCREEN or (question is None and (folder / "build.db").is_file()):
+        queue = read_queue(folder)
+        gone = store.forgotten({one.id for one in queue})
+        left = tuple(one for one in queue if one.id not in gone)
+        return StudySource(store, f"build@{folder.resolve().name}", folder.name, folder, queue=left)
     if name == OWN_MATTER:
         return StudySource(store, f"chat@{OWN_MATTER}", name, tasks=((f"chat/{OWN_MATTER}", ""),))
     if folder.suffix == ".jsonl" and folder.is_file():
@@ -186,6 +210,31 @@ def open_source(
         return StudySource(store, run.dataset, run.name, run=run)
     other = open_benchmark(name, data)
     return StudySource(store, ingest(store, other), other.info.name)
+
+
+def read_queue(folder: Path) -> list[QueuedPerson]:
+    """Everyone in a build's queue for people with their questions, but for what was dropped."""
+    from personafit.build.review import PEOPLE, QUESTIONS, read_review, review_file
+
+    if not review_file(folder, PEOPLE).is_file():
+        raise UserError(
+            f"{folder} is no folder in which `personafit build` has made people: it has no review/{PEOPLE}.jsonl."
+        )
+    questions: dict[str, dict[str, str]] = defaultdict(dict)
+    for key, row in read_review(folder, QUESTIONS).items():
+        if not row["decision"]:
+            questions[str(row.get("person"))][key] = queue_text(row)
+    return [
+        QueuedPerson(key, str(row.get("language", "")), queue_text(row), questions[key])
+        for key, row in read_review(folder, PEOPLE).items()
+        if not row["decision"]
+    ]
+
+
+def queue_text(row: Mapping[str, Any]) -> str:
+    """What raters are shown of a line of a build's queue: the question, or the person as an outline."""
+    person = row.get("person")
+    return str(row.get("question") or (render_facets(person) if isinstance(person, dict) else ""))
 
 
 def _tasks(path: Path) -> Iterator[tuple[str, str]]:

@@ -20,7 +20,7 @@ from personafit.build.questions.lists import (
     read_pool,
 )
 from personafit.build.questions.rules import LEAK, leaks, unfit_for_pool
-from personafit.build.rows import DROPPED, REVIEWER
+from personafit.build.review import DROPPED, REVIEWER
 from personafit.models.embeddings import Embedder
 from personafit.people import Person, facet_values, render_person, select_facets
 from personafit.store import Product

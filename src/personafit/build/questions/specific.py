@@ -25,7 +25,7 @@ from personafit.build.questions.lists import (
 )
 from personafit.build.questions.rules import LEAK, leaks, question_reader
 from personafit.build.quota import Quota
-from personafit.build.rows import DROPPED, REVIEWER
+from personafit.build.review import DROPPED, REVIEWER
 from personafit.people import Person
 from personafit.store import Product
 

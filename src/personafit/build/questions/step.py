@@ -15,7 +15,8 @@ from personafit.build.questions.lists import (
     question_files,
 )
 from personafit.build.questions.specific import CHECK, REPHRASE, SPECIFIC, WRITE, SpecificQuestions
-from personafit.build.rows import in_blocks, read_drops, write_review
+from personafit.build.review import read_drops, write_review
+from personafit.build.rows import in_blocks
 from personafit.build.step import BuildStep, ExpectedAsks, table
 from personafit.models.embeddings import make_embedder
 

@@ -14,9 +14,19 @@ from personafit.label.forms.questions import (
     KindForm,
     PreferenceForm,
     RelevanceForm,
+    ScreenForm,
 )
 
-_ALL = (ChoiceForm, GradeForm, DialogueForm, AttributesForm, RelevanceForm, PreferenceForm, ChatForm)
+_ALL = (
+    ChoiceForm,
+    GradeForm,
+    DialogueForm,
+    AttributesForm,
+    RelevanceForm,
+    PreferenceForm,
+    ChatForm,
+    ScreenForm,
+)
 FORMS: dict[str, LabelForm] = {form.name: form() for form in _ALL}
 
 

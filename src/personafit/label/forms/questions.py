@@ -1,8 +1,8 @@
 """Forms of items: the best of several answers, which attributes matter, which answer each attribute prefers, dialogues, any other kind.
 
 Dialogues are judged by others, or held by the rater and then judged by themselves. The questions are those that judges are asked, under
-the same names and on the same scales, so that votes and judgments meet. Only people are asked for grades of one answer, and about
-statements against the conversation they come from.
+the same names and on the same scales, so that votes and judgments meet. Only people are asked for grades of one answer, about
+statements against the conversation they come from, and what of a build is to be kept.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from personafit.items.reading import Question, Shown
 from personafit.items.relevance import PAIR, RELEVANCE, list_name
 from personafit.label.forms.form import MOST_BUTTONS, NO, YES, LabelForm, LabelValue, QuestionForm, buttons
 from personafit.label.records import Arrangement, Field, Option, Page
-from personafit.label.sources import Gold, StudySource
+from personafit.label.sources import SCREEN, Gold, StudySource
 from personafit.simulate.records import DIALOGUE
 from personafit.store import Item
 
@@ -30,7 +30,9 @@ NOT_OF_ONESELF = "coherence.user"
 GRADES = tuple("1234567")
 GRADED = ("grade.fit", "grade.helpful")
 ATTRIBUTES, MISSING = "attributes", "missing"
-VALUES: dict[str, float] = dict(zip(LABELS, (1.0, 0.5, 0.0), strict=True))
+SCREENED = ("screen.person", "screen.question")
+REASON = "screen.reason"
+VALUES: dict[str, float] = {"keep": 1.0, "drop": 0.0} | dict(zip(LABELS, (1.0, 0.5, 0.0), strict=True))
 
 
 class AnswersForm(QuestionForm):
@@ -317,6 +319,49 @@ class AttributesForm(LabelForm):
     def answered(self, page: Page, arrangement: Arrangement, field: Field, value: str) -> LabelValue:
         """The label verifiers use."""
         return LabelValue(value, VALUES[value])
+
+
+class ScreenForm(LabelForm):
+    """Asks of somebody whom a build made, and of each of their questions, whether to keep them, and why not."""
+
+    name = SCREEN
+    kinds = ()
+    listing = "questions"
+
+    def pages(self, source: StudySource) -> Iterator[Page]:
+        """One page for each person; a long list of questions goes on on others."""
+        for one in source.queue:
+            keys = list(one.questions)
+            for start in range(0, max(1, len(keys)), MOST_LISTED):
+                part = keys[start : start + MOST_LISTED]
+                yield Page(
+                    id=f"{one.id}/{start}" if start else one.id,
+                    person=one.id,
+                    items=part if start else [*part, one.id],
+                    places=len(part),
+                    content={"profile": one.profile, "questions": [one.questions[key] for key in part]},
+                )
+
+    def fields(self, page: Page, arrangement: Arrangement) -> list[Field]:
+        """The person, where the page asks about them, then each question; each followed by a box for the reason."""
+        options = [
+            Option(value=value, text=f"{SCREEN}.{value}", key=str(number))
+            for number, value in enumerate(("keep", "drop"), 1)
+        ]
+        person, question = SCREENED
+        asked = self.listed(page, arrangement, question, page.content["questions"], options)
+        if len(page.items) > page.places:
+            asked.insert(0, self.field(page, person, options, item=page.items[-1]))
+        return [field for one in asked for field in (one, _reason(one))]
+
+    def answered(self, page: Page, arrangement: Arrangement, field: Field, value: str) -> LabelValue:
+        """Keep or drop."""
+        return LabelValue(value, VALUES[value])
+
+
+def _reason(field: Field) -> Field:
+    more = {"code": f"{REASON}.{field.code}", "question": REASON, "kind": "text", "text": REASON}
+    return field.model_copy(update=more | {"options": [], "required": False, "place": None, "hint": ""})
 
 
 def _attributes(

@@ -67,7 +67,7 @@ function moveOn(code) {
   const following = open.find((field) => fields().indexOf(field) > after) ?? open[0];
   if (following) attend(following, true);
   else if (complete()) {
-    const text = fields().find((field) => one("textarea", field));
+    const text = fields().find((field) => one("textarea:not(.reason)", field));
     if (text) attend(text, false);
     text?.scrollIntoView({ block: "nearest" });
     one("#next").focus({ preventScroll: true });
