@@ -5,23 +5,25 @@ rater was shown, because the question is what is in the answers.
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
-from operator import add, attrgetter
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
 import polars as pl
+from numpy.typing import NDArray
 from sqlalchemy import select
 
 from personafit.kinds.choice import RunScores
 from personafit.people import facet_values, names_of
-from personafit.raters.text import neighbours
 from personafit.store import UNMADE, Store
 from personafit.store import tables as t
 
 MODELS = ("llm", "reward")
+TOGETHER = 500  # pairs whose texts are compared with a profile at once
+CHARACTERS = 0x110000  # of Unicode
 _ALIASES = {
     "o": "gpt",
     "chatgpt": "gpt",
@@ -73,25 +75,26 @@ def pair_features(store: Store, scores: RunScores) -> pl.DataFrame:
     facets = {person.id: person.facets for person in store.people(scores.run.dataset).values()}
     pairs = [pair for pair in answer_pairs(store, scores) if pair.item in kept]
     made = _makers(store, {product for pair in pairs for product in pair.products})
-    rows = []
+    mentions: list[int] = []
+    named: list[bool] = []
     for person, group in groupby(pairs, key=attrgetter("person")):
-        profile, names = neighbours(" ".join(facet_values(facets[person])))[1], names_of(facets[person])
-        for pair in group:
-            sizes = np.log1p([len(text) for text in pair.texts])
-            fresh = profile - neighbours(pair.prompt)[1]
-            # Only what the profile has is kept: a set of all pairs of an answer takes twice as long.
-            mentions = [len(fresh.intersection(map(add, text, text[1:]))) for text in pair.texts]
-            named = [any(name in text for name in names) for text in pair.texts]
-            differences = (float(one) - float(two) for one, two in (sizes, mentions, named))
-            rows.append((pair.item, *differences, [made.get(product) for product in pair.products]))
-    schema: dict[str, pl.DataType] = {
-        "item": pl.String(),
-        "length": pl.Float64(),
-        "mention": pl.Float64(),
-        "naming": pl.Float64(),
-        "makers": pl.List(pl.String()),
-    }
-    frame = pl.DataFrame(rows, schema=schema, orient="row")
+        own, names = list(group), names_of(facets[person])
+        profile = " ".join(facet_values(facets[person]))
+        for start in range(0, len(own), TOGETHER):
+            mentions += _mentions(profile, own[start : start + TOGETHER])
+        named += [any(name in text for name in names) for pair in own for text in pair.texts]
+    sizes = np.log1p([len(text) for pair in pairs for text in pair.texts])
+    figures = {"length": sizes, "mention": mentions, "naming": named}
+    sides = {name: np.array(values, dtype=np.float64).reshape(-1, 2) for name, values in figures.items()}
+    makers = (
+        pl.Series([made.get(pair.products[side]) for pair in pairs], dtype=pl.String) for side in (0, 1)
+    )
+    frame = pl.DataFrame(
+        {
+            "item": pl.Series([pair.item for pair in pairs], dtype=pl.String),
+            **{name: one[:, 0] - one[:, 1] for name, one in sides.items()},
+        }
+    ).with_columns(pl.concat_list(*makers).alias("makers"))
     # Root mean square: the standard deviation about no difference, as which answer is product 0 tells nothing.
     scaled = [
         (
@@ -103,6 +106,33 @@ def pair_features(store: Store, scores: RunScores) -> pl.DataFrame:
     # Slices may have any name, also that of a feature: they stay behind.
     items = made_items.select("item", "person", "prompt", "gold")
     return items.join(frame.with_columns(scaled), on="item", how="inner", maintain_order="left")
+
+
+def _mentions(profile: str, pairs: Sequence[AnswerPair]) -> list[int]:
+    """Of each answer in turn the overlap with the person: distinct character bigrams of the profile that are not in the question.
+
+    A table has the place of every bigram of the profile, so that all texts are looked up at once.
+    """
+    texts = [text for pair in pairs for text in (pair.prompt, *pair.texts)]
+    codes = np.unique(_characters(profile), return_inverse=True)[1]
+    letters, width = np.zeros(CHARACTERS, dtype=np.int32), int(codes.max(initial=-1)) + 2
+    letters[_characters(profile)] = codes + 1  # 0 is any other character
+    known = np.unique((codes[:-1] + 1) * width + codes[1:] + 1)
+    places = np.full(width * width, -1, dtype=np.int32)
+    places[known] = np.arange(len(known))
+    spelled = letters[_characters("".join(texts))]
+    of_text = np.repeat(np.arange(len(texts)), [len(text) for text in texts])
+    found = places[spelled[:-1] * width + spelled[1:]]
+    own = (found >= 0) & (of_text[:-1] == of_text[1:])
+    seen = np.zeros((len(texts), len(known)), dtype=bool)
+    seen[of_text[:-1][own], found[own]] = True
+    seen = seen.reshape(-1, 3, len(known))
+    counts: list[int] = (seen[:, 1:] & ~seen[:, :1]).sum(axis=2).ravel().tolist()
+    return counts
+
+
+def _characters(text: str) -> NDArray[np.uint32]:
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
 
 
 def family_of(maker: str) -> str | None:

@@ -312,22 +312,36 @@ def _asks(store: Store, totals: RunTotals, rows: pl.DataFrame) -> pl.DataFrame:
 def _with_replies(store: Store, totals: RunTotals, asks: pl.DataFrame) -> pl.DataFrame:
     """The asks with what was said, as long as the page has room; then a remark stands in its place.
 
-    Lengths are read first: no more texts are held than there is room for.
+    Where all of them do not fit, lengths are read first: no more texts are held than there is room for.
     """
     ask, names = t.asks.c, ("reply", "reasoning")
-    measured = _read(store, totals, asks["job"], [func.length(ask[name]) for name in names], pl.Int64)
-    lengths = asks.select("ask", pl.col("detail").str.len_chars()).join(
-        pl.concat(measured), on="ask", how="left", maintain_order="left"
+    columns, room = [ask[name] for name in names], MAX_REPLIES - _size(asks, "detail").sum()
+    replies = []
+    for part in _read(store, totals, asks["job"], columns, pl.String):
+        room -= _size(part, *names).sum()
+        if room <= 0:
+            break
+        replies.append(part.with_columns(map(_cut, names)))
+    else:
+        return asks.join(pl.concat(replies), on="ask", how="left", maintain_order="left")
+    measured = _read(store, totals, asks["job"], [func.length(column) for column in columns], pl.Int64)
+    lengths = asks.select("ask").join(pl.concat(measured), on="ask", how="left", maintain_order="left")
+    size = (
+        _size(asks, "detail")
+        + lengths.select(pl.sum_horizontal(pl.col(names).clip(0, MAX_REPLY))).to_series()
     )
-    size = lengths.select(pl.sum_horizontal(pl.col("detail", *names).clip(0, MAX_REPLY))).to_series()
     asks = asks.with_columns(fits=(size.cum_sum() < MAX_REPLIES) | (size == 0))
     shown = asks.filter("fits")
-    texts = _read(store, totals, shown["job"], [ask[name] for name in names], pl.String)
-    if len(shown) < len(asks):
-        texts = (part.join(shown, on="ask", how="semi") for part in texts)
-    replies = pl.concat(part.with_columns(map(_cut, names)) for part in texts)
+    texts = _read(store, totals, shown["job"], columns, pl.String)
+    cut = (part.join(shown, on="ask", how="semi").with_columns(map(_cut, names)) for part in texts)
     detail = pl.when("fits").then("detail").otherwise(pl.lit(LEFT_OUT)).alias("detail")
-    return asks.join(replies, on="ask", how="left", maintain_order="left").with_columns(detail)
+    return asks.join(pl.concat(cut), on="ask", how="left", maintain_order="left").with_columns(detail)
+
+
+def _size(rows: pl.DataFrame, *names: str) -> pl.Series:
+    """How many characters of each row's texts are shown."""
+    lengths = (pl.col(name).str.len_chars().clip(0, MAX_REPLY).cast(pl.Int64) for name in names)
+    return rows.select(pl.sum_horizontal(*lengths).fill_null(0)).to_series()
 
 
 def _read(

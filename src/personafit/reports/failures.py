@@ -126,6 +126,11 @@ class Portrait:
         """The terms of all strangers together."""
         return frozenset().union(*self.strangers)
 
+    @cached_property
+    def chinese(self) -> float:
+        """The share of Chinese among the own terms."""
+        return _chinese(self.own)
+
 
 def portraits(people: People, wanted: Collection[str], seed: int = 0) -> dict[str, Portrait]:
     """A portrait of everyone wanted; strangers are those who follow in a seeded order of the people of the same language."""
@@ -162,9 +167,11 @@ def _portrait(known: Person, text: str, own: frozenset[str], strangers: Sequence
 
 def failures(portrait: Portrait, question: str, answer: str, other: str) -> frozenset[str]:
     """The failure modes that the rules see in an answer; `other` is the answer beside it."""
+    said = _said(answer, question)
+    own = said & portrait.own
     seen = (
-        _heavy(portrait, question, answer, other),
-        _generic(portrait, question, answer),
+        _heavy(portrait, said, own, question, other),
+        _generic(portrait, said, own, answer),
         _names(portrait, question, answer),
         bool(_REFUSAL.match(answer)),
         _contradicts(portrait, question, answer),
@@ -172,9 +179,7 @@ def failures(portrait: Portrait, question: str, answer: str, other: str) -> froz
     return frozenset(compress(MODES, seen))
 
 
-def _heavy(portrait: Portrait, question: str, answer: str, other: str) -> bool:
-    said = _said(answer, question)
-    own = said & portrait.own
+def _heavy(portrait: Portrait, said: frozenset[str], own: frozenset[str], question: str, other: str) -> bool:
     ours = len(own) / max(1, len(said))
     if ours < HEAVY or sum(len(fact & own) > 1 for fact in portrait.facts) < FACTS:
         return False
@@ -182,15 +187,14 @@ def _heavy(portrait: Portrait, question: str, answer: str, other: str) -> bool:
     return ours >= FAR_ABOVE * len(beside & portrait.own) / max(1, len(beside))
 
 
-def _generic(portrait: Portrait, question: str, answer: str) -> bool:
-    said = _said(answer, question)
+def _generic(portrait: Portrait, said: frozenset[str], own: frozenset[str], answer: str) -> bool:
     if len(said) < ENOUGH or not portrait.strangers:
         return False
-    own, shared = len(said & portrait.own), said & portrait.others
-    if own > median(len(shared & stranger) for stranger in portrait.strangers):
+    shared = said & portrait.others
+    if len(own) > median([len(shared & stranger) for stranger in portrait.strangers]):
         return False
     # In another script than the profile nothing could overlap.
-    return not _speaks_to_reader(answer.lower()) and abs(_chinese(said) - _chinese(portrait.own)) <= 0.5
+    return not _speaks_to_reader(answer.lower()) and abs(_chinese(said) - portrait.chinese) <= 0.5
 
 
 def _speaks_to_reader(lowered: str) -> bool:
@@ -207,7 +211,6 @@ def _said(text: str, question: str) -> frozenset[str]:
     return terms(text) - terms(question)
 
 
-@lru_cache(256)
 def _chinese(said: frozenset[str]) -> float:
     if "".join(said).isascii():
         return 0.0

@@ -142,8 +142,7 @@ def _balanced(x: Floats, y: Floats, residuals: Floats) -> bool:
     """
     if not x.size:
         return True
-    rest = x.T @ residuals
-    moved = residuals - np.linalg.lstsq(x.T, rest, rcond=None)[0]
+    moved = residuals - x @ (np.linalg.pinv(x.T @ x, hermitian=True) @ (x.T @ residuals))
     return bool(((y == 1) <= (moved > 0)).all() and ((y == 0) <= (moved < 0)).all())
 
 
