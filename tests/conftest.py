@@ -57,10 +57,11 @@ def personafit(
     from tests.scripted import invoke
 
     monkeypatch.setenv("COLUMNS", "150")
+    own = f"{tmp_path}{os.sep}"
 
     def call(*arguments: str, code: int = 0) -> Printed:
         capsys.readouterr()
-        for name in [name for name, module in sys.modules.items() if _lies_in(tmp_path, module)]:
+        for name in [name for name, module in sys.modules.items() if _lies_in(own, module)]:
             del sys.modules[name]  # what a new process would import anew
         invoke(monkeypatch, tmp_path, *arguments, code=code)
         return Printed(*capsys.readouterr())
@@ -68,8 +69,8 @@ def personafit(
     return call
 
 
-def _lies_in(folder: Path, module: object) -> bool:
-    return str(getattr(module, "__file__", None) or "").startswith(f"{folder}{os.sep}")
+def _lies_in(folder: str, module: object) -> bool:
+    return str(getattr(module, "__file__", None) or "").startswith(folder)
 
 
 @pytest.fixture(autouse=True)

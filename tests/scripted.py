@@ -135,9 +135,10 @@ def invoke(monkeypatch: pytest.MonkeyPatch, folder: Path, *arguments: str, code:
     """
     monkeypatch.chdir(folder)
     monkeypatch.syspath_prepend(str(folder))
+    own, others = f"{folder}{os.sep}", f"{folder.parent}{os.sep}"
     for name, module in list(sys.modules.items()):  # another test's module of the same name
         file = str(getattr(module, "__file__", None) or "")
-        if file.startswith(f"{folder.parent}{os.sep}") and not file.startswith(f"{folder}{os.sep}"):
+        if file.startswith(others) and not file.startswith(own):
             del sys.modules[name]
     monkeypatch.setattr(sys, "argv", ["personafit", *arguments])
     try:
