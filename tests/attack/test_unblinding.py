@@ -98,6 +98,7 @@ def _page(form: str, role: Role = Role.ITEM) -> Page:
     lists = {
         "answers": ["A", "B"],
         "attributes": ["one", "two"],
+        "questions": ["one", "two"],
         "reasons": [None, None],
         "statements": [{"text": "one", "evidence": [0]}, {"text": "two", "evidence": [0]}],
         "turns": [{"role": "user", "text": "Hi"}, {"role": "assistant", "text": "Ho"}],
