@@ -38,7 +38,7 @@ def assert_metric(
         run: What `evaluate` returned, a run's name, `last` for the run used last, or its folder.
         metric: The metric, or one slice of it as `win_rate[tier=hard]`.
         rater: Whose figure it is, without options such as price and timeout if you like; everyone's by default.
-        at_least: The bar: the 95 % interval has to lie above it.
+        at_least: The bar: the 95 % interval has to lie above it, or below where lower is better, as for regret.
         reuse: Whether answers of an earlier run may count, of a system that may have changed since (an endpoint, a function).
         undecided: Whether a figure of which the run cannot tell fails or passes.
 

@@ -210,7 +210,7 @@ def test_records_are_flat_with_exactly_the_promised_keys_and_no_nan(store: Store
                 "n",
                 "people",
             ),
-            *("coverage", "control", "fingerprint", "note", "se", "df", "met_people"),
+            *("coverage", "control", "fingerprint", "note", "se", "df", "met_people", "better"),
         ]
         assert (record["system"], record["system_context"]) == (None, None)
         assert all(isinstance(value, str) for value in record["slice"].values())

@@ -15,8 +15,10 @@ from personafit.kinds import run_lines
 from personafit.reports.episode import EpisodeReport, episode_items
 from personafit.reports.gate import gate_verdicts
 from personafit.store import Store
+from personafit.testing import assert_metric
 from personafit.worlds.agents import AGENTS
 from tests.reports.unpacking import unpacked
+from tests.scripted import invoke
 
 LIMIT, SAMPLES = 24, 3
 
@@ -78,7 +80,6 @@ def test_every_episode_has_a_row_and_the_controls_part(run: pf.Run) -> None:
     assert lines["hasty", "none"].control == "no context"
     ladder = [value(run, "regret", name).value for name in ("oracle", "profile", "majority", "wrong-person")]
     assert ladder == sorted(ladder)
-    assert value(run, "worth", "majority").value == pytest.approx(1 - ladder[2])
     assert {value(run, "success", "oracle", level=level).value for level in ("easy", "medium", "hard")} == {
         1.0
     }
@@ -151,15 +152,51 @@ def test_what_is_counted_is_found(run: pf.Run) -> None:
     assert value(run, "questions", "asks-everything").value > 3
 
 
-def test_a_gate_holds_worth_against_its_bar(run: pf.Run) -> None:
-    (high,) = [
-        one
-        for one in gate_verdicts(run.figures, [("worth", 0.9)])
-        if "profile" in one.subject and "wrong" not in one.subject
-    ]
-    assert high.outcome == "fails"
-    (low,) = [one for one in gate_verdicts(run.figures, [("worth", -1.0)]) if one.subject == "majority"]
-    assert low.outcome == "passes"
+def test_a_gate_holds_regret_below_its_bar(run: pf.Run) -> None:
+    regret = value(run, "regret", "majority")
+    inside = (regret.value + regret.high) / 2
+    for bar, outcome, said in (
+        (regret.high, "passes", f"regret of majority is {regret.value:.3f} "),
+        (regret.low - 0.001, "fails", f", above {regret.low - 0.001:g}."),
+        (inside, "cannot tell", f"cannot tell whether regret of majority is at most {inside:g}: it is "),
+    ):
+        (found,) = [one for one in gate_verdicts(run.figures, [("regret", bar)]) if one.subject == "majority"]
+        assert (found.outcome, found.side) == (outcome, "at most")
+        assert said in found.reason
+    (found,) = [one for one in gate_verdicts(run.figures, [("success", 0.0)]) if one.subject == "majority"]
+    assert (found.outcome, found.side) == ("passes", "at least")
+
+
+def test_a_gate_on_regret_from_the_command_line_and_in_the_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["run", "world", "--system", "majority", "--limit", "60", "--store", "s.db", "--junit", "j.xml"]
+    invoke(monkeypatch, tmp_path, *command, "--fail-under", "regret=1.2")
+    capsys.readouterr()
+    assert "majority at most 1.2" in (tmp_path / "j.xml").read_text()
+    first = pf.load("last", store=tmp_path / "s.db")
+    (found,) = first.verdict.gate
+    assert found.outcome == "passes"
+    assert found.sentence.startswith("Gate regret=1.2: passes. Regret of majority is 0.")
+    assert found.sentence.endswith(", at most 1.2.")
+    assert found.sentence in str(first.verdict)
+    assert_metric(first, "regret", at_least=1.2)
+    with pytest.raises(AssertionError, match=r"regret of majority is 0\.\d+ \(.*\), above 0\.2\."):
+        assert_metric(first, "regret", at_least=0.2)
+    first.close()
+    invoke(
+        monkeypatch, tmp_path, *command, "--fail-under", "regret=0.2", "--fail-under", "regret[level=hard]=0.2", code=1
+    )
+    said = capsys.readouterr().err
+    assert "personafit: regret of majority is 0." in said
+    assert ", above 0.2." in said
+    assert "regret[level=hard] of majority is " in said
+    invoke(monkeypatch, tmp_path, *command, "--fail-under", "leaks=0.1", code=1)
+    assert (
+        "cannot tell whether leaks of majority is at most 0.1: it is 0.000 on every item"
+        in capsys.readouterr().err
+    )
+    invoke(monkeypatch, tmp_path, *command, "--fail-under", "leaks=0.1", "--undecided", "pass", code=0)
 
 
 def test_a_run_compares_with_another(run: pf.Run) -> None:

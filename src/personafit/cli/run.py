@@ -100,7 +100,7 @@ def run(
         list[str] | None,
         _gate(
             metavar="METRIC=X",
-            help="Exit 1 unless the 95 % interval of METRIC, or METRIC[NAME=VALUE], lies above X.",
+            help="Exit 1 unless the 95 % interval of METRIC, or METRIC[NAME=VALUE], lies above X, or below X where lower is better.",
         ),
     ] = None,
     undecided: Annotated[

@@ -75,7 +75,15 @@ class DialogueKind(Kind):
     controls: ClassVar[Controls | None] = Controls(contexts=[], raters=[])
     strata: ClassVar[tuple[str, ...]] = ("tasks", "domain")
 
-    bars: ClassVar[tuple[str, ...]] = ("completion", "personalization", "naturalness", "coherence")
+    bars: ClassVar[tuple[str, ...]] = (
+        "completion",
+        "personalization",
+        "naturalness",
+        "coherence",
+        "contradictions",
+        "reasking",
+        "invented_memories",
+    )
 
     def default_contexts(self, info: BenchmarkInfo) -> list[str]:
         """What the assistant was given."""

@@ -42,6 +42,23 @@ USUAL_STEPS = 8  # for estimates only
 USUAL_TOKENS = (300, 60)  # that a step adds to the prompt, and that it writes
 MOST_QUESTIONS = 5  # of the curve of regret by questions; the last point is that and more
 
+COUNTS = {
+    "questions": "questions to the user",
+    "re_asked": "questions about what the agent was told",
+    "collateral": "changes that nobody asked for",
+    "leaks": "private things told to others",
+    "unasked_needs": "hard needs that nobody told and the agent did not ask for",
+    "malformed": "calls that no tool could read",
+    "impossible": "calls that no tool could carry out",
+    "steps": "steps of the agent",
+}
+"""What is counted in an episode."""
+SHARES = {
+    "success": "what was asked for exists, hard needs hold and nothing else changed",
+    "needs_met": "hard needs hold",
+    "spoilt": "episodes that the simulated user spoilt",
+}
+
 
 class EpisodeKind(Kind):
     """Whether an agent did what this person asked, and chose what suits them."""
@@ -53,8 +70,7 @@ class EpisodeKind(Kind):
     controls: ClassVar[Controls | None] = Controls(contexts=[], raters=[])
     strata: ClassVar[tuple[str, ...]] = ("level", "domain")
     judged = False
-
-    bars: ClassVar[tuple[str, ...]] = ("success", "worth")
+    bars: ClassVar[tuple[str, ...]] = ("success", "regret", "needs_met", *COUNTS)
 
     def contexts(self, config: RunConfig, info: BenchmarkInfo) -> list[str]:
         """None: nobody judges."""
@@ -188,22 +204,6 @@ def _speaker(role: str, one: Agent | ModelUser) -> RaterRecord:
 
 # -- metrics -----------------------------------------------------------------------------------------------------------
 
-COUNTS = {
-    "questions": "questions to the user",
-    "re_asked": "questions about what the agent was told",
-    "collateral": "changes that nobody asked for",
-    "leaks": "private things told to others",
-    "unasked_needs": "hard needs that nobody told and the agent did not ask for",
-    "malformed": "calls that no tool could read",
-    "impossible": "calls that no tool could carry out",
-    "steps": "steps of the agent",
-}
-"""What is counted in an episode."""
-SHARES = {
-    "success": "what was asked for exists, hard needs hold and nothing else changed",
-    "needs_met": "hard needs hold",
-    "spoilt": "episodes that the simulated user spoilt",
-}
 REGRET = "what the choice lost against the best offer, as a share of what the best is worth over the mean offer; 1 where nothing was chosen"
 ALL = ((),)
 
@@ -225,7 +225,6 @@ def episode_metrics(samples: int) -> list[Metric]:
     found = [
         made("success", label=SHARES["success"], compared=True),
         made("regret", label=REGRET, compared=True, **LESS),
-        made("worth", bounds=None, label="one less regret, for --fail-under"),
         *(
             made(name, label=label, compared=name == "questions", answered="", **LESS)
             for name, label in COUNTS.items()
@@ -317,7 +316,6 @@ def _frame(
         request=pl.col("item"),
         asked=pl.lit(1),
         answered=(pl.col("status") != Status.FAILED.value).fill_null(False).cast(pl.Int64),
-        worth=1 - pl.col("regret"),
         spoilt=spoilt.cast(pl.Float64),
     ).with_columns(
         unspoilt.then("success").alias("success unspoilt"),

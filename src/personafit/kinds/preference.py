@@ -91,7 +91,13 @@ class PreferenceKind(Kind):
     options: ClassVar[frozenset[str]] = frozenset({"system", "system-context"})
     controls: ClassVar[Controls | None] = CONTROLS
     strata: ClassVar[tuple[str, ...]] = (GENERATOR, GIVEN)
-    bars: ClassVar[tuple[str, ...]] = ("rating", "win_rate", "win_rate_length_controlled", "spearman")
+    bars: ClassVar[tuple[str, ...]] = (
+        "rating",
+        "no_better",
+        "win_rate",
+        "win_rate_length_controlled",
+        "spearman",
+    )
 
     def default_contexts(self, info: BenchmarkInfo) -> list[str]:
         """The attributes."""

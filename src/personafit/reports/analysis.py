@@ -43,6 +43,7 @@ _RESULTS: dict[str, Any] = {
     "se": pl.Float64,
     "df": pl.Float64,
     "met_people": pl.Boolean,
+    "better": pl.String,
     "fingerprint": pl.String,
 }
 """Columns of a frame of results."""

@@ -2,7 +2,8 @@
 
 A bar holds for every rater asked for, never for controls: each must pass. A figure passes if the run shows it, that is if its whole
 95 % interval reaches the bar; it fails if none of it does; otherwise, and with fewer than six people, the gate cannot tell, which is
-no pass either. `coverage` and `made` are shares of what was asked for and compare the value.
+no pass either. A bar is the least that a figure must be, or the most where lower is better, as for regret. `coverage` and `made` are
+shares of what was asked for and compare the value.
 
 In a JUnit file a total passes if it is defined, a bar as the gate says. Failures carry the sentence that the terminal prints and, as
 their type, the outcome. Each run of a suite is a test suite of its own; one that could not be made is an error.
@@ -13,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Literal
 from xml.etree import ElementTree  # nosec B405 # written, never read
 
 from personafit._errors import UserError
@@ -23,7 +25,7 @@ from personafit.statistics.clusters import CONSTANT, FEWEST_PEOPLE
 from personafit.statistics.decisions import GateDecision, GateOutcome, decide, is_constant
 
 Bar = tuple[str, float]
-"""A metric, with its slice in brackets where it has one (`win_rate[tier=hard]`), and the least it must be."""
+"""A metric, with its slice in brackets where it has one (`win_rate[tier=hard]`), and the least it must be, or the most if lower is better."""
 COVERAGE, MADE = "coverage", "made"
 """Metrics that are shares of what was planned: nothing was sampled, so the value is compared."""
 FEWEST_MADE = 0.95
@@ -51,6 +53,8 @@ class GateVerdict:
     """`passes`, `fails` or `cannot tell`."""
     reason: str
     """The figure and its bar in a sentence, as tests and JUnit files show it."""
+    side: Literal["at least", "at most"] = "at least"
+    """On which side of the bar it must be."""
 
     @property
     def sentence(self) -> str:
@@ -107,6 +111,9 @@ def gate(result: Result, bar: float) -> GateDecision:
     """Whether a figure of a run is shown to reach a bar."""
     if result.met_people:
         return GateDecision(GateOutcome.CANNOT_TELL)
+    if result.better == "lower":
+        value, low, high = (None if end is None else -end for end in (result.value, result.high, result.low))
+        return decide(replace(result, value=value, low=low, high=high), -bar)
     by_definition = result.low is None and (result.note or "").startswith(BY_DEFINITION)
     # A system that answers everybody alike has a lift of 0 on every item: no sample would show more.
     nothing = bar > 0 and result.people >= FEWEST_PEOPLE and is_constant(result, 0.0)
@@ -156,14 +163,18 @@ def short_names(results: Sequence[Result]) -> list[Result]:
 def _verdict(what: str, bar: float, result: Result) -> GateVerdict:
     decision, whose = gate(result, bar), described(result)
     name = f"{what} of {whose}"
+    lower = result.better == "lower"
+    side: Literal["at least", "at most"] = "at most" if lower else "at least"
     if decision.outcome is GateOutcome.CANNOT_TELL:
-        reason = f"cannot tell whether {name} reaches {bar:g}: {_doubt(result, decision)}."
+        asked = f"is at most {bar:g}" if lower else f"reaches {bar:g}"
+        reason = f"cannot tell whether {name} {asked}: {_doubt(result, decision)}."
     else:
         passes = decision.outcome is GateOutcome.PASSES
-        value = f"{result.value:.3f}" if passes else _below(result.value or 0.0, bar)
+        value = f"{result.value:.3f}" if passes else _beyond(result.value or 0.0, bar)
         throughout = " on every item" if not passes and is_constant(result, 0.0) else ""
-        reason = f"{name} is {value}{_ends(result)}{throughout}, {'at least' if passes else 'below'} {bar:g}."
-    return GateVerdict(what, bar, whose, decision.outcome.value, reason)
+        where = side if passes else "above" if lower else "below"
+        reason = f"{name} is {value}{_ends(result)}{throughout}, {where} {bar:g}."
+    return GateVerdict(what, bar, whose, decision.outcome.value, reason, side)
 
 
 def _doubt(result: Result, decision: GateDecision) -> str:
@@ -187,10 +198,10 @@ def _doubt(result: Result, decision: GateDecision) -> str:
     return f"{value}; if that is its true value, {enough} would tell"
 
 
-def _below(value: float, bar: float) -> str:
-    """The value with as many digits as it takes to show that it is below."""
+def _beyond(value: float, bar: float) -> str:
+    """The value with as many digits as it takes to show on which side of the bar it is."""
     texts = (f"{value:.{digits}f}" for digits in (3, 6))
-    return next((text for text in texts if float(text) < bar), repr(value))
+    return next((text for text in texts if (float(text) - bar) * (value - bar) > 0), repr(value))
 
 
 def _ends(result: Result) -> str:
@@ -204,7 +215,7 @@ def _of_metric(results: Iterable[Result], metric: str) -> list[Result]:
     counted = [one for one in results if one.coverage is not None and one.metric != MADE]
     head = next((one.metric for one in counted if one.control is None), None)
     return [
-        replace(one, metric=COVERAGE, value=one.coverage, low=None, high=None, note=None)
+        replace(one, metric=COVERAGE, value=one.coverage, low=None, high=None, note=None, better="higher")
         for one in counted
         if one.metric == head
     ]
@@ -292,7 +303,7 @@ def _suite(run: RunCheck) -> ElementTree.Element:
             )
             _add_case(suite, headline, described(result), failure, _shown(result))
     for one in run.gate:
-        name = f"{one.subject} at least {one.bar:g}".strip()
+        name = f"{one.subject} {one.side} {one.bar:g}".strip()
         failed = one.stops(run.undecided)
         _add_case(
             suite, one.metric, name, one.reason if failed else None, "" if failed else one.reason, one.outcome

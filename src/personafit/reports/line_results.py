@@ -398,7 +398,8 @@ def record(
     said += line.notes if metric.noted else ()
     said += [metric.how] if found.low is not None and recurs else []
     whose = replace(line, system=system or None, system_context=given or None)
-    return line_result(whose, replace(found, note=_joined(*said)), metric.name, slices, coverage)
+    made = line_result(whose, replace(found, note=_joined(*said)), metric.name, slices, coverage)
+    return replace(made, better=metric.better)
 
 
 def line_result(

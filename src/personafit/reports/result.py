@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from personafit.statistics import Estimate
 from personafit.statistics.decisions import Measured
@@ -37,6 +37,8 @@ class Result:
     """Degrees of freedom that go with it."""
     met_people: bool = False
     """Whether the rater was fitted on people (or prompts) of this run: no evidence, so nothing is claimed from it."""
+    better: Literal["higher", "lower"] | None = "higher"
+    """Which end of the scale is the good one; None where neither is."""
 
     @classmethod
     def of(

@@ -138,3 +138,16 @@ def test_the_same_rows_as_locally_though_a_node_is_killed(
         lambda: cluster.remove_node(second_node, allow_graceful=False),
     )
     same(answers(tmp_path / "store.db"), answers(world / "local.db"))
+
+
+@pytest.mark.slow
+def test_a_world_is_played_in_a_cluster_as_it_is_locally(world: Path, cluster: Any, tmp_path: Path) -> None:
+    played = RunConfig("world", systems=[f"hf:{world / 'chat'},tools=text"], limit=6)
+    with Store(tmp_path / "local.db") as store:
+        run(store, played)
+    with Store(tmp_path / "ray.db") as store, working_on(f"ray://{cluster.address}"):
+        finished = run(store, played)
+    assert [lane.stopped for lane in finished.summary.lanes if lane.stopped] == []
+    found, expected = (answers(tmp_path / name) for name in ("ray.db", "local.db"))
+    assert found
+    same(found, expected)
