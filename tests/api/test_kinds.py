@@ -4,10 +4,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import personafit as pf
 from tests.benchmarks.recentering.world import leave_out_embedding
+from tests.scripted import invoke
+from tests.stub_endpoint import StubEndpoint
 
 
 def relevant(prompt: str, attributes: list[str], person: Any) -> list[bool]:
@@ -63,3 +66,70 @@ def test_a_run_of_every_kind_has_its_frames_and_its_verdict(
     again = pf.evaluate(name, store=tmp_path / "s.db", progress=False, **arguments)
     assert (again.name, again.asked) == (run.name, 0)
     assert pf.load(run.name, store=tmp_path / "s.db").results.equals(run.results)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with choices, attributes and preferences."""
+    leave_out_embedding(monkeypatch)
+    invoke(monkeypatch, tmp_path, "data", "convert", "responses", "--data", "starter", "--out", "study")
+    return tmp_path / "study"
+
+
+def judge(shown: pf.Shown) -> Any:
+    """A judge of every kind: the longer answer, attributes of even length, and the mark 4."""
+    if shown.question.name == "relevance":
+        return [len(attribute) % 2 == 0 for attribute in shown.attributes]
+    if shown.question.name == "preference":
+        return [4] * len(shown.attributes)
+    return [len(answer) for answer in shown.answers]
+
+
+def test_a_folder_with_several_kinds_is_one_run_over_all(folder: Path, tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"raters": judge, "limit": 12, "store": tmp_path / "s.db", "progress": False}
+    run = pf.evaluate(folder, out=tmp_path / "out", **asked)
+    assert (run.name, run.finished, run.failed) == ("study", True, 0)
+    assert [one.kind for one in run.runs] == run.kind.split(", ") == ["choice", "relevance", "preference"]
+    for name in ("results", "judgments", "items"):
+        whole: pl.DataFrame = getattr(run, name)
+        for one in run.runs:
+            own = getattr(one, name)
+            part = whole.filter(run=one.name, kind=one.kind).select(own.columns)
+            assert part.equals(own), f"{name} of {one.kind}"
+        assert len(whole) == sum(len(getattr(one, name)) for one in run.runs)
+    firsts = [one.verdict.first for one in run.runs]
+    assert [one.metric for one in firsts] == ["lift", "f1", "rating"]
+    assert run.verdict.sentences[:3] == [one.sentence for one in firsts]
+    assert all(one.sentence in repr(run) for one in firsts[:2])
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert all(one.name in page for one in run.runs)
+    told = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))
+    assert [one["run"] for one in told["runs"]] == [one.name for one in run.runs]
+    assert "<table>" in run._repr_html_()
+    again = pf.evaluate(folder, **asked)
+    assert (again.asked, again.reused) == (0, run.asked)
+    with pytest.raises(pf.UserError, match="study is 3 runs: give one of its `runs`"):
+        pf.compare(run, again)
+    only = pf.evaluate(folder, kind="relevance", **asked)
+    assert (only.kind, only.name) == ("relevance", run.runs[1].name)
+
+
+def test_a_kind_that_the_rater_cannot_judge_does_not_keep_the_others(folder: Path, tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"raters": "rule:length", "limit": 12, "store": tmp_path / "s.db"}
+    run = pf.evaluate(folder, progress=False, **asked)
+    assert (run.kind, run.finished) == ("choice, preference", False)
+    assert run.stopped == [f"{name}: {error}" for name, error in run.errors]
+    assert "it scores answers, not relevance items" in run.stopped[0]
+    assert "it scores answers, not relevance items" in pf.estimate(folder, **asked)
+    with pytest.raises(pf.UserError, match="there is no such rule"):
+        pf.evaluate(folder, progress=False, **asked | {"raters": "rule:nothing"})
+
+
+def test_several_kinds_share_one_budget(folder: Path, tmp_path: Path, endpoint: StubEndpoint) -> None:
+    spec = f"{endpoint.spec()},price=1000/1000"
+    asked: dict[str, Any] = {"raters": spec, "limit": 4, "store": tmp_path / "s.db", "progress": False}
+    whole = pf.evaluate(folder, kind="choice", **asked).cost
+    spent = pf.evaluate(folder, budget=whole, **asked | {"store": tmp_path / "other.db"})
+    assert 0 < spent.cost <= whole
+    assert any("budget" in sentence for sentence in spent.stopped)
+    assert [one.kind for one in spent.runs] == ["choice", "relevance", "preference"], "free controls go on"

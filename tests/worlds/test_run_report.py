@@ -185,7 +185,14 @@ def test_a_gate_on_regret_from_the_command_line_and_in_the_verdict(
         assert_metric(first, "regret", at_least=0.2)
     first.close()
     invoke(
-        monkeypatch, tmp_path, *command, "--fail-under", "regret=0.2", "--fail-under", "regret[level=hard]=0.2", code=1
+        monkeypatch,
+        tmp_path,
+        *command,
+        "--fail-under",
+        "regret=0.2",
+        "--fail-under",
+        "regret[level=hard]=0.2",
+        code=1,
     )
     said = capsys.readouterr().err
     assert "personafit: regret of majority is 0." in said

@@ -10,13 +10,13 @@ import textwrap
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import orjson
 
 from personafit._errors import UserError
 from personafit.api.decorators import rater
-from personafit.api.evaluating import EvaluateOptions, evaluate
+from personafit.api.evaluating import evaluate
 from personafit.api.places import make_folder
 from personafit.api.run import Run
 from personafit.benchmarks.answers import AnswerRow, Answers
@@ -130,8 +130,8 @@ def run_demo(out: Path, say: Callable[[str], None] = print) -> Path:
     return page
 
 
-def _evaluated(store: Store, benchmark: Any, **asked: Unpack[EvaluateOptions]) -> Run:
-    told: EvaluateOptions = {"contexts": SHOWN, "command": "personafit demo", **asked}
+def _evaluated(store: Store, benchmark: Any, **asked: Any) -> Run:
+    told = {"contexts": SHOWN, "command": "personafit demo"} | asked
     run = evaluate(benchmark, store=store, progress=False, **told)
     if run.interrupted and STOP.get() is None:
         raise KeyboardInterrupt

@@ -1,21 +1,10 @@
 """How a run ended, in words and as an exit code, and whether it passes its gate (`--fail-under METRIC=X`)."""
 
-import math
-from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import replace
-
-from personafit._errors import UserError
-from personafit.api.evaluating import Evaluation
 from personafit.api.places import hint
 from personafit.api.run import Run
-from personafit.benchmarks.answers import Answers
-from personafit.benchmarks.benchmark import Prompts
 from personafit.engine import Summary
-from personafit.reports.gate import COVERAGE, MADE, Bar, RunCheck, Undecided, bar_metric, read_bar
+from personafit.reports.gate import COVERAGE, RunCheck, Undecided, bar_metric, write_junit
 from personafit.statistics.decisions import GateOutcome
-
-MOST_VALUES = 20  # that a sentence lists
 
 
 def say_end(summary: Summary) -> int:
@@ -57,91 +46,16 @@ def say_end_of(run: Run, undecided: Undecided = Undecided.FAIL) -> int:
     return code
 
 
-def run_check(run: Run, undecided: Undecided) -> RunCheck:
-    """The checks of a run, for JUnit."""
-    return RunCheck(run.name, run.figures, run.verdict.gate, missed=run.coverage_gap, undecided=undecided)
+def run_checks(run: Run, undecided: Undecided) -> list[RunCheck]:
+    """The checks of a run, or of each of several, for JUnit; one that could not be made is an error."""
+    return [
+        *(
+            RunCheck(one.name, one.figures, one.verdict.gate, missed=one.coverage_gap, undecided=undecided)
+            for one in run.runs
+            if one.judged
+        ),
+        *(RunCheck(name, error=str(error)) for name, error in run.errors),
+    ]
 
 
-def parse_bar(text: str, metrics: Sequence[str]) -> Bar:
-    """What `METRIC=X` or `METRIC[NAME=VALUE]=X` says, or why it says nothing."""
-    try:
-        what, least = read_bar(text)
-    except ValueError:
-        what, least = text.partition("=")[0], math.nan
-    metric = bar_metric(what)[0]
-    if metric not in metrics:  # found out now, not after the run is paid for
-        raise UserError(
-            f"--fail-under {text}: there is no metric '{metric}'; there are {', '.join(metrics)}."
-        )
-    if not math.isfinite(least):
-        raise UserError(
-            f"--fail-under {text}: write METRIC=X with X a fraction, such as lift=0.05, or METRIC[NAME=VALUE]=X for a slice."
-        )
-    return what, least
-
-
-def gate_metrics(ready: Evaluation) -> tuple[str, ...]:
-    """The metrics that `--fail-under` may name in an evaluation."""
-    bars, systems = ready.kind.bars, bool(ready.config.systems)
-    if ready.kind.name == "choice":  # an answer is right, or it wins against another
-        wins = systems or ready.benchmark.info.metric == "win_rate"
-        bars = tuple(name for name in bars if not name.startswith("accuracy" if wins else "win_rate"))
-    made = [MADE] if systems or isinstance(ready.benchmark, Answers) else []
-    return (*bars, COVERAGE, *made)
-
-
-def known_slices(ready: Evaluation) -> dict[str, set[str]]:
-    """The slices that the items of an evaluation are in, each with its values; answers that are yet to be made included."""
-    found: dict[str, set[str]] = defaultdict(set)
-    for item in ready.benchmark.items():
-        for name, value in item.slices.items():
-            found[name].add(value)
-    tiers = [row.extra["tier"] for row in ready.benchmark.gold() if row.extra and row.extra.get("tier")]
-    if isinstance(ready.benchmark, Prompts):
-        tiers += ready.benchmark.tiers().values()
-        found["against"] |= {"generic", "wrong"}
-    if tiers:
-        found["tier"] |= set(map(str, tiers))
-    return found
-
-
-def check_bars(ready: Evaluation, bars: Sequence[str]) -> None:
-    """Refuse bars on a metric or a slice that the evaluation cannot have: now, not after it is paid for."""
-    kind, contexts = ready.kind, ready.config.contexts
-    metrics, slices = gate_metrics(ready), None
-    for text in bars:
-        metric, within = bar_metric(parse_bar(text, metrics)[0])
-        for name, value in within.items():
-            slices = known_slices(ready) if slices is None else slices
-            if (
-                name not in slices and name not in kind.computed_slices
-            ):  # these are known once the run is read back
-                there = ", ".join(sorted({*slices, *kind.computed_slices}))
-                listed = f"their slices are {there}." if there else "they have no slices."
-                raise UserError(f"--fail-under {text}: items have no '{name}'; {listed}")
-            if name in slices and value not in slices[name]:
-                values = ", ".join(sorted(slices[name])[:MOST_VALUES])
-                raise UserError(f"--fail-under {text}: no item has {name}={value}; there are {values}.")
-        told_apart = "none" in contexts and any(name.startswith("wrong:") for name in contexts)
-        if metric == "lift" and kind.name == "choice" and contexts and not told_apart:
-            raise UserError(
-                f"--fail-under {text}: a lift is over choices told of nobody and of somebody else; add --context none and "
-                "--context wrong:profile, or name no context."
-            )
-
-
-def gated(ready: Evaluation, bars: Sequence[str], reuse: bool, fresh: bool = False) -> Evaluation:
-    """The evaluation under a gate: its bars are kept with the run, and systems make their answers anew unless `reuse` says otherwise.
-
-    `fresh` says that they do even if no bar is on this run, as where others of its suite have one.
-    """
-    config, kind = ready.config, ready.kind
-    fresh = (fresh or bool(bars)) and not reuse
-    if not bars:
-        return replace(ready, config=replace(config, fresh=config.fresh or fresh))
-    check_bars(ready, bars)
-    if kind.judged and not (config.raters or kind.default_raters()):
-        raise UserError(
-            "--fail-under needs a judge: name one with --rater SPEC; rules that run as controls pass no gate."
-        )
-    return replace(ready, config=replace(config, gate=list(bars), fresh=fresh))
+__all__ = ["Undecided", "run_checks", "say_end", "say_end_of", "write_junit"]

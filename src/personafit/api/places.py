@@ -38,9 +38,9 @@ def store_url(store: str | Path | None) -> str:
     return str(store or os.environ.get("PERSONAFIT_STORE") or HOME / "store.db")
 
 
-def out_folder(out: Path | None, run: str) -> Path:
-    """Where a run's files go; its name comes from the store, and with it from data."""
-    return out or inside(HOME / "runs", run)
+def out_folder(out: Path | None, name: str, within: str = "runs") -> Path:
+    """The folder for the files of what has this name, which comes from the store and with it from data."""
+    return out or inside(HOME / within, name)
 
 
 def make_folder(folder: Path) -> None:

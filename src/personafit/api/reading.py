@@ -284,6 +284,9 @@ def _judged(
 ) -> tuple[Store, RunRecord]:
     """A run that was judged, with the store it is in."""
     if isinstance(run, Run):
-        return run._store, require_judged(run.record)
+        if len(run.runs) != 1:
+            kinds = ", ".join(f"{one.name} ({one.kind})" for one in run.runs)
+            raise UserError(f"{run.name} is {len(run.runs)} runs: give one of its `runs`, which are {kinds}.")
+        return run._store, require_judged(run.runs[0].record)
     opened = _opened(store, closing)
     return opened, require_judged(find_run(opened, str(run)))

@@ -1,7 +1,7 @@
 """A run as Python sees it: its numbers, judgments and items as frames, its report, and what it says first."""
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from html import escape
@@ -59,16 +59,18 @@ class Run:
     again with the same arguments goes on from there.
     """
 
+    errors: Sequence[tuple[str, UserError]] = ()
+    """Runs of several that could not be made, by name, and why."""
+
     def __init__(
         self,
         store: Store,
         record: RunRecord,
         summary: Summary | None = None,
-        owns: bool = False,
         notes: Sequence[str] = (),
         margin: float = MARGIN,
     ) -> None:
-        """`summary` says how the work went, where this process did it; `owns` closes the store with the run.
+        """`summary` says how the work went, where this process did it.
 
         Differences below `margin` count as none in tests of equivalence.
         """
@@ -81,7 +83,18 @@ class Run:
         """The run as it is stored: name, data set, configuration, when it began and ended."""
         self.summary = summary
         """What this call did and spent; None for a run that was read back."""
-        self._close = weakref.finalize(self, store.close) if owns else None
+        self.group: Run | None = None
+        """The runs of which it is one, where one call carried out several."""
+        self._close: Callable[[], object] | None = None
+
+    def owns_store(self) -> None:
+        """Close the store with the run."""
+        self._close = weakref.finalize(self, self._store.close)
+
+    @property
+    def runs(self) -> Sequence["Run"]:
+        """Each run by itself, where one call carried out several: one for every kind of item, or those of a suite."""
+        return [self]
 
     @property
     def name(self) -> str:
@@ -342,11 +355,14 @@ def load(name: str = "last", *, store: str | Path | Store | None = None, margin:
     """
     opened, owns = open_store(store)
     try:
-        return Run(opened, find_run(opened, name), owns=owns, margin=margin)
+        run = Run(opened, find_run(opened, name), margin=margin)
     except BaseException:
         if owns:
             opened.close()
         raise
+    if owns:
+        run.owns_store()
+    return run
 
 
 def open_store(store: str | Path | Store | None) -> tuple[Store, bool]:

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from personafit._errors import UserError
-from personafit.benchmarks import folder_kinds, is_file
+from personafit.benchmarks import is_file
 from personafit.benchmarks.lines import validated
 
 
@@ -114,15 +114,8 @@ def read_suite(path: Path) -> Suite:
         } | one.model_dump(exclude={"benchmark", "fail_under"}, exclude_none=True)
         if one.data is not None:
             arguments["data"] = _place(path, one.data)
-        for kind in _kinds(place, one.kind):
-            runs.append(SuiteEntry(place.as_posix(), arguments | {"kind": kind}, one.fail_under))
+        runs.append(SuiteEntry(place.as_posix(), arguments, one.fail_under))
     return Suite(file.title or path.stem, runs)
-
-
-def _kinds(folder: Path, kind: str | None) -> list[str | None]:
-    """The kinds of item that a run is of, where its folder holds several."""
-    held = folder_kinds(folder) if kind is None and folder.is_dir() else []
-    return [*held] if len(held) > 1 else [kind]
 
 
 def _place(suite: Path, named: Path) -> Path:

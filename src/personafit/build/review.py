@@ -14,7 +14,7 @@ from personafit._errors import UserError, located
 from personafit.benchmarks.lines import read_lines, required_text
 from personafit.build.rows import write_rows
 from personafit.build.step import table
-from personafit.statistics.agreement_intervals import table_agreement
+from personafit.statistics.agreement_intervals import TableFigure, table_agreement
 
 KEEP, DROP, DROPPED = "keep", "drop", "dropped in review"
 REVIEWER = "a person"
@@ -105,6 +105,7 @@ def _figures(queue: list[dict[str, Any]]) -> Iterator[int | str]:
     people = np.array(
         [str(row["person"] if isinstance(row.get("person"), str) else row["id"]) for row in seen]
     )
-    for figure, shown in (("percent", "{:.0%}"), ("nominal", "{:.2f}")):
+    shown: dict[TableFigure, str] = {"percent": "{:.0%}", "nominal": "{:.2f}"}
+    for figure, pattern in shown.items():
         found = table_agreement(codes, people, None, figure).value if len(raters) > 1 else None
-        yield "–" if found is None else shown.format(found)
+        yield "–" if found is None else pattern.format(found)

@@ -1,18 +1,14 @@
-"""What several commands share: how results are printed, and how a run ends."""
+"""What several commands share: how results are printed."""
 
 import shlex
 import sys
-from pathlib import Path
 from typing import Any
 
 import orjson
 from rich.console import Console
 
-from personafit.api.gate import run_check, say_end_of
-from personafit.api.places import hint, out_folder, results_object
-from personafit.api.run import Run
+from personafit.api.places import hint
 from personafit.reports.analysis import Analysis
-from personafit.reports.gate import Undecided
 
 MIN_WIDTH = 100  # in a pipe or a log there is no terminal to be narrower than
 
@@ -42,28 +38,3 @@ def print_object(body: dict[str, Any]) -> None:
     """Print one JSON object and nothing else."""
     sys.stdout.buffer.write(orjson.dumps(body, option=orjson.OPT_INDENT_2) + b"\n")
     sys.stdout.flush()
-
-
-def report_run(
-    run: Run,
-    out: Path | None,
-    json: bool,
-    junit: Path | None = None,
-    undecided: Undecided = Undecided.FAIL,
-) -> int:
-    """Print what there is, write the files, and say how the run ended; returns the exit code."""
-    if not run.judged:  # stopped while the systems were still answering
-        if json:
-            print_object(results_object("answers", []))
-        return say_end_of(run, undecided)
-    page = run.write(out_folder(out, run.name))
-    if json:
-        print_object(run.as_dict())
-    else:
-        run.print(console())
-        print(f"Report: {page}")
-    if junit is not None:
-        from personafit.reports.gate import write_junit
-
-        write_junit(junit, [run_check(run, undecided)])
-    return say_end_of(run, undecided)

@@ -1,25 +1,19 @@
 """`personafit run`: evaluate raters on a benchmark, or a system by its answers."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import orjson
 import typer
 
-from personafit._errors import UserError
-from personafit.api.evaluating import carry_out, prepare
-from personafit.api.gate import gated
-from personafit.api.places import make_folder, store_url, working_on
-from personafit.benchmarks import BENCHMARKS, folder_kinds
-from personafit.cli.common import console, print_object, report_run, this_command
+from personafit.api.evaluating import carry_out
+from personafit.api.gate import Undecided, run_checks, say_end_of, write_junit
+from personafit.api.places import make_folder, out_folder, store_url, working_on
+from personafit.api.planning import ASKED, BENCHMARKS, EvaluationPlan, gated, prepare
+from personafit.api.run import Run
+from personafit.cli.common import console, print_object, this_command
 from personafit.cli.options import panel, read_assignments
-from personafit.reports.gate import Undecided
-from personafit.reports.pieces import Sentences
-from personafit.reports.terminal import print_pieces
 from personafit.store import Status, Store
-
-if TYPE_CHECKING:
-    from personafit.api.suites import SuiteRunner
 
 _what, _sampling = panel("What to evaluate"), panel("Sampling")
 _cost, _gate = panel("Cost and resuming"), panel("Gate and output")
@@ -42,17 +36,24 @@ def run(
     data: Annotated[
         Path | None, _what(metavar="DIR", help="Folder with the data as published, or `starter`.")
     ] = None,
-    rater: Annotated[list[str] | None, _what(metavar="SPEC", help="Who judges. Repeatable.")] = None,
-    context: Annotated[
-        list[str] | None, _what(metavar="CTX", help="What raters are told about the person. Repeatable.")
+    raters: Annotated[
+        list[str] | None, _what("--rater", metavar="SPEC", help="Who judges. Repeatable.")
     ] = None,
-    system: Annotated[list[str] | None, _what(metavar="SPEC", help="System under test. Repeatable.")] = None,
-    system_context: Annotated[
-        list[str] | None, _what(metavar="CTX", help="What systems are told about the person. Repeatable.")
+    contexts: Annotated[
+        list[str] | None,
+        _what("--context", metavar="CTX", help="What raters are told about the person. Repeatable."),
+    ] = None,
+    systems: Annotated[
+        list[str] | None, _what("--system", metavar="SPEC", help="System under test. Repeatable.")
+    ] = None,
+    system_contexts: Annotated[
+        list[str] | None,
+        _what("--system-context", metavar="CTX", help="What systems are told about the person. Repeatable."),
     ] = None,
     user: Annotated[str | None, _what(metavar="SPEC", help="Model that plays the user in dialogues.")] = None,
     kind: Annotated[
-        str | None, _what(metavar="KIND", help="Kind of items, where a folder holds several.")
+        str | None,
+        _what(metavar="KIND", help="Evaluate items of this kind only, where a folder holds several."),
     ] = None,
     options: Annotated[
         list[str] | None,
@@ -128,80 +129,50 @@ def run(
         personafit run starter --rater openai:MODEL --limit 50
         personafit run answers.jsonl --rater openai:MODEL --fail-under lift=0.05
     """
-    asked: dict[str, Any] = {
-        "data": data,
-        "raters": rater or [],
-        "contexts": context or [],
-        "systems": system or [],
-        "system_contexts": system_context or [],
-        "user": user,
-        "options": read_assignments("-K", options),
-        "people": people,
-        "where": where or [],
-        "limit": limit,
-        "seed": seed,
-        "samples": samples,
-        "budget": budget,
-        "retry": retry or [],
-        "command": this_command(),
-    }
-    suite = None
-    if benchmark.endswith(".toml"):
-        own = (data, rater, context, system, system_context, user, options, people, where, kind)
-        if any(own) or seed or samples != 1:
-            raise UserError(
-                f"{benchmark} says itself what is evaluated, by whom and on what; beside it only --limit, --budget, --retry, "
-                "--fail-under, --undecided, --reuse, --junit, --dry-run, --backend, --store, --out and --json mean something."
-            )
-        from personafit.benchmarks.suite import read_suite
-
-        suite = read_suite(Path(benchmark))
-    elif kind is None and benchmark not in BENCHMARKS and len(held := folder_kinds(Path(benchmark))) > 1:
-        from personafit.benchmarks.suite import Suite, SuiteEntry
-
-        title = Path(benchmark).resolve().name
-        suite = Suite(title, [SuiteEntry(benchmark, asked | {"kind": one}, []) for one in held])
-    if suite is not None:
-        from personafit.api.suites import SuiteRunner
-
-        runner = SuiteRunner(suite, limit, budget, retry or [], undecided, fail_under or [], reuse)
-        with Store(store_url(store)) as opened, working_on(backend):
-            if dry_run:
-                _print_plan(runner.estimate(opened), {"suite": suite.title, "runs": []}, json)
-                return
-            code = _run_suite(runner, opened, Path(benchmark).resolve().stem, out, junit, json)
-    else:
-        ready = gated(prepare(benchmark, **asked, kind=kind), fail_under or [], reuse)
-        with Store(store_url(store)) as opened, working_on(backend):
-            if dry_run:
-                _print_plan(ready.estimate(opened), {"benchmark": benchmark, "results": []}, json)
-                return
-            if out is not None:  # found out now, not after an hour of judging
-                make_folder(out)
-            code = report_run(carry_out(ready, opened), out, json, junit, undecided)
+    asked = {name: value for name, value in locals().items() if name in ASKED}
+    asked |= {"options": read_assignments("-K", options), "command": this_command()}
+    plan = gated(prepare(benchmark, **asked), fail_under or [], reuse)
+    with Store(store_url(store)) as opened, working_on(backend):
+        if dry_run:
+            _print_plan(plan, plan.estimate(opened), json)
+            return
+        if out is not None:  # found out now, not after an hour of judging
+            make_folder(out)
+        code = _carry_out(plan, opened, out, json, junit, undecided)
     if code:
         raise typer.Exit(code)
 
 
-def _print_plan(plan: str, body: dict[str, Any], json: bool) -> None:
+def _print_plan(plan: EvaluationPlan, text: str, json: bool) -> None:
     """Print what a run would take, as words or as one object."""
-    print(orjson.dumps({**body, "plan": plan}).decode() if json else plan)
+    about: dict[str, Any] = {"suite": plan.title, "runs": []}
+    if not plan.name:
+        about = {"benchmark": plan.runs[0].config.benchmark, "results": []}
+    print(orjson.dumps({**about, "plan": text}).decode() if json else text)
 
 
-def _run_suite(
-    runner: "SuiteRunner", store: Store, name: str, out: Path | None, junit: Path | None, json: bool
+def _carry_out(
+    plan: EvaluationPlan, store: Store, out: Path | None, json: bool, junit: Path | None, undecided: Undecided
 ) -> int:
-    """Run a suite and print its table; returns the exit code."""
-    runs, code = runner.run(store)
-    if junit is not None:
-        runner.write_junit(runs, junit)
+    """Carry out a plan, print what came out, write the files and say how it ended; returns the exit code."""
+    codes = [0]
+
+    def ended(run: Run) -> None:
+        """Write the files of one of several runs and say how it ended, without waiting for the others."""
+        if plan.name:
+            if run.judged:
+                run.write(out_folder(None, run.name))
+            codes.append(say_end_of(run, undecided))
+
+    run = carry_out(plan, store, ended=ended)
+    page = run.write(out_folder(out, run.name, "suites" if plan.name else "runs")) if run.judged else None
     if json:
-        print_object(runner.as_dict(runs))
-    if runs:
-        page, table = runner.write(store, runs, out, name)
-        if not json:
-            print_pieces([table], console())
-            notes = [f"{one.name}: {note}" for one in runs for note in one.record.config.get("notes", [])]
-            print_pieces([Sentences(notes, small=True)], console())
-            print(f"Report: {page}")
-    return code
+        print_object(run.as_dict())
+    elif page is not None:
+        run.print(console())
+        print(f"Report: {page}")
+    if junit is not None and (plan.name or page is not None):
+        write_junit(junit, run_checks(run, undecided))
+    if not plan.name:
+        codes.append(say_end_of(run, undecided))
+    return max([*codes, *(error.code for _, error in run.errors)])

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from personafit._errors import UserError
 from personafit.build.review import DROP, PEOPLE, QUESTIONS, read_review, review_file
 from personafit.build.rows import write_rows
-from personafit.label.forms.questions import REASON, SCREEN, SCREENED
+from personafit.label.forms.questions import REASON, SCREENED
 from personafit.label.records import Arrangement, Role
-from personafit.label.sources import queue_text, read_queue
+from personafit.label.sources import SCREEN, queue_text, read_queue
 from personafit.label.studies import Studies
 from personafit.label.votes import adjudicated_votes, study_votes, tally
 

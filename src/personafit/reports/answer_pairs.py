@@ -126,8 +126,8 @@ def _mentions(profile: str, pairs: Sequence[AnswerPair]) -> list[int]:
     own = (found >= 0) & (of_text[:-1] == of_text[1:])
     seen = np.zeros((len(texts), len(known)), dtype=bool)
     seen[of_text[:-1][own], found[own]] = True
-    seen = seen.reshape(len(pairs), 3, len(known))
-    counts: list[int] = (seen[:, 1:] & ~seen[:, :1]).sum(axis=2).ravel().tolist()
+    by_pair = seen.reshape(len(pairs), 3, len(known))
+    counts: list[int] = (by_pair[:, 1:] & ~by_pair[:, :1]).sum(axis=2).ravel().tolist()
     return counts
 
 

@@ -315,10 +315,10 @@ def _with_replies(store: Store, totals: RunTotals, asks: pl.DataFrame) -> pl.Dat
     Where all of them do not fit, lengths are read first: no more texts are held than there is room for.
     """
     ask, names = t.asks.c, ("reply", "reasoning")
-    columns, room = [ask[name] for name in names], MAX_REPLIES - _size(asks, "detail").sum()
+    columns, room = [ask[name] for name in names], MAX_REPLIES - int(_size(asks, "detail").sum())
     replies = []
     for part in _read(store, totals, asks["job"], columns, pl.String):
-        room -= _size(part, *names).sum()
+        room -= int(_size(part, *names).sum())
         if room <= 0:
             break
         replies.append(part.with_columns(map(_cut, names)))

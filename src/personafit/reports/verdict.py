@@ -59,13 +59,16 @@ class RunVerdict:
     """Why there is no subject."""
     answers: str = ""
     """How many answers the systems made, and how many were reused."""
+    runs: int = 1
+    """How many runs it is about; the first subject of each comes first."""
 
     @property
     def sentences(self) -> list[str]:
         """A sentence for every subject and every bar, and where its answers are from."""
-        said = [one.sentence for one in self.subjects[:MOST]]
-        if len(self.subjects) > MOST:
-            said.append(f"The table has {len(self.subjects) - MOST} more.")
+        most = max(MOST, self.runs)
+        said = [one.sentence for one in self.subjects[:most]]
+        if len(self.subjects) > most:
+            said.append(f"The table has {len(self.subjects) - most} more.")
         rest = [*(one.sentence for one in self.gate), *filter(None, [self.answers])]
         return [*(said or [self.note]), *rest]
 

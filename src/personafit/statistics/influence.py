@@ -55,7 +55,7 @@ def logistic(x: Floats, y: Floats, ridge: float = RIDGE) -> tuple[Floats, Floats
         return float(y @ lead - np.logaddexp(0, lead).sum() - ridge * w @ w / 2)
 
     def information(p: Floats) -> Floats:
-        return np.einsum("ij,i,ik->jk", x, p * (1 - p), x) + ridge * np.eye(len(weights))
+        return np.asarray(np.einsum("ij,i,ik->jk", x, p * (1 - p), x) + ridge * np.eye(len(weights)))
 
     reached = likelihood(weights)
     for _ in range(STEPS):

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from personafit.build.review import write_review
 from personafit.extract.records import LABELS
 from personafit.items.preference import turned
 from personafit.label.making import ExtraPages
@@ -140,6 +141,45 @@ def test_preferences_are_turned_to_the_personalized_answer(site: Site, rater: Ma
         expected = turned(5, sides[ask["item"]])
         assert (ask["label"], ask["value"]) == (str(expected), float(expected))
         assert ask["target"], "a mark is about an attribute"
+
+
+def test_people_and_questions_of_a_build_are_kept_or_dropped(site: Site, rater: Make) -> None:
+    build = site.folder / "build"
+    build.mkdir()
+    facets = {
+        "Name": "Ines Alvar",
+        "Demographics.Age": 41,
+        "Demographics.Work": "Night porter and, at nineteen, a surgeon",
+    }
+    write_review(build, "people", [{"id": "p1", "language": "en", "person": facets}])
+    texts = [
+        "How do I sleep by day?",
+        "What is two plus two?",
+        "Which tram do I take home after a night shift?",
+    ]
+    asked = [{"id": f"p1/s{n}", "person": "p1", "question": text} for n, text in enumerate(texts)]
+    write_review(build, "questions", asked)
+    study = site.study("screening", "screen", source=str(build))
+    one = rater().join(study)
+    one.accessible()
+    reasons = one.page.locator("textarea.reason")
+    assert [reasons.nth(place).is_visible() for place in range(4)] == [False] * 4
+    one.press("2")
+    reasons.nth(0).wait_for(state="visible")
+    one.press("Shift+Tab")
+    one.page.keyboard.type("Too young for the job.")
+    one.press("Tab", "1", "2")
+    one.picture("screen")
+    one.accessible()
+    one.complete("0")
+    one.press("Enter")
+    one.finished()
+    asks = {(ask["question"], ask["item"]): ask for ask in site.asks(study)}
+    assert asks["screen.person", "p1"]["label"] == "drop"
+    assert asks["screen.reason", "p1"]["text"] == "Too young for the job."
+    shown = [f"p1/s{place}" for place in site.plan(study)[0].arrangement.places]
+    assert [asks["screen.question", item]["label"] for item in shown] == ["keep", "drop", None]
+    assert len(asks) == 5, "no reason, no row"
 
 
 @pytest.mark.parametrize("form", ["fit", "grade", "attributes", "relevance", "preference"])

@@ -1,0 +1,200 @@
+"""Several runs of one call as one `Run`: those of a folder with several kinds of item, or of a suite."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from html import escape
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+from rich.console import Console
+
+from personafit._errors import UserError, writing
+from personafit.api.places import make_folder
+from personafit.api.report import collect_parts
+from personafit.api.run import Run
+from personafit.reports.pieces import Grid, Sentences
+from personafit.reports.report import ReportPart
+from personafit.reports.report_page import notebook_html, summary_grid, write_page
+from personafit.reports.result import Result
+from personafit.reports.terminal import print_pieces
+from personafit.reports.verdict import RunVerdict
+from personafit.store import Store
+
+
+class RunGroup(Run):
+    """Several runs as one: frames hold the rows of all, with the columns `run` and `kind`; `runs` has each by itself."""
+
+    def __init__(
+        self,
+        name: str,
+        title: str,
+        store: Store,
+        runs: Sequence[Run],
+        errors: Sequence[tuple[str, UserError]] = (),
+    ) -> None:
+        self._name = name
+        self.title = title
+        """A line for people."""
+        self._store = store
+        self._runs = list(runs)
+        self.errors = list(errors)
+        """Runs that could not be made, by name, and why."""
+        self.group = self._close = None
+        for run in runs:
+            run.group = self  # which may own the store
+
+    @property
+    def name(self) -> str:
+        """The name of the folder or suite."""
+        return self._name
+
+    @property
+    def runs(self) -> Sequence[Run]:
+        """Each run by itself."""
+        return self._runs
+
+    @property
+    def benchmark(self) -> str:
+        """The names of the benchmarks."""
+        return ", ".join(dict.fromkeys(run.benchmark for run in self.runs))
+
+    @property
+    def kind(self) -> str:
+        """The kinds of item that were judged."""
+        return ", ".join(dict.fromkeys(run.kind for run in self.runs))
+
+    @property
+    def finished(self) -> bool:
+        """Whether everything that was planned has been tried."""
+        return not self.errors and all(run.finished for run in self.runs)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether this call was interrupted, so that only a part is judged."""
+        return any(run.interrupted for run in self.runs)
+
+    @property
+    def judged(self) -> bool:
+        """Whether any run got as far as being judged."""
+        return bool(self._judged)
+
+    @property
+    def stopped(self) -> list[str]:
+        """Why runs could not be made, or parts of the work ended early, a sentence each."""
+        return [*(f"{name}: {error}" for name, error in self.errors), *super().stopped]
+
+    @property
+    def cost(self) -> float:
+        """What this call spent, in USD."""
+        return sum(run.cost for run in self.runs)
+
+    @property
+    def notes(self) -> list[str]:
+        """What was noted about the data and the raters of each run, a sentence each."""
+        return [f"{run.name}: {note}" for run in self.runs for note in run.notes]
+
+    @property
+    def answers(self) -> dict[str, int]:
+        """How many answers the systems made and how many were reused, in all runs."""
+        counts = [run.answers for run in self.runs]
+        return {name: sum(one[name] for one in counts) for name in counts[0]} if counts else {}
+
+    @cached_property
+    def figures(self) -> list[Result]:
+        """Every number of all runs."""
+        return [result for run in self.runs for result in run.figures]
+
+    def figures_by(self, metric: str) -> list[Result]:
+        """Every number of all runs, those of the slice that `METRIC[NAME=VALUE]` names included."""
+        return [result for run in self.runs for result in run.figures_by(metric)]
+
+    @cached_property
+    def results(self) -> pl.DataFrame:
+        """Every number of all runs, as `Run.results` has them."""
+        return self._frames("results")
+
+    @cached_property
+    def judgments(self) -> pl.DataFrame:
+        """Every judgment of all runs, as `Run.judgments` has them."""
+        return self._frames("judgments")
+
+    @cached_property
+    def items(self) -> pl.DataFrame:
+        """Every item of all runs, as `Run.items` has them; slices that a run does not have are null there."""
+        return self._frames("items")
+
+    @property
+    def verdict(self) -> RunVerdict:
+        """What can be said first: the first subject of every run, then the others, and what the gates say."""
+        found = [run.verdict for run in self.runs]
+        turns = zip_longest(*(one.subjects for one in found))
+        return RunVerdict(
+            tuple(subject for turn in turns for subject in turn if subject is not None),
+            tuple(bar for one in found for bar in one.gate),
+            " ".join(one.note for one in found if one.note) or f"Nothing has been judged in {self.name} yet.",
+            " ".join(one.answers for one in found if one.answers),
+            len(found),
+        )
+
+    @property
+    def coverage_gap(self) -> str | None:
+        """The sentences that say too little was answered in a run for its numbers to stand."""
+        return " ".join(gap for run in self.runs if (gap := run.coverage_gap)) or None
+
+    def report(self, path: str | Path) -> Path:
+        """Write one page with the reports of all runs, and return where it is."""
+        page = Path(path)
+        make_folder(page.parent)
+        with writing(page):
+            write_page(self._parts, page, self.title)
+        return page
+
+    def write(self, folder: str | Path) -> Path:
+        """Write report.html and results.json of all runs into a folder, and return where the page is."""
+        page = self.report(Path(folder) / "report.html")
+        with writing(folder):
+            body = orjson.dumps(self.as_dict(), option=orjson.OPT_INDENT_2)
+            page.with_name("results.json").write_bytes(body)
+        return page
+
+    def print(self, console: Console | None = None) -> None:
+        """Print one table with what every run is summed up by, and the notes."""
+        notes = [f"{run.name}: {note}" for run in self._judged for note in run.record.config.get("notes", [])]
+        print_pieces([self._grid, Sentences(notes, small=True)], console or Console())
+
+    def as_dict(self) -> dict[str, Any]:
+        """All runs as the one object that `--json` prints."""
+        return {"suite": self.title, "runs": [run.as_dict() for run in self._judged]}
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the verdict, and one table over all runs."""
+        said = [self._said, *self.stopped]
+        text = "\n".join(f"<p>{escape(sentence)}</p>" for sentence in said)
+        table = notebook_html([self._grid]) if self.judged else ""
+        return f"<p><b>{escape(self.title)}</b></p>\n{text}\n{table}"
+
+    @property
+    def _judged(self) -> list[Run]:
+        return [run for run in self.runs if run.judged]
+
+    @property
+    def _lanes(self) -> Sequence[Any]:
+        return [lane for run in self.runs for lane in run._lanes]
+
+    @property
+    def _grid(self) -> Grid:
+        return summary_grid(self._parts, self.title)
+
+    @cached_property
+    def _parts(self) -> list[ReportPart]:
+        return collect_parts([run.name for run in self._judged], self._store)
+
+    def _frames(self, name: str) -> pl.DataFrame:
+        frames = [
+            getattr(run, name).select(pl.lit(run.name).alias("run"), pl.lit(run.kind).alias("kind"), pl.all())
+            for run in self._judged
+        ]
+        return pl.concat(frames, how="diagonal") if frames else pl.DataFrame()
