@@ -11,8 +11,6 @@ from itertools import islice
 from pathlib import Path
 from statistics import fmean
 
-import polars as pl
-
 from personafit._errors import UserError
 from personafit.benchmarks import (
     Benchmark,
@@ -33,7 +31,7 @@ from personafit.kinds.kind import count_answers, open_attempt, price_words
 from personafit.models import ChatRequest
 from personafit.models.tokens import prompt_tokens
 from personafit.raters import Rater, make_rater, rater_lane
-from personafit.store import RunRecord, Status, Store, run_answers
+from personafit.store import RunRecord, Store, spending_rows
 
 SAMPLE = 200  # requests looked at per rater for an estimate
 
@@ -261,11 +259,7 @@ def rating_lanes(plan: RunPlan) -> list[Lane]:
 
 def _note_spending(plan: RunPlan, run: RunRecord, systems: Mapping[str, str]) -> None:
     """Note what the systems took for what they made in a run; `systems` has their names by the fingerprints of their asks."""
-    made = run_answers(plan.store, run.id).filter(
-        pl.col("rater").is_in(list(systems)), pl.col("status") == Status.OK.value
-    )
-    names = pl.col("rater").replace_strict(systems, default=None, return_dtype=pl.String)
-    rows = made.select(names.alias("system"), pl.col("view").alias("system_context"), "seconds", "cost")
+    rows = spending_rows(plan.store, run.id, systems)
     plan.record["spent"] = spending(rows)
     plan.record["notes"] += spent_notes(rows, STEPS.get(plan.kind.name, "answers"))
 

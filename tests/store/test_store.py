@@ -23,6 +23,7 @@ from personafit.store import (
     gold_answers,
     item_rows,
     run_answers,
+    spending_rows,
 )
 from personafit.store.connection import HEAD, open_engine
 from personafit.store.tables import asks, metadata
@@ -111,6 +112,30 @@ def test_a_later_generation_supersedes_and_overwrites_nothing(url: str) -> None:
             "a later reading of the same reply counts"
         )
         assert count_status(store, run) == {"ok": 2}
+
+
+def test_spending_is_that_of_the_asks_that_count(url: str) -> None:
+    made = [
+        outcome("a", Status.FAILED, ask="f1", at=9.0),
+        outcome("a"),
+        outcome("b"),
+        outcome("b", generation=1, at=-1.0),
+        outcome("c", Status.FAILED),
+        outcome("d"),
+        outcome("d", Status.UNPARSED, generation=1),
+        outcome("e", Status.REFUSED),
+    ]
+    for place, one in enumerate(made):
+        one.ask.seconds, one.ask.cost = place + 0.5, place / 8
+    with Store(url) as store:
+        run = store.begin_run("run", "d", {}, 5).id
+        store.plan_jobs(run, ["a", "b", "c", "d", "e"])
+        store.write(made)
+        rows = spending_rows(store, run, {"r": "Mine", "other": "Theirs"})
+        assert rows.rows() == [("Mine", "none", 1.5, 0.125), ("Mine", "none", 3.5, 0.375)]
+        counted = run_answers(store, run).filter(status="ok").sort("job")
+        assert rows.select("seconds", "cost").equals(counted.select("seconds", "cost"))
+        assert spending_rows(store, run, {"other": "Theirs"}).is_empty()
 
 
 def test_writing_the_same_twice_changes_nothing(url: str) -> None:

@@ -10,6 +10,7 @@ from personafit.store.reading import (
     run_answers,
     run_items,
     run_pages,
+    spending_rows,
 )
 from personafit.store.records import (
     TIE,
@@ -47,4 +48,5 @@ __all__ = [
     "run_answers",
     "run_items",
     "run_pages",
+    "spending_rows",
 ]

@@ -1,7 +1,7 @@
 """Reading a run back: one row per planned job with its last ask and that ask's last reading, at once or a page at a time; frames to files."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,36 @@ def run_answers(store: Store, run: int) -> pl.DataFrame:
         counts = ranked.filter(pl.col("ask") == pl.col("ask").last().over("job"))
         frame = counts.unique(["job", "item", "target"], keep="last", maintain_order=True)
     return frame.drop("ask_status")
+
+
+def spending_rows(store: Store, run: int, raters: Mapping[str, str]) -> pl.DataFrame:
+    """Return system, system_context, seconds and cost of each ask of a run that counts and succeeded, made by one of `raters`.
+
+    `raters` maps fingerprints to names. The choice among several tries is left to the database: a long run makes far more asks than
+    `run_answers` should hold in memory.
+    """
+    ask = t.asks.c
+    latest = func.row_number().over(partition_by=ask.job, order_by=(ask.generation.desc(), ask.at.desc()))
+    ended = (
+        select(ask.job, ask.rater, ask.view, ask.seconds, ask.cost, ask.status, latest.label("place"))
+        .select_from(t.run_jobs.join(t.asks, ask.job == t.run_jobs.c.job))
+        .where(t.run_jobs.c.run == run, ask.status != Status.FAILED.value)
+        .subquery()
+    )
+    query = (
+        select(ended.c.rater, ended.c.view, ended.c.seconds, ended.c.cost)
+        .where(ended.c.place == 1, ended.c.status == Status.OK.value, ended.c.rater.in_(list(raters)))
+        .order_by(ended.c.job)
+    )
+    schema = {
+        "system": pl.Categorical(),
+        "system_context": pl.Categorical(),
+        "seconds": pl.Float64(),
+        "cost": pl.Float64(),
+    }
+    pages = list(store.frames(query, schema, ANSWERS))
+    found = pl.concat(pages) if pages else pl.DataFrame(schema=schema)
+    return found.with_columns(pl.col("system").replace_strict(raters, return_dtype=pl.Categorical))
 
 
 def gold_answers(store: Store, dataset: str, rater: str | None = None) -> pl.DataFrame:
