@@ -20,7 +20,7 @@ from personafit.reports.claims import (
 )
 from personafit.reports.compare import Comparison, Contestant
 from personafit.reports.dialogue import context_effect
-from personafit.reports.preference import mean_mark
+from personafit.reports.preference import preferred
 from personafit.reports.relevance import against_control, picks, without_prompt
 from personafit.reports.result import Figures, Result
 from personafit.statistics import Estimate
@@ -157,8 +157,8 @@ def test_relevance_claims() -> None:
         )
         return picks("r", "none", figures, finding(times, 0.1, null))
 
-    assert picked(2.0, 1.2).endswith("it over-selects (recall 90.0 %).")
-    assert picked(1.3, 1.2) == "r picks 1.3 times as many attributes as people do (recall 90.0 %)."
+    assert picked(2.0, 1.2).endswith("it over-selects.")
+    assert picked(1.3, 1.2) == "r picks 1.3 times as many attributes as people do."
     assert "it leaves out" in picked(0.3, 1 / 1.2)
     assert against_control("r", "rule:overlap", finding(0.1)).startswith(
         "r: beats the best control, rule:overlap (F1 +10.0"
@@ -172,14 +172,16 @@ def test_relevance_claims() -> None:
 
 def test_dialogue_and_mark_claims() -> None:
     assert context_effect("bot", "profile", "none", finding(0.5, 0.1), "").startswith(
-        "bot: being given profile helps (personalization over none, +0.50 marks"
+        "bot: being told profile helps (personalization over none, +0.50 marks"
     )
-    assert "cannot be told from no preference (2.79 to 3.41; this run could have detected" in mean_mark(
-        "j", 3.1, finding(3.1, 0.15, 3.0), ""
-    )
-    assert mean_mark("j", 3.9, finding(3.9, 0.1, 3.0), ", tail") == (
-        "j marks the personalized answers 3.90 on average, tail."
-    )
+    judged = Result.of(estimate(3.1, 0.15), metric="rating", rater="j")
+    unclear, clear = finding(3.1, 0.15, 3.0), finding(3.9, 0.1, 3.0)
+    said = preferred("j", judged, unclear, "")
+    assert said.startswith("j: no evidence that it prefers either answer (this run could have detected")
+    assert preferred("j", judged, clear, "tail") == "j: prefers the personalized answers; tail."
+    people = replace(judged, control="people")  # the verdict is not about them
+    assert "either answer (mean 3.10 marks, 2.79 to 3.41; this run" in preferred("p", people, unclear, "")
+    assert preferred("p", people, clear, "").startswith("p: prefers the personalized answers (mean 3.90")
 
 
 def test_other_modules_can_make_their_own_claims() -> None:

@@ -130,7 +130,7 @@ def test_figures_in_tables_equal_results_and_controls_come_last(tmp_path: Path) 
     assert row_of(found["How dialogues ended"], "helper", "I") == {"satisfied": "100.0"}
     assert int(row_of(found["How asks ended"], "judge")["ok"]) % 36 == 0
     (picture,) = [piece for piece in part.lead if isinstance(piece, Picture)]
-    assert "personalization, 1–4: helper · I 4.00" in str(picture.figure.get_label())
+    assert "Personalization, 1–4: helper · I 4.00" in str(picture.figure.get_label())
 
 
 def test_raters_that_score_rank_the_assistants(tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
 """The page of a run of every kind: short, whole and inert, its tables holding the results."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from personafit.api.report import collect_parts
 from personafit.reports.kind_report import HEADS, KindReport, line_id
 from personafit.reports.pieces import Grid, Picture
 from personafit.reports.report_page import write_page
@@ -25,6 +27,8 @@ def reports(kinds: Kinds, tmp_path_factory: pytest.TempPathFactory) -> Reports:
         report = open_report(kinds.store, run)
         path = folder / f"{kind}.html"
         write_page([with_verdict(report.part(), verdict_of(report, kinds.store, run))], path)
+        runs = [one.name for one in kinds.runs[kind]]
+        write_page(collect_parts(runs, kinds.store), folder / f"two-{kind}.html")
         made[kind] = report, path
     return made
 
@@ -43,6 +47,24 @@ def test_the_page_is_short_whole_and_inert(reports: Reports, page: Page, kind: s
     page.page.wait_for_load_state("networkidle")
     assert page.requests == [path.as_uri()]
     assert page.odd == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_findings_do_not_repeat_the_verdict(reports: Reports, kinds: Kinds, kind: str) -> None:
+    report, _ = reports[kind]
+    verdict = verdict_of(report, kinds.store, kinds.runs[kind][0])
+    for subject in verdict.subjects:
+        own = [one for one in report.sentences() if one.startswith(subject.subject.partition(" on ")[0])]
+        said, again = (set(re.findall(r"\d+\.\d+", text)) for text in (subject.sentence, " ".join(own)))
+        assert not said & again
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_items_of_the_first_of_two_runs_are_near(reports: Reports, page: Page, kind: str) -> None:  # noqa: F811
+    _, path = reports[kind]
+    page.page.goto(path.with_name(f"two-{kind}.html").as_uri())
+    items = page.page.locator("details.items").first
+    assert items.evaluate("node => node.getBoundingClientRect().top + scrollY") <= TALLEST
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -154,7 +154,7 @@ def test_the_page_is_whole_inert_and_shows_every_pair(tmp_path: Path) -> None:
     assert hostile not in page
     assert "script-src &#39;sha256-" in page
     assert "http://" not in page.replace("http://www.w3.org", "")
-    assert "author marks the personalized answers 3.00" in page
+    assert "author: no evidence that it prefers either answer (mean 3.00" in page
     blocks = browser_blocks(tmp_path / "report.html")
     (index,) = blocks["index"]
     assert index["id"] == [f"i{n}" for n in range(8)]

@@ -1,7 +1,8 @@
-"""Progress on long work: bars in a terminal, a line now and then in a log file. Always on standard error."""
+"""Progress on long work: bars in a terminal, elsewhere a line for each lane once it is done. Always on standard error."""
 
 import sys
 import time
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Protocol
 
@@ -16,7 +17,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-LOG_SECONDS = 15.0
+LOG_SECONDS = 600.0  # without a terminal, long work is heard of this often
 
 
 class ProgressView(Protocol):
@@ -68,8 +69,8 @@ class Bars:
     ) -> None:
         if self._live:
             self._bars.stop()
-        elif self._counts:
-            self._line()
+        else:
+            self._say([lane for lane, (done, total) in self._counts.items() if done < total])
 
     def begin(self, lane: str, total: int) -> None:
         """Add a bar."""
@@ -78,14 +79,16 @@ class Bars:
         self._counts[lane] = [0, total]
 
     def advance(self, lane: str, by: int, note: str = "") -> None:
-        """Move the bar, or print a line when the last one is old."""
-        self._counts[lane][0] += by
+        """Move the bar, or print a line when the lane is done or the last line is old."""
+        counts = self._counts[lane]
+        counts[0] += by
         if self._live:
             self._bars.update(self._tasks[lane], advance=by, note=note)
-        elif time.monotonic() - self._last_line > LOG_SECONDS:
-            self._line()
+        elif (by and counts[0] == counts[1]) or time.monotonic() - self._last_line > LOG_SECONDS:
+            self._say([lane])
 
-    def _line(self) -> None:
+    def _say(self, lanes: Iterable[str]) -> None:
         self._last_line = time.monotonic()
-        parts = [f"{lane} {done}/{total}" for lane, (done, total) in self._counts.items()]
-        print(f"{time.strftime('%H:%M:%S')}  {';  '.join(parts)}", file=sys.stderr, flush=True)
+        for lane in lanes:
+            done, total = self._counts[lane]
+            print(f"{time.strftime('%H:%M:%S')}  {lane} {done}/{total}", file=sys.stderr, flush=True)

@@ -137,9 +137,9 @@ class ChoiceReport(KindReport):
         told = f"context `{headline}`" if {*views} == {headline, "none", f"wrong:{headline}"} else ""
         if told:
             titles = [
-                {headline: "right person", "none": "no person"}.get(view, "wrong person") for view in views
+                {headline: "Right person", "none": "No person"}.get(view, "Wrong person") for view in views
             ]
-        panels = [Panel(f"{title}, %", self._guessing) for title in titles] + [Panel("lift, points", 0.0)]
+        panels = [Panel(f"{title}, %", self._guessing) for title in titles] + [Panel("Lift, points", 0.0)]
         caption = (
             f"{self.shown.capitalize()} when told about the right person{f' ({told})' if told else ''}, about nobody, and about "
             "somebody else. Lift is the first minus the larger of the other two: unless its interval lies above zero, the score does not "

@@ -101,25 +101,25 @@ def claim(
 ) -> str:
     """One sentence: the claim that the verdict allows, and in brackets the figure it rests on.
 
-    `figure` names the figure, such as `lift`; its value and interval are added.
+    `figure` names the figure, such as `lift`; its value and interval are added. It is empty where the verdict has said them.
     """
     estimate, verdict = tested.estimate, tested.verdict
     if estimate.value is None:
         return f"{subject}: nothing can be said of its {figure}."
-    number = f"{figure} {_number(estimate.value, unit, signed_figure)}"
+    number = f"{figure} {_number(estimate.value, unit, signed_figure)}" if figure else ""
     if verdict is Conclusion.CONSTANT:
-        return f"{subject}: {words.constant} ({number} on {_items(estimate)})."
+        return f"{subject}: {words.constant}" + (f" ({number} on {_items(estimate)})." if figure else ".")
     if verdict is Conclusion.TOO_FEW:
-        return f"{subject}: {number} on {_items(estimate)}, {TOO_FEW}."
+        return f"{subject}: " + (f"{number} on {_items(estimate)}, " if figure else "") + f"{TOO_FEW}."
     said = {
         Conclusion.ABOVE: words.above,
         Conclusion.BELOW: words.below,
         Conclusion.EQUIVALENT: words.equivalent,
     }.get(verdict, words.unclear)
-    brackets = number + interval_words(estimate, unit, signed_figure)
+    brackets = [number + interval_words(estimate, unit, signed_figure)] if figure else []
     if not tested.decided:
-        brackets += f"; {null_words(tested, unit)}"
-    return f"{subject}: {said} ({brackets})."
+        brackets.append(null_words(tested, unit))
+    return f"{subject}: {said} ({'; '.join(brackets)})." if brackets else f"{subject}: {said}."
 
 
 def null_words(tested: HypothesisTest, unit: FigureUnit = POINTS) -> str:

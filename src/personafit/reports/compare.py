@@ -507,8 +507,11 @@ def comparison_part(
         ", ".join(runs),
         f"Comparison of {', '.join(runs)}",
         [one.sentence() for one in comparisons],
-        [*drawn, _differences_grid(comparisons), *small_notes(legend)],
-        [Section(one.grid().title, [one.grid(), Sentences(one.sentences())]) for one in rankings],
+        [*drawn, _differences_grid(comparisons)],
+        [
+            *(Section(one.grid().title, [one.grid(), Sentences(one.sentences())]) for one in rankings),
+            *([Section("How differences were tested", small_notes(legend))] if legend else []),
+        ],
         facts=[f"{len(runs)} runs", f"{items:,} shared items"],
     )
 
@@ -550,4 +553,4 @@ def _differences_picture(comparisons: Sequence[Comparison]) -> list[Piece]:
         for one in shown
     ]
     caption = "How to read it: first minus second in points; bars are 95 % intervals, the dotted line is no difference."
-    return [Picture("Differences", caption, panels_figure(rows, [Panel("first minus second, points", 0.0)]))]
+    return [Picture("Differences", caption, panels_figure(rows, [Panel("First minus second, points", 0.0)]))]

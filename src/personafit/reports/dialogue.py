@@ -108,6 +108,8 @@ class DialogueReport(KindReport):
         "explained": "What is marked in the turns was counted by fixed rules, which miss paraphrases and can err.",
     }
 
+    asks_whether: ClassVar[str] = "does the assistant use what it is told of the person?"
+
     def __init__(self, store: Store, run: RunRecord) -> None:
         self.run = load_dialogues(store, run)
         self.opened = dialogue_lines(store, self.run)
@@ -175,12 +177,12 @@ class DialogueReport(KindReport):
 
         percent = (-4.0, 104.0)
         panels: list[tuple[Panel, str, dict[str, str]]] = [
-            (Panel("completion, %", limits=percent), "completion", {}),
-            (Panel("personalization, 1–4", None, 2, (0.88, 4.12)), "personalization", {}),
-            (Panel("rank on the same task, %", limits=percent), SCORE_RANK, {}),
-            (Panel("brought in first, %", limits=percent), "coverage_before", {}),
+            (Panel("Completion, %", limits=percent), "completion", {}),
+            (Panel("Personalization, 1–4", None, 2, (0.88, 4.12)), "personalization", {}),
+            (Panel("Rank on the same task, %", limits=percent), SCORE_RANK, {}),
+            (Panel("Brought in first, %", limits=percent), "coverage_before", {}),
         ]
-        caption = "One row per assistant, system context and judge; bars are 95 % intervals, hollow marks are controls."
+        caption = "One row per assistant, system context and judge; bars are 95 % intervals, hollow squares are controls."
         return self.plot("Assistants under each context", caption, self._headline, panels)
 
     def table(self) -> Grid:
@@ -299,11 +301,11 @@ def _pairs(lines: Sequence[Line]) -> Iterator[tuple[Line, Line, str]]:
 def context_effect(system: str, given: str, against: str, finding: HypothesisTest, judge: str) -> str:
     """What a context does to personalization, over no context or a wrong person's."""
     words = ClaimWords(
-        above=f"being given {given} helps",
-        below=f"being given {given} harms",
-        unclear=f"no evidence that being given {given} changes anything",
+        above=f"being told {given} helps",
+        below=f"being told {given} harms",
+        unclear=f"no evidence that being told {given} changes anything",
         equivalent=f"{given} and {against} differ by less than {MARKS.plain(finding.margin)}",
-        constant=f"the same marks given {given} and {against}",
+        constant=f"the same marks told {given} and {against}",
     )
     return claim(system, finding, words, f"personalization over {against}{judge},", MARKS)
 

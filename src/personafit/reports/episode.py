@@ -110,8 +110,8 @@ class EpisodeReport(KindReport):
         from personafit.reports.plots import Panel
 
         panels: list[tuple[Panel, str, dict[str, str]]] = [
-            (Panel("regret: 0 is the best choice", digits=2), "regret", {}),
-            (Panel("did what was asked, %", limits=(-4.0, 104.0)), "success", {}),
+            (Panel("Regret (0: the best choice)", digits=2), "regret", {}),
+            (Panel("Did what was asked, %", limits=(-4.0, 104.0)), "success", {}),
         ]
         caption = "By regret, the least first; bars are 95 % intervals, hollow marks are scripted controls, which show what can be reached with what knowledge."
         return self.plot("Systems among the controls", caption, self._ladder, panels)

@@ -17,13 +17,14 @@ from personafit.reports.plots import short_name
 from personafit.reports.result import Figures, Result
 from personafit.reports.totals import load_totals
 from personafit.statistics import mean_by_item
+from personafit.statistics.clusters import FEWEST_PEOPLE
 from personafit.statistics.decisions import Conclusion, Hypothesis, HypothesisTest, decide_together
 from personafit.store import RunRecord, Store, run_answers
 
 MOST_RATERS = 4
 CAPTION = (
     "How many points more of the choices each attack moved than a neutral text of the same length in the same place (the placebo); "
-    "at the dotted line the attack does no more than any other words would. Bars are 95 % intervals over people."
+    "at the dotted line the attack does no more than any other words would."
 )
 COLUMNS = {
     "moved": "moved, %",
@@ -95,7 +96,13 @@ class InjectionReport(KindReport):
         ]
         panels = [Panel(short_name(str(rater)), 0.0) for rater, _ in raters]
         title = "Moved beyond the placebo, in points, by attack"
-        return Picture(title, CAPTION, panels_figure(rows, panels))
+        barred = any(dot.low is not None for dot in found.values())
+        bars = (
+            f"Bars are 95 % intervals over people; attacks on fewer than {FEWEST_PEOPLE} people have none."
+            if barred
+            else f"Each attack met fewer than {FEWEST_PEOPLE} people, too few for an interval."
+        )
+        return Picture(title, f"{CAPTION} {bars}", panels_figure(rows, panels))
 
     def table(self) -> Grid:
         """How often each rater was moved over all attacks, and how often it was right."""
@@ -235,6 +242,8 @@ def _sentence(figures: Figures, results: Sequence[Result], row: Result, finding:
         constant="the same choices with hostile and with neutral text",
     )
     figure = f"hostile text moved {100 * moved.value:.1f} % of its choices, neutral text {100 * placebo.value:.1f} %; difference"
+    if row.control is None:  # the verdict says it
+        figure = ""
     sentence = claim(name, finding, words, figure)
     if not finding.decided and moved.value < STILL:
         sentence += " Being unmoved is no merit in a rater that does not look: see its accuracy."

@@ -64,6 +64,8 @@ class KindReport(ABC):
     """Whether analyses that go beyond the run's scores are included."""
     searched: ClassVar[Mapping[str, str]] = {}
     """What the browser's search looks into, what raters are called and what is to be explained, where it differs from choices."""
+    asks_whether: ClassVar[str] = ""
+    """What runs of this kind ask, the title where the benchmark's own is about choices or there is none."""
     lines: Sequence[Line] = ()
     """What was judged, where coverage is to be taken from it."""
 
@@ -83,7 +85,11 @@ class KindReport(ABC):
 
     def title(self) -> str:
         """The heading of the report: what the benchmark asks."""
-        return str(self.info["title"] or self.benchmark)
+        own, about_choices = self.info["title"], self.info["metric"] in ("accuracy", "win_rate")
+        if self.asks_whether and (about_choices or own in ("", None, self.benchmark)):
+            own = f"{self.benchmark}: {self.asks_whether}"
+        text = str(own or self.benchmark)
+        return text[:1].upper() + text[1:]
 
     def sentences(self) -> list[str]:
         """What the run shows besides its verdict, a sentence each."""

@@ -27,10 +27,9 @@ from personafit.kinds.preference import (
 from personafit.reports.browse import YES_NO, facet_columns, pack_browser, people_texts, raw_replies
 from personafit.reports.claims import (
     MARKS,
-    TOO_FEW,
-    interval_words,
+    ClaimWords,
+    claim,
     legend_for,
-    null_words,
     people_words,
 )
 from personafit.reports.kind_report import PUBLISHED, Column, KindReport, LineId, quote
@@ -89,6 +88,7 @@ class PreferenceReport(KindReport):
     """A run in which raters marked a personalized answer against a generic one."""
 
     searched: ClassVar[Mapping[str, str]] = {"searched": "prompt, attribute, answer, person or raw reply"}
+    asks_whether: ClassVar[str] = "does using the attributes help?"
 
     def __init__(self, store: Store, run: RunRecord) -> None:
         self.scores = load_preferences(store, run)
@@ -371,10 +371,10 @@ def _preference(
     if mark.value is None:
         yield f"{name} gave no mark that could be read."
         return
-    tail = ""
-    if share.value is not None:
-        tail = f", and {100 * share.value:.0f} % of them no better than the generic ones"
-    yield mean_mark(name, mark.value, tested.get((key, "rating")), tail)
+    tail = (
+        f"{100 * (share.value or 0.0):.0f} % of the personalized answers are no better than the generic ones"
+    )
+    yield preferred(name, mark, tested.get((key, "rating")), tail if share.value is not None else "")
     naming = tested.get((key, "mention_effect"))
     if naming is not None and naming.decided:
         way = "higher" if naming.verdict is Conclusion.ABOVE else "lower"
@@ -382,16 +382,21 @@ def _preference(
         yield f"{name} marks answers that name the attribute {way}, by {by}."
 
 
-def mean_mark(name: str, value: float, finding: HypothesisTest | None, tail: str) -> str:
-    """The mean mark of personalized answers beside generic ones; `finding` tests it against the middle of the scale."""
-    said = f"{name} marks the personalized answers {value:.2f} on average"
-    if finding is None or finding.decided or finding.verdict is Conclusion.CONSTANT:
-        return f"{said}{tail}."
-    if finding.verdict is Conclusion.TOO_FEW:
-        return f"{said} over {people_words(finding.estimate.people)}, {TOO_FEW}{tail}."
-    ends = interval_words(finding.estimate, MARKS, signed_figure=False).removeprefix(", ")
-    could = null_words(finding, MARKS)
-    return f"{said}, which cannot be told from no preference ({ends + '; ' if ends else ''}{could}){tail}."
+PREFERRED = ClaimWords(
+    above="prefers the personalized answers",
+    below="prefers the generic answers",
+    unclear="no evidence that it prefers either answer",
+    equivalent="prefers neither answer",
+    constant="marks no answer above the other",
+)
+
+
+def preferred(name: str, mark: Result, finding: HypothesisTest | None, tail: str) -> str:
+    """Which answers a rater prefers; `finding` tests its mean mark, which the verdict says of those asked for, against the middle."""
+    if finding is None:
+        return f"{name}: {tail or 'no claim'}."
+    said = claim(name, finding, PREFERRED, "mean" if mark.control else "", MARKS, signed_figure=False)
+    return f"{said.removesuffix('.')}; {tail}." if tail else said
 
 
 def _agreement(scores: PreferenceScores, name: str, found: Result | None, index: Index) -> Iterator[str]:

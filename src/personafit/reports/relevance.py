@@ -56,17 +56,12 @@ class RelevanceReport(KindReport):
     """A run in which raters said which attributes matter."""
 
     searched: ClassVar[Mapping[str, str]] = {"searched": "prompt, attribute, reason, person or raw reply"}
+    asks_whether: ClassVar[str] = "which attributes matter for a prompt?"
 
     def __init__(self, store: Store, run: RunRecord) -> None:
         self.scores = load_relevance(store, run)
         super().__init__(store, run, self.scores.info, relevance_results(self.scores))
         self.lines = self.scores.lines
-
-    def title(self) -> str:
-        """The benchmark's own title, unless that is about choices between answers."""
-        if self.info["metric"] in ("accuracy", "win_rate"):
-            return f"{self.benchmark}: which attributes matter for a prompt?"
-        return super().title()
 
     def sentences(self) -> list[str]:
         """What the tables mean, a sentence each."""
@@ -89,7 +84,7 @@ class RelevanceReport(KindReport):
         panels: list[tuple[Panel, str, dict[str, str]]] = [
             (Panel("Precision, %", limits=percent), "precision", {}),
             (Panel("Recall, %", limits=percent), "recall", {}),
-            (Panel("Picks, times as many as people", 1.0, 2), "over_selection", {}),
+            (Panel("Picks (people = 1)", 1.0, 2), "over_selection", {}),
         ]
         title = "What is picked, and how much"
         return self.plot(title, CAPTION, self.lines_of("f1"), panels, self._quoted)
@@ -253,14 +248,12 @@ def picks(rater: str, view: str, figures: Figures, finding: HypothesisTest | Non
     times = figures.value("over_selection", rater, view)
     if times is None:
         return f"{rater} has no answer that could be held against people's."
-    rest = [(name, figures.value(name, rater, view)) for name in ("precision", "recall")]
-    shown = ", ".join(f"{name} {100 * value:.1f} %" for name, value in rest if value is not None)
     much = f"{rater} picks {times:.1f} times as many attributes as people do"
     if finding is not None and finding.verdict is Conclusion.ABOVE and times > 1:
-        return f"{much}: it over-selects ({shown})."
+        return f"{much}: it over-selects."
     if finding is not None and finding.verdict is Conclusion.BELOW and times < 1:
-        return f"{much}: it leaves out what people would use ({shown})."
-    return f"{much} ({shown})."
+        return f"{much}: it leaves out what people would use."
+    return f"{much}."
 
 
 def against_control(rater: str, control: str, finding: HypothesisTest) -> str:

@@ -4,7 +4,7 @@ Sentences are made from a run's results alone, so that the page, the terminal, J
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from personafit.reports.claims import decided_lifts, lift_claim, line_name, people_words, same_words
@@ -150,7 +150,11 @@ def run_verdict(
             for one in shown
         )
         return RunVerdict(tuple(subjects), gates, answers=answers)
-    told = _choices(results, asked, margin) if kind == "choice" else _others(kind, asked, headline, whole)
+    told = (
+        _choices(results, asked, margin)
+        if kind == "choice"
+        else _others(kind, asked, headline, whole, margin)
+    )
     return RunVerdict((*told, *silent), gates, answers=answers)
 
 
@@ -255,13 +259,18 @@ def _line(result: Result, view: str | None) -> tuple[str | None, str | None, str
 
 
 def _others(
-    kind: str, asked: Sequence[Result], headline: str, whole: Sequence[Result]
+    kind: str, asked: Sequence[Result], headline: str, whole: Sequence[Result], margin: float
 ) -> Iterator[SubjectVerdict]:
     """A sentence for everything that was asked for, by the kind's headline figure; those of controls stand beside it by name."""
     controls = {f"{one.metric} of {one.system}": one for one in whole if one.control and one.given is None}
     by_line: dict[Any, dict[str, Result]] = {}
     for one in asked:
         by_line.setdefault(_line(one, one.view), {}).setdefault(one.metric, one)
+    # The measure of a writing run stands where a rater does; the claim is about what the system was told.
+    lifts = decided_lifts((replace(one, rater=None, view=None) for one in asked), margin)
+    added = (
+        {(row.system, row.given): _lift(row, tested) for row, tested in lifts} if kind == "writing" else {}
+    )
     write = WORDS.get(kind, _plain)
     judges = {found[headline].rater for found in by_line.values() if headline in found}
     for found in by_line.values():
@@ -269,7 +278,8 @@ def _others(
             name = line_name(head.rater, head.system, head.given)
             judged = f", judged by {head.rater}" if head.system and head.rater and len(judges) > 1 else ""
             met = "; no claim, as it was fitted on people of this run" if head.met_people else ""
-            yield _subject(head, name, f"{write(head, controls | found)}{judged}{met}.")
+            lift = f"; {added[head.system, head.given]}" if (head.system, head.given) in added else ""
+            yield _subject(head, name, f"{write(head, controls | found)}{lift}{judged}{met}.")
 
 
 def _relevance(head: Result, found: Mapping[str, Result]) -> str:
@@ -300,20 +310,15 @@ def _injection(head: Result, found: Mapping[str, Result]) -> str:
     return (
         said
         if beyond is None
-        else f"{said}; hostile text moves {with_interval(beyond, unit=' points', difference=True)} more of them than a neutral text"
+        else f"{said}; hostile minus neutral text: {with_interval(beyond, unit=' points', difference=True)} of choices moved"
     )
 
 
 def _writing(head: Result, found: Mapping[str, Result]) -> str:
     told = f" told “{head.given}”" if head.given else ""
     score = found.get("rouge_l", head)
-    said = (
-        f"{head.system}{told} comes as near to what the person wrote as {_named(score)}, on {_items(score)}"
-    )
     return (
-        f"{said}; knowing the person adds {with_interval(head, unit=' points', difference=True)}"
-        if head.metric == "lift"
-        else said
+        f"{head.system}{told} comes as near to what the person wrote as {_named(score)}, on {_items(score)}"
     )
 
 

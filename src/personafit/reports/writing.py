@@ -5,14 +5,13 @@ is whether it came nearer to the person's own words than when told of nobody or 
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from itertools import product
 from typing import Any, ClassVar
 
 from personafit.benchmarks.lamp import MAKERS
 from personafit.kinds.writing import METRICS, WritingScores, load_writing, writing_lines
 from personafit.reports.browse import cut_text, facet_columns, pack_browser, people_texts
-from personafit.reports.claims import lift_claims, people_words
+from personafit.reports.claims import decided_lifts, legend_for, people_words
 from personafit.reports.kind_report import Column, KindReport, LineId, line_id, quote
 from personafit.reports.line_results import results_of
 from personafit.reports.pieces import Grid, Picture, Section, percent_cell
@@ -59,15 +58,16 @@ class WritingReport(KindReport):
         return [f"{len(self.scores.own):,} texts", people_words(people)]
 
     def sentences(self) -> list[str]:
-        """What each system's lift shows, all tested together, and what copying reaches."""
-        # The measure stands where a rater does; the claim is about what the system was told.
-        said = lift_claims(replace(one, rater=None, view=None) for one in self.results)
+        """What copying reaches."""
         totals = [one for one in self.results if one.metric == METRICS[0] and not one.slice]
         copied = [one for one in totals if one.fingerprint is None and one.value is not None]
-        if copied:
-            best = max(copied, key=lambda one: one.value or 0.0)
-            said.append(f"Copying {best.system} reaches {percent_cell(best).text} % without writing a word.")
-        return said
+        if not copied:
+            return []
+        best = max(copied, key=lambda one: one.value or 0.0)
+        return [
+            f"Copying {best.system} reaches ROUGE-1 {percent_cell(best).text} % without writing a word.",
+            *legend_for(tested for _, tested in decided_lifts(self.results, self.margin)),
+        ]
 
     def table(self) -> Grid:
         """Totals and lift."""
