@@ -54,7 +54,7 @@ def context(name: str) -> Callable[[F], F]:
 
     def named(function: F) -> F:
         def made(argument: str, people: "People", seed: int) -> "ContextBuilder":
-            from personafit.contexts import FunctionContext
+            from personafit.contexts.function import FunctionContext
 
             return FunctionContext(f"{name}:{argument}" if argument else name, function)
 

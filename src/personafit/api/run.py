@@ -21,11 +21,10 @@ from personafit.api.places import (
     store_url,
 )
 from personafit.engine import Summary
-from personafit.reports.analysis import results_frame
 from personafit.reports.kind_report import KindReport, lost_asks
 from personafit.reports.pieces import Prose, Sentences
 from personafit.reports.report import ReportPart
-from personafit.reports.result import Result
+from personafit.reports.result import Result, results_frame
 from personafit.reports.run_report import made_results, open_report, run_bars, verdict_of, with_verdict
 from personafit.reports.terminal import print_pieces
 from personafit.reports.verdict import RunVerdict

@@ -20,7 +20,7 @@ from personafit.people import Person
 from personafit.people.prompts import PROMPT_SCHEMA
 from personafit.people.render import main_script
 from personafit.store import UNMADE, Item, Judgment, Product, Status
-from personafit.store.forgetting import COPY
+from personafit.store.records import COPY
 
 RESERVED = (*("against", "expect", "system", "given"), UNMADE, COPY, HISTORY, UNTIL)
 """Names of slices that mean something by themselves: a log's field of that name is kept under another (`slice_name`)."""

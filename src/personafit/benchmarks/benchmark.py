@@ -10,7 +10,7 @@ from personafit._errors import UserError
 from personafit._hashing import hash_stream
 from personafit.people import Person
 from personafit.store import FORGOTTEN_NOTE, Item, Judgment, Product, RaterRecord, Store
-from personafit.store.forgetting import original_of
+from personafit.store.records import original_of
 
 BATCH = 2000
 

@@ -2,13 +2,15 @@
 
 import shlex
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from rich.console import Console
 
 from personafit.api.places import hint
-from personafit.reports.analysis import Analysis
+
+if TYPE_CHECKING:
+    from personafit import Analysis
 
 MIN_WIDTH = 100  # in a pipe or a log there is no terminal to be narrower than
 
@@ -24,7 +26,7 @@ def this_command() -> str:
     return shlex.join(["personafit", *sys.argv[1:]])
 
 
-def show_analysis(found: Analysis, json: bool) -> None:
+def show_analysis(found: "Analysis", json: bool) -> None:
     """Print an analysis as tables or as one JSON object, and what it left out to standard error."""
     for text in found.hints:
         hint(text)

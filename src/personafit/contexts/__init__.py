@@ -30,13 +30,11 @@ from personafit.contexts.making import (
 )
 from personafit.contexts.profile import (
     AttributesContext,
-    FunctionContext,
     WrongContext,
     attributes_context,
     dis_context,
     none_context,
     profile_context,
-    python_context,
 )
 from personafit.models import Model, make_model
 
@@ -50,12 +48,18 @@ def _history_context(argument: str, people: People, seed: int) -> ContextBuilder
     return history_context(argument, people)
 
 
+def _python_context(argument: str, people: People, seed: int) -> ContextBuilder:
+    from personafit.contexts.function import python_context
+
+    return python_context(argument)
+
+
 CONTEXTS: dict[str, ContextFactory] = {
     "none": none_context,
     "profile": profile_context,
     "attributes": attributes_context,
     "history": _history_context,
-    "python": python_context,
+    "python": _python_context,
 }
 """Kind of context to what makes its builder."""
 
@@ -153,7 +157,6 @@ __all__ = [
     "Context",
     "ContextBuilder",
     "ContextFactory",
-    "FunctionContext",
     "People",
     "TaskItem",
     "Unmade",

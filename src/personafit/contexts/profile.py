@@ -1,23 +1,19 @@
 """Contexts from the person's record alone: nothing, the profile or some fields of it, statements about the person, sums of D, I and S
-(demographics, summaries of earlier conversations, the task's situation), what a function of the user's own says; and any of them
-about another person.
+(demographics, summaries of earlier conversations, the task's situation); and any context about another person.
 """
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any
 
 from personafit._errors import UserError
 from personafit._hashing import draw
 from personafit.contexts.context import SUM, Choosy, Context, ContextBuilder, People, TaskItem, Unmade
-from personafit.models import one_line, parse_spec
-from personafit.models.functions import load_instance, takes
 from personafit.people import FacetValue, Person, facet_values, render_person, select_facets
 from personafit.store import Item
-from personafit.store.forgetting import COPY
+from personafit.store.records import COPY
 
 REMEMBERED = 512  # rendered people kept at hand; work is ordered by person, so few are needed
 
@@ -181,42 +177,6 @@ def _section(heading: str, entries: dict[str, str]) -> list[str]:
     """A heading with its entries below it; nothing where there are none."""
     lines = [f"  {name}: {text}" for name, text in entries.items()]
     return ["\n".join([heading, *lines])] if lines else []
-
-
-class FunctionContext:
-    """What a function of the user's own says of a person: named by `@pf.context`, or `python:MODULE:OBJECT`."""
-
-    def __init__(self, name: str, function: Callable[..., Any]) -> None:
-        self.name = name
-        self._function = function
-        self._takes_item = takes(function, 2)
-
-    def build(self, person: Person, item: Item) -> Context:
-        """The function's text about the person, with the item at hand if it takes two arguments."""
-        try:
-            told = self._function(person, item) if self._takes_item else self._function(person)
-        except Exception as error:
-            raise UserError(
-                f"context {self.name} raised {type(error).__name__} for {person.id}: {one_line(error)}."
-            ) from error
-        if not isinstance(told, str):
-            raise UserError(
-                f"context {self.name} must return a text, not {type(told).__name__}, for {person.id}."
-            )
-        return Context(self.name, told, (told,) if told else (), person.id)
-
-
-def python_context(argument: str, people: People, seed: int) -> ContextBuilder:
-    """Make `python:MODULE:OBJECT`."""
-    spec = parse_spec(f"python:{argument}")
-    spec.allow(())
-    function = load_instance(spec)
-    if not callable(function) or not (takes(function, 1) or takes(function, 2)):
-        raise UserError(
-            f"{spec.text}: a context is a function of a person, and of the item if it wants it, that returns a text, as in "
-            "def recall(person, item): ..."
-        )
-    return FunctionContext(spec.text, function)
 
 
 class WrongContext:

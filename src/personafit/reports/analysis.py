@@ -1,7 +1,7 @@
 """What an analysis gives: sentences, figures as a frame, a part of a report, and the object that `--json` prints."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,9 @@ from sqlalchemy import select
 
 from personafit.kinds.choice import TIERS, RunScores
 from personafit.kinds.lines import Line, Reference, RunLines
-from personafit.reports.pieces import Cell, Picture, Sentences, result_cell
+from personafit.reports.pieces import Cell, Picture, Sentences
 from personafit.reports.report import ReportPart
-from personafit.reports.result import Result, plain
+from personafit.reports.result import Result, results_frame
 from personafit.reports.terminal import print_pieces
 from personafit.statistics import Estimate, mean_by_item
 from personafit.statistics.decisions import Measured
@@ -23,41 +23,6 @@ from personafit.store import TIE, RunRecord, Store
 from personafit.store import tables as t
 
 AS_THEY_WERE = "Over the original choices, before the attack."
-
-
-_RESULTS: dict[str, Any] = {
-    "rater": pl.String,
-    "system": pl.String,
-    "system_context": pl.String,
-    "context": pl.String,
-    "metric": pl.String,
-    "slice": pl.String,
-    "value": pl.Float64,
-    "low": pl.Float64,
-    "high": pl.Float64,
-    "n": pl.Int64,
-    "people": pl.Int64,
-    "coverage": pl.Float64,
-    "control": pl.String,
-    "note": pl.String,
-    "se": pl.Float64,
-    "df": pl.Float64,
-    "met_people": pl.Boolean,
-    "better": pl.String,
-    "fingerprint": pl.String,
-}
-"""Columns of a frame of results."""
-
-
-def results_frame(results: Iterable[Result]) -> pl.DataFrame:
-    """Results as a frame, in the words of the Python surface."""
-    rows = []
-    for result in results:
-        row = asdict(result)
-        row["context"], row["system_context"] = row.pop("view"), row.pop("given")
-        row["slice"] = ", ".join(f"{name}={value}" for name, value in result.slice.items())
-        rows.append(tuple(row[name] for name in _RESULTS))
-    return pl.DataFrame(rows, schema=_RESULTS, orient="row")
 
 
 @dataclass(frozen=True)
@@ -200,13 +165,6 @@ def judged_lines(opened: RunLines, reference: Reference) -> list[Line]:
 def benchmark_of(store: Store, run: RunRecord) -> str:
     """The name of the benchmark that a run is of."""
     return str(store.dataset_info(run.dataset)["name"])
-
-
-def figure_cell(found: Estimate | Result | None, scale: float = 1.0, digits: int | None = None) -> Cell:
-    """A figure with its interval: in percent with one decimal where the scale is 100, else with two; empty where there is none."""
-    places = (1 if scale == 100 else 2) if digits is None else digits
-    negative = found is not None and found.low is not None and found.low < 0
-    return result_cell(found, lambda value: plain(scale * value, places), to=" to " if negative else "–")
 
 
 def small_notes(notes: Iterable[str]) -> list[Sentences]:

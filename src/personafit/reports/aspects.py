@@ -23,14 +23,13 @@ from personafit.reports.analysis import (
     Analysis,
     choice_hints,
     estimate_fields,
-    figure_cell,
     has_truth,
     matrix_picture,
     undefined,
 )
 from personafit.reports.claims import people_words
 from personafit.reports.line_results import line_coverage, line_result
-from personafit.reports.pieces import Cell, Grid, Piece, Row, Section, Sentences, percent_cell
+from personafit.reports.pieces import Cell, Grid, Piece, Row, Section, Sentences, figure_cell, percent_cell
 from personafit.reports.report import ReportPart
 from personafit.reports.result import Result, with_interval
 from personafit.statistics import Estimate, choice_scores, mean_by_item

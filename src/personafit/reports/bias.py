@@ -29,7 +29,6 @@ from personafit.reports.analysis import (
     answers_of,
     benchmark_of,
     choice_hints,
-    figure_cell,
     grouped_reasons,
     has_truth,
     judged_lines,
@@ -49,7 +48,7 @@ from personafit.reports.claims import (
     null_words,
 )
 from personafit.reports.line_results import line_coverage, line_result
-from personafit.reports.pieces import Cell, Grid, Piece, Row, Section, Sentences
+from personafit.reports.pieces import Cell, Grid, Piece, Row, Section, Sentences, figure_cell
 from personafit.reports.report import ReportPart
 from personafit.reports.result import Result
 from personafit.statistics import Estimate, cluster_mean

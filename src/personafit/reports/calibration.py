@@ -25,7 +25,6 @@ from personafit.reports.analysis import (
     benchmark_of,
     choice_hints,
     count_cell,
-    figure_cell,
     gold_shares,
     grouped_reasons,
     has_truth,
@@ -36,7 +35,7 @@ from personafit.reports.analysis import (
     vote_shares,
 )
 from personafit.reports.line_results import line_result
-from personafit.reports.pieces import Grid, Piece, Prose, Row, percent_cell
+from personafit.reports.pieces import Grid, Piece, Prose, Row, figure_cell, percent_cell
 from personafit.reports.report import ReportPart
 from personafit.reports.result import Result, marked_met
 from personafit.statistics import Estimate

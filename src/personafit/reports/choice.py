@@ -268,8 +268,9 @@ class ChoiceReport(KindReport):
         yield asks_section(ended, "Number of asks by status.")
 
     def _analyses(self) -> Iterator[Section]:
-        """Agreement, bias, aspects and failure modes; of a large run, which command gives them."""
-        if not self.complete and self.totals.items > MOST_ITEMS:
+        """Agreement, bias, aspects and failure modes; of a large run, and where only rules judged, which command gives them."""
+        only_rules = all(rater["kind"] == "rule" for rater in self.totals.raters)
+        if not self.complete and (only_rules or self.totals.items > MOST_ITEMS):
             how = f"`personafit report {self.record.name} --out FILE.html` adds agreement, bias, aspects and failure modes."
             yield Section("Further analyses", [Prose(how, "small")])
             return
@@ -282,7 +283,7 @@ class ChoiceReport(KindReport):
                 yield section
 
     def _analysers(self) -> dict[str, Callable[[], Section | None]]:
-        """Imported when a page is made: a run in the terminal needs none of them."""
+        """Imported when they are made: a run in the terminal, and one of rules alone, needs none of them."""
         from personafit.reports.agree import agreement_section
         from personafit.reports.agree_ratings import run_source
         from personafit.reports.aspects import aspects_section

@@ -30,13 +30,12 @@ from personafit.reports.analysis import (
     benchmark_of,
     choice_hints,
     count_cell,
-    figure_cell,
     has_truth,
     judged_lines,
 )
 from personafit.reports.claims import line_name
 from personafit.reports.line_results import line_result, share_of
-from personafit.reports.pieces import Cell, Grid, Piece, Row
+from personafit.reports.pieces import Cell, Grid, Piece, Row, figure_cell
 from personafit.reports.report import ReportPart
 from personafit.reports.result import Result, marked_met
 from personafit.statistics import Estimate, mean_by_item

@@ -29,18 +29,11 @@ from personafit.kinds import run_lines
 from personafit.kinds.choice import RunScores, choices_of, columns_of, missing_halves
 from personafit.kinds.lines import UNIT_SCALE, Line, Metric, Reference, RunLines, sliced
 from personafit.people import Person, facet_values, names_of
-from personafit.reports.analysis import (
-    Analysis,
-    answers_of,
-    choice_hints,
-    figure_cell,
-    has_truth,
-    judged_lines,
-)
+from personafit.reports.analysis import Analysis, answers_of, choice_hints, has_truth, judged_lines
 from personafit.reports.answer_pairs import answer_pairs
 from personafit.reports.claims import people_words
 from personafit.reports.line_results import line_result
-from personafit.reports.pieces import Cell, Grid, Piece, Row, Section, Sentences, percent_cell
+from personafit.reports.pieces import Cell, Grid, Piece, Row, Section, Sentences, figure_cell, percent_cell
 from personafit.reports.report import ReportPart
 from personafit.reports.result import Result, marked_met
 from personafit.statistics import mean_by_item

@@ -13,7 +13,6 @@ from sqlalchemy import select
 
 from personafit.kinds import run_lines
 from personafit.kinds.lines import UNIT_SCALE, Line, RunLines
-from personafit.reports.analysis import figure_cell
 from personafit.reports.claims import lift_claims
 from personafit.reports.line_results import IN_DATA, line_shares, results_of, worst_coverage
 from personafit.reports.pieces import (
@@ -29,6 +28,7 @@ from personafit.reports.pieces import (
     Row,
     Section,
     count_row,
+    figure_cell,
     metric_cell,
     share_cell,
 )

@@ -315,3 +315,10 @@ def text_cell(text: str) -> Cell:
 def true_minus(text: str) -> str:
     """Numbers with a true minus sign."""
     return re.sub(r"(?<![^\s(])-(?=[\d.])", "−", text)
+
+
+def figure_cell(found: Estimate | Result | None, scale: float = 1.0, digits: int | None = None) -> Cell:
+    """A figure with its interval: in percent with one decimal where the scale is 100, else with two; empty where there is none."""
+    places = (1 if scale == 100 else 2) if digits is None else digits
+    negative = found is not None and found.low is not None and found.low < 0
+    return result_cell(found, lambda value: plain(scale * value, places), to=" to " if negative else "–")

@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+import polars as pl
+
 from personafit.statistics import Estimate
 from personafit.statistics.decisions import Measured
 from personafit.store import RunRecord
@@ -158,3 +160,38 @@ def _rounded(value: float, digits: int) -> float:
 def when(seconds: float) -> str:
     """A moment in UTC, to the minute."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+_RESULTS: dict[str, Any] = {
+    "rater": pl.String,
+    "system": pl.String,
+    "system_context": pl.String,
+    "context": pl.String,
+    "metric": pl.String,
+    "slice": pl.String,
+    "value": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "n": pl.Int64,
+    "people": pl.Int64,
+    "coverage": pl.Float64,
+    "control": pl.String,
+    "note": pl.String,
+    "se": pl.Float64,
+    "df": pl.Float64,
+    "met_people": pl.Boolean,
+    "better": pl.String,
+    "fingerprint": pl.String,
+}
+"""Columns of a frame of results."""
+
+
+def results_frame(results: Iterable[Result]) -> pl.DataFrame:
+    """Results as a frame, in the words of the Python surface."""
+    rows = []
+    for result in results:
+        row = asdict(result)
+        row["context"], row["system_context"] = row.pop("view"), row.pop("given")
+        row["slice"] = ", ".join(f"{name}={value}" for name, value in result.slice.items())
+        rows.append(tuple(row[name] for name in _RESULTS))
+    return pl.DataFrame(rows, schema=_RESULTS, orient="row")

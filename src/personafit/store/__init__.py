@@ -1,6 +1,5 @@
 """Where everything is kept: products, items, asks and judgments, in SQLite or PostgreSQL."""
 
-from personafit.store.forgetting import UNMADE
 from personafit.store.reading import (
     any_prompt_recurs,
     count_status,
@@ -14,6 +13,7 @@ from personafit.store.reading import (
 )
 from personafit.store.records import (
     TIE,
+    UNMADE,
     Ask,
     Item,
     Judgment,

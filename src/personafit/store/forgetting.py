@@ -16,15 +16,12 @@ import orjson
 from sqlalchemy import Connection, Engine, Select, Table, delete, select, text, update
 from sqlalchemy.exc import DBAPIError
 
-from personafit._hashing import hash_text
 from personafit.store import tables as t
+from personafit.store.records import original_of, tombstone_of
 
 ROWS = 10_000
 COPIED = "wrong"  # marks answers written for one person and shown to another: the text of the first, under another id
 STAND_INS = (COPIED, "generic")
-UNMADE = "unmade"
-"""The slice that says which answer of an item was to be made and was not."""
-COPY = "of"  # the slice that says of whom an item's person is a copy
 
 
 @dataclass
@@ -38,12 +35,6 @@ class DerivedKeys:
     """Job and id."""
     judgments: set[tuple[str, str]] = field(default_factory=set)
     """Ask and item, of judgments whose ask is not itself removed: gold, imports."""
-
-
-def original_of(person: str, slices: Mapping[str, str]) -> str | None:
-    """Whose altered profile the person of an item is, where a benchmark says that it is one; None otherwise."""
-    original = slices.get(COPY)
-    return original if original and person.startswith(f"{original}+") else None
 
 
 def copies_of(connection: Connection, person: str) -> set[str]:
@@ -200,18 +191,6 @@ class Forgotten:
     """When the same person was forgotten before, if so."""
     remains: str | None = None
     """Why freed bytes may still lie in the database's files; None when they are gone."""
-
-
-def tombstone_of(person: str) -> str:
-    """Return the hash under which a forgotten person's id is remembered."""
-    return hash_text("forgotten", person)
-
-
-def forgotten_among(engine: Engine, people: Collection[str]) -> set[str]:
-    """Which of these people were forgotten."""
-    with engine.connect().execution_options(read_only=True) as connection:
-        tombs = set(connection.execute(select(t.tombstones.c.person)).scalars())
-    return {person for person in people if tombstone_of(person) in tombs} if tombs else set()
 
 
 def forget_person(

@@ -4,6 +4,7 @@ These are the rows of the store and the lines of a benchmark folder. Systems mak
 that refer to products; every answer ever given, by person or machine, is a judgment.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Self
 
@@ -17,6 +18,10 @@ from personafit.people.prompts import PROMPT_SCHEMA, prompt_text
 
 TIE = "tie"
 """The label of a choice that was no choice."""
+UNMADE = "unmade"
+"""The slice that says which answer of an item was to be made and was not."""
+COPY = "of"
+"""The slice that says of whom an item's person is a copy."""
 
 _set = object.__setattr__
 _FIELDS: dict[type, set[str]] = {}  # of each class: records that have all fields share it
@@ -230,3 +235,14 @@ def storable(text: str) -> str:
     if text.isascii() and "\x00" not in text:
         return text
     return text.replace("\x00", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def original_of(person: str, slices: Mapping[str, str]) -> str | None:
+    """Whose altered profile the person of an item is, where a benchmark says that it is one; None otherwise."""
+    original = slices.get(COPY)
+    return original if original and person.startswith(f"{original}+") else None
+
+
+def tombstone_of(person: str) -> str:
+    """Return the hash under which a forgotten person's id is remembered."""
+    return hash_text("forgotten", person)

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 from sqlalchemy import Connection, func, or_, select, tuple_, update
@@ -20,7 +20,6 @@ from personafit._secrets import masked
 from personafit.people import Person
 from personafit.store import tables as t
 from personafit.store.database import Database, among, repeated_when_lost
-from personafit.store.forgetting import Forgotten, Removal, forget_person, forgotten_among
 from personafit.store.inserting import insert_new
 from personafit.store.records import (
     Ask,
@@ -35,7 +34,11 @@ from personafit.store.records import (
     judgment_row,
     product_row,
     storable,
+    tombstone_of,
 )
+
+if TYPE_CHECKING:
+    from personafit.store.forgetting import Forgotten, Removal
 
 FORGOTTEN_NOTE = "People of this data set who were forgotten (personafit data forget), and are left out: {}."
 """Said of a data set whose people were forgotten."""
@@ -249,12 +252,14 @@ class Store(Database):
         return StoredPeople(self, dataset)
 
     def forget(
-        self, person: str, dry_run: bool = False, elsewhere: bool = False, first: Removal | None = None
-    ) -> Forgotten | None:
+        self, person: str, dry_run: bool = False, elsewhere: bool = False, first: "Removal | None" = None
+    ) -> "Forgotten | None":
         """Remove everything that derives from a person; None when there is nobody of that name, here or `elsewhere`.
 
         `first` removes what else of them is in the database (see `forget_person`).
         """
+        from personafit.store.forgetting import forget_person
+
         found = forget_person(self._engine, person, dry_run, elsewhere, first)
         if self.index_folder is not None and not dry_run:
             shutil.rmtree(person_folder(self.index_folder, person), ignore_errors=True)
@@ -262,7 +267,9 @@ class Store(Database):
 
     def forgotten(self, people: Collection[str]) -> set[str]:
         """Which of these people were forgotten and must not come back."""
-        return forgotten_among(self._engine, people)
+        with self._engine.connect().execution_options(read_only=True) as connection:
+            tombs = set(connection.execute(select(t.tombstones.c.person)).scalars())
+        return {person for person in people if tombstone_of(person) in tombs} if tombs else set()
 
     # -- runs: what was asked, and what came of it ----------------------------------------------------------------------
 
