@@ -53,18 +53,15 @@ class BuildModels:
         return [self.spec(spec) for spec in self._config.models.pool() if spec != TEMPLATE]
 
     def all(self, roles: Iterable[str]) -> list[Model]:
-        """Every model of some roles."""
         found = [self.pool() if role == POOL else [self.role(role)] for role in roles]
         return [model for models in found for model in models if model is not None]
 
     def spec(self, spec: str) -> Model:
-        """The model of a spec."""
         if spec not in self._open:
             self._open[spec] = make_model(spec)
         return self._open[spec]
 
     async def close(self) -> None:
-        """Release all of them."""
         for model in self._open.values():
             await model.close()
 

@@ -83,13 +83,11 @@ class ModelsSection(ConfigSection):
     raters: list[str] = Field(default_factory=list, description="Simulated raters of the two studies.")
 
     def spec(self, role: str) -> str:
-        """The spec behind a role of one model."""
         found = getattr(self, role)
         assert isinstance(found, str)
         return found or self.writer
 
     def pool(self) -> list[str]:
-        """The specs of the answer models."""
         return self.answerers or [self.writer]
 
     @model_validator(mode="after")

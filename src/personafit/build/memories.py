@@ -154,11 +154,9 @@ class MemoriesStep(BuildStep):
     prompts = (SELECT, WRITE)
 
     def outside(self, bench: Bench) -> Any:
-        """The corpora, word for word."""
         return bench.config.hashes(bench.config.section(MemoriesSection).corpora)
 
     def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
-        """One ask for each person."""
         section, people = bench.config.section(MemoriesSection), bench.config.section(PeopleSection).total
         if section.corpora:
             size = 350 + 60 * max(SHORTLIST, 2 * section.per_person), 3 * section.per_person
@@ -298,11 +296,9 @@ class FeaturesStep(BuildStep):
         yield ExpectedAsks("features", bench.model("profiler"), asks, *size)
 
     def outside(self, bench: Bench) -> Any:
-        """How many questions each person is asked."""
         return _samples(bench)
 
     async def make(self, bench: Bench) -> None:
-        """Infer, and write everyone with the features added."""
         section, own = bench.config.section(MemoriesSection), _own_memories(bench)
         for stream in STREAMS:
             people = list(bench.read("memories", Person, stream))

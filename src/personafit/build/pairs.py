@@ -81,7 +81,6 @@ class PairsSection(ConfigSection):
         return found
 
     def faults(self, config: BuildConfig) -> Iterator[str]:
-        """Nobody to make pairs for, or files that are not there."""
         people = config.sections.get("people")
         if config.models.pool() == [TEMPLATE] or (not self.questions and config.models.writer == TEMPLATE):
             yield "templates make no training pairs: name a writer, or questions of your own, and answerers"
@@ -116,7 +115,6 @@ class QuestionAnswers:
 
     @property
     def key(self) -> str:
-        """Names it within the step."""
         return f"{self.person.id}/{self.number}" + (f"-{self.attempt}" if self.attempt else "")
 
 
@@ -248,7 +246,6 @@ class PairsWriter:
 
     @property
     def kept(self) -> int:
-        """Pairs so far."""
         return sum(map(len, self._rows.values()))
 
     def take(self, done: Sequence[QuestionAnswers]) -> set[str]:
@@ -308,13 +305,11 @@ class PairsWriter:
         return True
 
     def reject(self, unit: QuestionAnswers, kind: str, reason: str) -> None:
-        """Keep what could not become a pair, and why."""
         self.reasons[reason.partition(":")[0]] += 1
         by = self._bench.models.pool()[unit.model].name
         self._bench.reject(f"{unit.key}/{kind}", reason, unit.question, about=unit.person.id, by=by)
 
     def publish(self) -> None:
-        """Write the files."""
         folder = self._bench.out / "pairs"
         folder.mkdir(parents=True, exist_ok=True)
         for name, rows in self._rows.items():
@@ -352,7 +347,6 @@ class PairsStep(BuildStep):
             yield ExpectedAsks("answers", model, calls, 400, 2 * section.words)
 
     async def make(self, bench: Bench) -> None:
-        """Some people at a time, none of them of a benchmark."""
         section = bench.config.section(PairsSection)
         asked = bench.read_rows("questions") if "questions" in bench.config.sections else ()
         benchmark = bench.read("people", Person)

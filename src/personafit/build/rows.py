@@ -24,7 +24,6 @@ class RowWriter:
         self.count = 0
 
     def add(self, row: BaseModel | dict[str, Any]) -> None:
-        """Write a row."""
         if isinstance(row, BaseModel):
             line = row.model_dump_json(exclude_defaults=True).encode("utf-8", "replace") + b"\n"
         else:
@@ -34,7 +33,6 @@ class RowWriter:
         self.count += 1
 
     def close(self) -> str:
-        """End the stream; returns a hash of all it holds."""
         self._file.close()
         return self._digest.hexdigest()[:32]
 

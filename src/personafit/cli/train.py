@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Train raters and reward models on human judgments.")
 
 FOR_REWARD = ("torch", "transformers", "accelerate", "peft")
-FOR_GRPO = (*FOR_REWARD, "datasets", "trl")
-
-GRPO = "With --method grpo"
 OutOption = Annotated[
     Path, typer.Option(metavar="DIR", help="Folder for the trained rater, quality.json and card.md.")
 ]
@@ -80,71 +77,18 @@ def matcher(
         ),
     ],
     out: OutOption,
-    method: Annotated[
-        Literal["kernel", "grpo"],
-        typer.Option(help="kernel: a small model on the CPU. grpo: a language model, on a GPU."),
-    ] = "kernel",
-    model: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL", rich_help_panel=GRPO, help="Chat model to start from: a folder or OWNER/NAME."
-        ),
-    ] = None,
-    max_steps: Annotated[
-        int, typer.Option(min=1, metavar="N", rich_help_panel=GRPO, help="Number of optimizer steps.")
-    ] = 200,
-    per_device_batch_size: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            rich_help_panel=GRPO,
-            help="Prompts per step on each process; default 16 in all, divided by the number of processes.",
-        ),
-    ] = None,
-    num_generations: Annotated[
-        int, typer.Option(min=2, metavar="N", rich_help_panel=GRPO, help="Completions sampled per prompt.")
-    ] = 8,
-    learning_rate: Annotated[
-        float | None,
-        typer.Option(
-            min=LEAST_RATE, max=1, metavar="X", rich_help_panel=GRPO, help="Default 1e-6; with --lora 1e-5."
-        ),
-    ] = None,
-    lora: Annotated[
-        bool, typer.Option("--lora", rich_help_panel=GRPO, help="Train an adapter, merged at the end.")
-    ] = False,
     seed: SeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Train a rater of which attributes matter for a prompt, and measure it on held-out prompts.
 
-    **Examples**
+    **Example**
 
         personafit train matcher --data starter --out my-matcher && personafit run recentering --data starter --rater fitted:my-matcher
-
-        personafit train matcher --method grpo --model OWNER/NAME --data DIR --out my-model
     """
-    if method == "kernel":
-        if model is not None:
-            raise UserError("--model is for --method grpo; the kernel method starts from nothing.")
-        from personafit.train.matcher import train_matcher
+    from personafit.train.matcher import train_matcher
 
-        _show(train_matcher(data, out, seed, hint), as_json)
-        return
-    if model is None:
-        raise UserError("--method grpo starts from a chat model; name it with --model.")
-    if missing := [name for name in FOR_GRPO if find_spec(name) is None]:
-        raise UserError(
-            f"--method grpo needs {', '.join(missing)}, which pip install 'personafit[train]' trl datasets brings."
-        )
-    from personafit.train.grpo import GrpoSettings, train_grpo
-
-    batch = GrpoSettings.batch if per_device_batch_size is None else per_device_batch_size * processes()
-    settings = GrpoSettings(model, max_steps, batch, num_generations, learning_rate, lora, seed)
-    trained = train_grpo(data, out, settings, hint if is_first() else lambda _: None)
-    if is_first():
-        _show(trained, as_json)
+    _show(train_matcher(data, out, seed, hint), as_json)
 
 
 @app.command("preference")

@@ -72,13 +72,11 @@ class Bars:
             self._line()
 
     def begin(self, lane: str, total: int) -> None:
-        """Add a bar."""
         if self._live:
             self._tasks[lane] = self._bars.add_task(lane.replace("[", r"\["), total=total, note="")
         self._counts[lane] = [0, total]
 
     def advance(self, lane: str, by: int, note: str = "") -> None:
-        """Move the bar, or print a line when the last one is old."""
         self._counts[lane][0] += by
         if self._live:
             self._bars.update(self._tasks[lane], advance=by, note=note)

@@ -98,12 +98,10 @@ class StagePrompt:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The prompt in one message."""
         return ({"role": "user", "content": "\n\n".join(self.parts)},)
 
     @property
     def product(self) -> Product:
-        """What is shown, as it is stored."""
         return Product(kind="context", text=self.shown, maker="stages", about=self.person)
 
 

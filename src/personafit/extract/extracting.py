@@ -57,7 +57,6 @@ class ConversationPart:
 
     @property
     def evidence(self) -> list[int]:
-        """The user's turns in it."""
         return sorted({one.number for one in self.turns if one.role == "user"})
 
 

@@ -126,7 +126,6 @@ class _Stages:
         return StagesDone(session.summary, self._files, counts)
 
     async def _extract(self) -> Found:
-        """Everyone's attributes, merged."""
         corpus = self._corpus
         asker = StageAsks(self._session.store, self._model, EXTRACTION)
         people = corpus.by_person()

@@ -176,7 +176,6 @@ class ClassifierVerifier:
         self._conversation = conversation
 
     def verdicts(self, cases: Sequence[Case]) -> list[VerifierVerdict]:
-        """One verdict for each attribute."""
         found: dict[str, VerifierVerdict] = {}
         together: dict[str, list[ExtractedAttribute]] = {}
         for row, _ in cases:
@@ -224,7 +223,6 @@ class Checking:
                 self.models.append((one, models.get(one) or make_model(one)))
 
     async def close(self) -> None:
-        """Close the models that verify."""
         for _, model in self.models:
             await model.close()
 

@@ -75,11 +75,10 @@ class JudgedPairs:
 
     @property
     def texts(self) -> list[tuple[str, str]]:
-        """Prompt and attribute of every pair."""
         return list(zip(self.prompts, self.attributes, strict=True))
 
 
-def load_judged_pairs(benchmark: Benchmark, say: Say, most: int | None = MOST_PAIRS) -> JudgedPairs:
+def load_judged_pairs(benchmark: Benchmark, say: Say) -> JudgedPairs:
     """Every labelled pair, each once; a UserError says what cannot be fitted on."""
     name, known = benchmark.info.name, benchmark.info.gold
     texts = {product.id: product.text for product in benchmark.products()}
@@ -110,9 +109,9 @@ def load_judged_pairs(benchmark: Benchmark, say: Say, most: int | None = MOST_PA
             f"{name} has {len(pairs):,} labelled pairs, {int(pairs.relevant.sum()):,} of them relevant, to {having:,} prompts; "
             f"a matcher needs both labels, and {FEWEST_PROMPTS} prompts with something relevant to be tested on prompts left out."
         )
-    if most is not None and len(pairs) > most:
+    if len(pairs) > MOST_PAIRS:
         raise UserError(
-            f"{name} has {len(pairs):,} labelled pairs; a matcher takes up to {most:,}: leave out some prompts."
+            f"{name} has {len(pairs):,} labelled pairs; a matcher takes up to {MOST_PAIRS:,}: leave out some prompts."
         )
     return pairs
 

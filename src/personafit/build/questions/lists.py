@@ -39,7 +39,6 @@ class Scenario(BaseModel):
     wen: list[str] = Field(default_factory=list)
 
     def title(self, language: str) -> str:
-        """How it is called in a language."""
         return (self.zh if language == "zh" else "") or self.name
 
 
@@ -56,7 +55,6 @@ class Category(BaseModel):
     scenario: list[Scenario] = Field(min_length=1)
 
     def title(self, language: str) -> str:
-        """How it is called in a language."""
         return (self.zh if language == "zh" else self.en) or self.name
 
 
@@ -72,7 +70,6 @@ class Scenarios(BaseModel):
 
     @property
     def categories(self) -> dict[str, Category]:
-        """The categories by name."""
         return {one.name: one for one in self.category}
 
     def shares(self) -> dict[str, float]:
@@ -184,7 +181,6 @@ class QuestionsSection(ConfigSection):
             yield f"pool: there is no question in {', '.join(self.pool)}; give one in each line, or set general = 0"
 
     def shares_of(self, config: BuildConfig) -> dict[str, float]:
-        """The share of each category."""
         return self.shares or open_scenarios(config).shares()
 
 

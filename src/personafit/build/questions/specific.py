@@ -74,27 +74,22 @@ class QuestionDraft:
 
     @property
     def text(self) -> str:
-        """The question, once it is there."""
         return self._choice[1]
 
     @property
     def scenario(self) -> Scenario:
-        """The occasion it is about."""
         return self.scenarios[self._choice[0]]
 
     @property
     def known(self) -> str:
-        """The features as lines."""
         return "\n".join(f"- {text}" for _, text in self.features)
 
     @property
     def title(self) -> str:
-        """The scenario in the person's language."""
         return self.scenario.title(self.person.language)
 
     @property
     def told(self) -> str:
-        """What its words give away."""
         return "; ".join(list(dict.fromkeys(leaks(self.text, self.person)))[:NAMED])
 
 
@@ -132,7 +127,6 @@ class QuestionSampler:
                 self._inferred.setdefault(row["person"], []).append(row["features"])
 
     def draft(self, person: Person, number: int, attempt: int) -> QuestionDraft:
-        """One attempt at one of a person's questions."""
         key = (self._seed, self._take, person.id, number, attempt)
         category = self._names[self._categories[self._places[person.id] * self._section.specific + number]]
         scenarios = sorted(

@@ -25,7 +25,6 @@ class AnsweredQuestion:
 
     @property
     def id(self) -> str:
-        """The question's id."""
         return str(self.question["id"])
 
 
@@ -52,7 +51,6 @@ class Ballot:
 
     @property
     def texts(self) -> list[str]:
-        """The answers in words."""
         return [row["text"] for row in self.answers]
 
 
@@ -85,15 +83,12 @@ class _Study(Benchmark):
         self._ballots = ballots
 
     def people(self) -> Iterator[Person]:
-        """Those the items are about; what a rater sees is the profile."""
         return iter({one.person.id: one.person for one in self._ballots}.values())
 
     def products(self) -> Iterator[Product]:
-        """The answers."""
         for one in self._ballots:
             for row in one.answers:
                 yield Product(id=row["id"], kind="answer", text=row["text"])
 
     def items(self) -> Iterator[Item]:
-        """What is voted on."""
         return (one.item for one in self._ballots)

@@ -38,7 +38,6 @@ class TiersStep(StudyStep):
     after = ("people", "questions", "answers", "truth")
 
     def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
-        """A vote by each model on each pair."""
         yield from expected_votes(bench, bench.config.section(StudiesSection).pairs, 700)
 
     async def make(self, bench: Bench) -> None:

@@ -39,7 +39,6 @@ class TruthStep(StudyStep):
     after = ("people", "questions", "answers")
 
     def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
-        """A vote by each model on each question."""
         yield from expected_votes(bench, 1, 900)
 
     async def make(self, bench: Bench) -> None:

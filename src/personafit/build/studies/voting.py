@@ -78,7 +78,6 @@ class StudiesSection(ConfigSection):
         return self
 
     def faults(self, config: BuildConfig) -> Iterator[str]:
-        """Too few raters, and files that are not there."""
         named = config.models.raters
         if self.voters == "simulated" and named and len(named) < self.raters:
             yield (
@@ -97,7 +96,6 @@ class StudyStep(BuildStep):
     prompts = (VOTE,)
 
     def outside(self, bench: Bench) -> Any:
-        """Files of people's votes, and models that vote."""
         section = bench.config.section(StudiesSection)
         return [bench.config.hashes(section.votes), [model.settings for model in voting_models(bench)]]
 

@@ -46,7 +46,6 @@ class TasksSection(ConfigSection):
     multi: int = Field(2, ge=0, description="Most tasks over several domains for each person.")
 
     def faults(self, config: BuildConfig) -> Iterator[str]:
-        """Quotas that cannot be met, whoever the people are."""
         count, (low, high) = len(open_ontology(config).domains), self.domains
         if not 1 <= low <= high <= count:
             yield f"domains = [{low}, {high}] must go from 1 to at most {count}, the smaller first"
@@ -92,7 +91,6 @@ class TaskProfileStep(BuildStep):
     roles: ClassVar[tuple[str, ...]] = ("writer",)
 
     def outside(self, bench: Bench) -> Any:
-        """Ontology, tasks and situations."""
         return bench.config.hashes([*task_files(bench.config), OUR_SITUATIONS])
 
 
@@ -106,7 +104,6 @@ class ProfileSampler:
         self._several = [one for one in definitions if len(one.domains) > 1]
 
     def profile(self, person: Person) -> Profile:
-        """One person's interests and preferences."""
         tags = tags_of(person.facets)
         cares = self._cares(person.id, tags)
         preferences = {
@@ -180,7 +177,6 @@ class ProfilesStep(TaskProfileStep):
     roles = ()
 
     async def make(self, bench: Bench) -> None:
-        """Draw and write."""
         section, ontology = bench.config.section(TasksSection), open_ontology(bench.config)
         definitions = open_definitions(bench.config, ontology)
         sampler = ProfileSampler(ontology, definitions, draws_of(bench), section.domains)
@@ -192,7 +188,6 @@ class ProfilesStep(TaskProfileStep):
             bench.write({"id": profile.id, "profile": product.id}, "lineage")
 
     def card(self, bench: Bench) -> str:
-        """How even the preferences are, as Shannon evenness."""
         counts: dict[str, Counter[str]] = {}
         for profile in bench.read("profiles", Profile):
             for path, values in profile.preferences.items():

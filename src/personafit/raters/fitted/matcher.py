@@ -36,7 +36,6 @@ class PairVectors:
         return len(self.prompt_of)
 
     def take(self, rows: Rows) -> "PairVectors":
-        """Some of the pairs; the vectors are shared."""
         return replace(self, prompt_of=self.prompt_of[rows], attribute_of=self.attribute_of[rows])
 
 
@@ -189,7 +188,6 @@ class Matcher(FittedModel):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of everything that can change a score or an answer."""
         arrays = [
             hash_text(name, np.ascontiguousarray(self.arrays[name]).tobytes()) for name in self.array_names
         ]

@@ -276,7 +276,6 @@ class PairwiseModel(FittedModel):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of what a file of version 1 held, the card included."""
         if self.file_hash:
             return self.file_hash
         card = {**self.card, "fitted_on": sorted(self.fitted_on)} if self.fitted_on else dict(self.card)

@@ -43,20 +43,18 @@ class Curves(TrainerCallback):
             writer.writerows(rows[step] for step in sorted(rows))
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Write it a last time."""
         self.on_log(args, state, control)
 
 
 class Progress(TrainerCallback):
-    """Says how far training is: the loss, the reward of GRPO (0 is a constant answer, 1 the majority itself), and accuracy."""
+    """Says how far training is: the loss, and accuracy on the people held out."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
-        """One line for the entry."""
         logs = logs or {}
-        parts = [f"{name} {logs[name]:.3f}" for name in ("reward", "loss") if name in logs]
+        parts = [f"loss {logs['loss']:.3f}"] if "loss" in logs else []
         for name, value in logs.items():
             if name.startswith(ACCURACY):
                 tier = name.removeprefix(ACCURACY).strip("_").replace("_", " ") or "held out"
@@ -84,7 +82,6 @@ class StopOnSignal(TrainerCallback):
             control.should_save = control.should_training_stop = True
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Listen no longer."""
         if args.world_size == 1:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -123,6 +120,5 @@ class SparingCheckpoints(TrainerCallback):
         self._began = time.monotonic()
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Remember how long it took."""
         self._last = time.monotonic()
         self._cost = self._last - self._began

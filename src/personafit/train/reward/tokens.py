@@ -35,12 +35,10 @@ class PairTokens:
 
     @property
     def longest(self) -> int:
-        """How many tokens the longest text has."""
         return max((len(pair[side]) for pair in self.tokens for side in SIDES), default=0)
 
     @property
     def highest(self) -> int:
-        """The highest number of a token."""
         return max((max(pair[side]) for pair in self.tokens for side in SIDES), default=0)
 
     def largest(self, share: bool) -> int:

@@ -30,7 +30,6 @@ class Rows:
 
     @property
     def pairs(self) -> int:
-        """How many pairs the batch holds."""
         return len(self.margins)
 
 
@@ -72,7 +71,6 @@ class PairTrainer(Trainer):
     def training_step(
         self, model: Any, inputs: dict[str, Any], num_items_in_batch: Any = None
     ) -> torch.Tensor:
-        """Forward and backward, row by row."""
         model.train()
         batch: Rows = inputs["rows"]
         while True:
@@ -120,7 +118,6 @@ class PairTrainer(Trainer):
         return total
 
     def _most(self, count: int) -> int:
-        """The largest count of all processes."""
         counts = torch.tensor(count, device=self.args.device)
         torch.distributed.all_reduce(counts, op=torch.distributed.ReduceOp.MAX)
         return int(counts)

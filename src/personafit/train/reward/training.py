@@ -129,7 +129,6 @@ class _Run:
 
     @property
     def parts(self) -> tuple[PairTokens, ...]:
-        """All that the model reads."""
         return self._train, self._test, self._swapped
 
     def read(self, train: list[PreferencePair], test: list[PreferencePair], known: str) -> None:
@@ -152,7 +151,6 @@ class _Run:
         }
 
     def train(self, model: Any, tokenizer: Any) -> TrainedModel:
-        """Train, measure and write."""
         from transformers import PrinterCallback
 
         from personafit.models.reward.scoring import RewardScorer
@@ -192,7 +190,6 @@ class _Run:
         return self._written(trainer, tokenizer)
 
     def _plan(self, pairs: int, device: str) -> str:
-        """What is about to be done, for people."""
         sizes, settings = self._sizes, self._settings
         held = f"only measured on {sizes['held_out']:,}"
         if not pairs:

@@ -104,20 +104,14 @@ def pad_token(tokenizer: Any, base: str) -> int:
     )
 
 
-def lora_config(task: str) -> Any:
-    """An adapter of low rank on every linear layer."""
-    from peft import LoraConfig
-
-    return LoraConfig(
-        task_type=task, r=RANK, lora_alpha=2 * RANK, target_modules="all-linear", lora_dropout=0.0
-    )
-
-
 def with_adapter(model: Any) -> Any:
-    """The model with an adapter, and its score head trained in full."""
-    from peft import get_peft_model
+    """The model with an adapter of low rank on every linear layer, and its score head trained in full."""
+    from peft import LoraConfig, get_peft_model
 
-    return get_peft_model(model, lora_config("SEQ_CLS"))
+    adapter = LoraConfig(
+        task_type="SEQ_CLS", r=RANK, lora_alpha=2 * RANK, target_modules="all-linear", lora_dropout=0.0
+    )
+    return get_peft_model(model, adapter)
 
 
 def save_weights(trainer: Any, tokenizer: Any, settings: RewardSettings) -> None:
