@@ -1,7 +1,7 @@
 """The tiers step: pairs drawn from the answers, voted on; how clearly raters agree makes them Medium or Hard."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from personafit._errors import UserError
 from personafit._hashing import draw
 from personafit.build.bench import Bench
-from personafit.build.step import ExpectedAsks, table
+from personafit.build.step import table
 from personafit.build.studies.balance import REPORTED, RULED, RankedPair, kept_by_group, right, signs
 from personafit.build.studies.ballots import AnsweredQuestion, Ballot, answered_questions, ballot
 from personafit.build.studies.voting import (
@@ -21,7 +21,6 @@ from personafit.build.studies.voting import (
     StudyStep,
     StudyVotes,
     balanced_rules,
-    expected_votes,
     labels,
     voted,
 )
@@ -36,9 +35,6 @@ class TiersStep(StudyStep):
 
     name = "tiers"
     after = ("people", "questions", "answers", "truth")
-
-    def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
-        yield from expected_votes(bench, bench.config.section(StudiesSection).pairs, 700)
 
     async def make(self, bench: Bench) -> None:
         """Draw pairs, have them voted on, and sort them by how clear the votes are."""
@@ -55,7 +51,7 @@ class TiersStep(StudyStep):
                 "[answers].",
                 code=1,
             )
-        votes = await voted(bench, "pairs", "Which of two answers suits the person better?", pairs)
+        votes = voted(bench, "pairs", "Which of two answers suits the person better?", pairs)
         if any(row["simulated"] != votes.simulated for row in truths.values()):
             raise UserError(
                 "tiers: one study's votes are people's and the other's are simulated; take both from people, or both simulated."
