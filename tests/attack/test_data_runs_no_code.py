@@ -29,7 +29,7 @@ from tests.benchmarks.stub_hub import Repo, StubHub
 from tests.conftest import Command
 from tests.helpers import run_cli
 from tests.label.served import free_port
-from tests.raters.fitted.earlier_models import EARLIER_MODELS, FILES, use_eight_letters
+from tests.raters.fitted.small_models import MODELS, use_eight_letters
 from tests.tiny_models import save_tiny
 
 KEY, SECRET = "sk-the-users-own-key", "the-users-database-password"
@@ -233,15 +233,11 @@ def test_a_fitted_file_chooses_no_host(
         "embedder": f"openai:e@{listener.url}",
         "embedder_fingerprint": content_hash({"embedder": "openai", "url": listener.url, "model": "e"}),
     }
-    model: Any = open_fitted(EARLIER_MODELS / name)
+    model: Any = open_fitted(MODELS / name)
     hostile = replace(model, numbers={**model.numbers, **theirs})
-    present = save_fitted(hostile, tmp_path / "present")
-    earlier = Path(shutil.copytree(EARLIER_MODELS / name, tmp_path / "earlier")) / f"{name}.json"
-    document = json.loads(earlier.read_bytes()) | theirs | {"fingerprint": hostile.fingerprint}
-    earlier.write_text(json.dumps(document), encoding="utf-8")
-    for path in (present, earlier):
-        with pytest.raises(UserError, match=r"names the embedder 'openai:e@.*may name only use"):
-            open_fitted(path)
+    path = save_fitted(hostile, tmp_path)
+    with pytest.raises(UserError, match=r"names the embedder 'openai:e@.*may name only use"):
+        open_fitted(path)
     assert listener.called == []
 
 
@@ -273,15 +269,12 @@ def test_weights_that_are_a_pickle_run_no_code(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["matcher", "preference"])
-@pytest.mark.parametrize("earlier", [True, False])
 def test_arrays_that_are_a_pickle_run_no_code(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, earlier: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     use_eight_letters(monkeypatch)
-    folder = Path(shutil.copytree(EARLIER_MODELS / name, tmp_path / "model"))
-    path = folder / FILES[name]
-    if not earlier:
-        path = save_fitted(open_fitted(folder), folder)
+    folder = Path(shutil.copytree(MODELS / name, tmp_path / "model"))
+    path = folder / "fitted.json"
     file = path.with_suffix(".npz")
     with np.load(file) as kept:
         arrays = dict(kept)

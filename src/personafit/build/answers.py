@@ -15,12 +15,11 @@ from pydantic import Field
 from personafit._hashing import draw, hash_text
 from personafit.build.answer_texts import answer_reader, bounds, template_answer
 from personafit.build.asking import Generation, Target
-from personafit.build.bench import Bench
+from personafit.build.bench import Bench, in_blocks
 from personafit.build.config import MOST_ANSWERERS, ConfigSection
 from personafit.build.given import habits_of
 from personafit.build.prompts import PROMPTS
 from personafit.build.questions.lists import expected_questions
-from personafit.build.rows import in_blocks
 from personafit.build.step import BuildStep, ExpectedAsks, table
 from personafit.models.embeddings import Embedder, Vectors, make_embedder
 from personafit.people import Person, render_facets

@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 
 from personafit._errors import UserError
 from personafit.build.asking import Target, Unfit, check_prose, verdict
-from personafit.build.bench import TRAINING, Bench
+from personafit.build.bench import TRAINING, Bench, Quota
 from personafit.build.candidates import (
     INTERESTS,
     LEAVES,
@@ -34,7 +34,6 @@ from personafit.build.diversity import describe_people
 from personafit.build.duplicates import NearDuplicates
 from personafit.build.given import given_people
 from personafit.build.prompts import PROMPTS
-from personafit.build.quota import Quota
 from personafit.build.review import DROPPED, REVIEWER, read_drops, write_review
 from personafit.build.step import BuildStep, ExpectedAsks
 from personafit.people import Person, facet_values, render_facets, render_person, select_facets

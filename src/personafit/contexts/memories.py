@@ -25,7 +25,7 @@ from personafit.contexts.context import (
     has_memories,
     in_language,
 )
-from personafit.models.tokens import count_tokens
+from personafit.models.purse import count_tokens
 from personafit.people import Memory, Person
 from personafit.store import Item
 

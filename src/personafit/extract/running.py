@@ -15,7 +15,16 @@ import orjson
 
 from personafit._hashing import content_hash
 from personafit.engine import ProgressView, check_budget
-from personafit.extract.asking import StageAsks, StagePrompt
+from personafit.extract.asking import (
+    RULE,
+    WORK,
+    Ended,
+    Session,
+    StageAsks,
+    StagePrompt,
+    StagesConfig,
+    StagesDone,
+)
 from personafit.extract.corpus import ConversationCorpus, person_of
 from personafit.extract.extracting import EXTRACT, EXTRACTION, extracted_from, prompts_of
 from personafit.extract.merging import merge
@@ -33,7 +42,6 @@ from personafit.extract.records import (
     read_lines,
     write_lines,
 )
-from personafit.extract.session import RULE, WORK, Ended, Session, StagesConfig, StagesDone
 from personafit.extract.verifying import Checking, Found, decide
 from personafit.models import make_model
 from personafit.models.embeddings import DEFAULT, make_embedder

@@ -1,6 +1,6 @@
-"""The one file format of fitted models: exact both ways, earlier formats still read, and one sentence for every bad file.
+"""The one file format of fitted models: exact both ways, and one sentence for every bad file.
 
-The literals were computed by the code that wrote the earlier formats, before version 2 was made.
+The literals were computed by the code of the formats before this one, so that stored judgments stay known.
 """
 
 import json
@@ -25,7 +25,7 @@ from personafit.raters.fitted.matcher import Matcher
 from personafit.raters.fitted.pairwise import PairwiseModel
 from personafit.raters.fitted.verifier import Verifier
 from tests.conftest import Command
-from tests.raters.fitted.earlier_models import EARLIER_MODELS, FILES, use_eight_letters
+from tests.raters.fitted.small_models import MODELS, NAMES, use_eight_letters
 
 ANSWERS = {
     "pairwise": "choice",
@@ -103,21 +103,13 @@ def same(found: list[Any], expected: list[Any]) -> bool:
     )
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_a_file_of_an_earlier_format_is_the_model_it_was(name: str) -> None:
-    model = open_fitted(EARLIER_MODELS / name)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_model_is_written_and_read_again_as_it_was(name: str, tmp_path: Path) -> None:
+    model = open_fitted(MODELS / name)
     assert (model.answers, model.fingerprint) == (ANSWERS[name], PRINTS[name])
     assert model.fitted_on >= FITTED_ON[name]
     key, value = CARDS[name]
     assert model.card[key] == value
-    assert "fitted_on" not in model.card
-    assert same(said(EARLIER_MODELS / name), SAID[name])
-    assert open_fitted(EARLIER_MODELS / name / FILES[name]).fingerprint == PRINTS[name]
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_the_same_model_in_version_2_has_the_same_fingerprint_and_answers(name: str, tmp_path: Path) -> None:
-    model = open_fitted(EARLIER_MODELS / name)
     path = save_fitted(model, tmp_path)
     assert path == tmp_path / "fitted.json"
     names = {"fitted.json", "fitted.npz"} if model.array_names else {"fitted.json"}
@@ -137,12 +129,8 @@ def test_the_same_model_in_version_2_has_the_same_fingerprint_and_answers(name: 
     assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == once
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_raters_of_either_version_are_known_as_before(version: int, tmp_path: Path) -> None:
-    folders = {name: EARLIER_MODELS / name for name in RECORDS}
-    if version == 2:
-        for name, folder in folders.items():
-            folders[name] = save_fitted(open_fitted(folder), tmp_path / name).parent
+def test_raters_are_known_as_before() -> None:
+    folders = {name: MODELS / name for name in RECORDS}
     found = {
         "pairwise": make_rater(f"fitted:{folders['pairwise']}").record.fingerprint,
         "matcher": make_rater(f"fitted:{folders['matcher']}", ABOUT_ATTRIBUTES).record.fingerprint,
@@ -159,34 +147,23 @@ def test_the_shipped_models_are_known_as_before(monkeypatch: pytest.MonkeyPatch)
     assert open_fitted("fitted:starter", "attribute").fingerprint == "c034e5730c8b6ebc2d21f3f1280a24b2"
 
 
-def test_an_earlier_file_of_choices_is_known_by_its_bytes(tmp_path: Path) -> None:
-    text = (EARLIER_MODELS / "pairwise" / "model.json").read_text(encoding="utf-8")
-    (tmp_path / "mine.json").write_text(json.dumps(json.loads(text)), encoding="utf-8")
-    content = (tmp_path / "mine.json").read_bytes()
-    model = open_fitted(tmp_path / "mine.json", "choice")
-    assert model.fingerprint == hash_text(content) != PRINTS["pairwise"]
-    assert model.numbers == open_fitted(EARLIER_MODELS / "pairwise", "choice").numbers
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_a_model_says_what_it_cannot_answer(name: str, tmp_path: Path) -> None:
-    save_fitted(open_fitted(EARLIER_MODELS / name), tmp_path)
-    for source in (tmp_path, EARLIER_MODELS / name):
-        spec = parse_spec(f"fitted:{source}")
-        for asked in ("choice", "relevance", "preference", "attribute"):
-            if asked == ANSWERS[name]:
-                open_fitted(spec, asked)
-                continue
-            with pytest.raises(UserError) as raised:
-                open_fitted(spec, asked)
-            assert str(raised.value) == (
-                f"fitted:{source} was fitted to {file.KINDS[ANSWERS[name]].task} ({ANSWERS[name]}); "
-                f"it cannot {file.KINDS[asked].task}."
-            )
+@pytest.mark.parametrize("name", NAMES)
+def test_a_model_says_what_it_cannot_answer(name: str) -> None:
+    spec = parse_spec(f"fitted:{MODELS / name}")
+    for asked in ("choice", "relevance", "preference", "attribute"):
+        if asked == ANSWERS[name]:
+            open_fitted(spec, asked)
+            continue
+        with pytest.raises(UserError) as raised:
+            open_fitted(spec, asked)
+        assert str(raised.value) == (
+            f"{spec.text} was fitted to {file.KINDS[ANSWERS[name]].task} ({ANSWERS[name]}); "
+            f"it cannot {file.KINDS[asked].task}."
+        )
 
 
 def test_raters_and_verifiers_say_it_too(personafit: Command, tmp_path: Path) -> None:
-    matcher = save_fitted(open_fitted(EARLIER_MODELS / "matcher"), tmp_path / "m").parent
+    matcher = save_fitted(open_fitted(MODELS / "matcher"), tmp_path / "m").parent
     with pytest.raises(UserError, match=r"matter \(relevance\); it cannot choose between answers\."):
         make_rater(f"fitted:{matcher}")
     with pytest.raises(UserError, match=r"matter \(relevance\); it cannot mark"):
@@ -199,19 +176,8 @@ def test_raters_and_verifiers_say_it_too(personafit: Command, tmp_path: Path) ->
     )
 
 
-def test_a_folder_of_several_earlier_models_gives_the_one_that_is_asked(tmp_path: Path) -> None:
-    for name in FILES:
-        shutil.copytree(EARLIER_MODELS / name, tmp_path, dirs_exist_ok=True)
-    assert open_fitted(tmp_path, "choice").fingerprint == PRINTS["pairwise"]
-    assert open_fitted(tmp_path, "relevance").fingerprint == PRINTS["matcher"]
-    assert open_fitted(tmp_path, "preference").fingerprint == PRINTS["preference"]
-    assert open_fitted(tmp_path, "attribute").fingerprint == PRINTS["verifier"]
-    save_fitted(open_fitted(tmp_path, "relevance"), tmp_path)
-    assert open_fitted(tmp_path).answers == "relevance"
-
-
 def test_a_shipped_name_is_not_a_way_to_another_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copytree(EARLIER_MODELS / "pairwise", tmp_path / "general-zh")
+    shutil.copytree(MODELS / "pairwise", tmp_path / "general-zh")
     monkeypatch.chdir(tmp_path)
     assert open_fitted("general-zh").fingerprint == "5dbb788b51d50c8bf5f8417693ef865c"
     assert open_fitted("./general-zh").fingerprint == PRINTS["pairwise"]
@@ -220,7 +186,7 @@ def test_a_shipped_name_is_not_a_way_to_another_file(tmp_path: Path, monkeypatch
 
 
 def test_a_model_may_be_a_single_file_and_a_folder_may_be_called_anything(tmp_path: Path) -> None:
-    model = open_fitted(EARLIER_MODELS / "matcher")
+    model = open_fitted(MODELS / "matcher")
     assert save_fitted(model, tmp_path / "mine.json") == tmp_path / "mine.json"
     assert {one.name for one in tmp_path.iterdir()} == {"mine.json", "mine.npz"}
     assert open_fitted(f"fitted:{tmp_path}/mine.json", "relevance").fingerprint == PRINTS["matcher"]
@@ -233,7 +199,7 @@ Edit = Callable[[dict[str, Any]], object]
 BAD: dict[str, tuple[Edit, str]] = {
     "format": (lambda d: d.update(format="another"), 'lacks "format": "personafit-fitted"'),
     "no format": (lambda d: d.pop("format"), 'lacks "format": "personafit-fitted"'),
-    "version": (lambda d: d.update(version=3), "it has version 3; this program reads 2"),
+    "version": (lambda d: d.update(version=1), "it has version 1; this program reads 2"),
     "answers": (lambda d: d.update(answers="dreams"), "it answers 'dreams', which this program knows"),
     "no answers": (lambda d: d.pop("answers"), "it lacks 'answers'"),
     "no model": (lambda d: d.pop("model"), "it lacks 'model'"),
@@ -246,10 +212,10 @@ BAD: dict[str, tuple[Edit, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("bad", BAD)
 def test_a_damaged_file_is_one_sentence(name: str, bad: str, tmp_path: Path) -> None:
-    path = save_fitted(open_fitted(EARLIER_MODELS / name), tmp_path)
+    path = save_fitted(open_fitted(MODELS / name), tmp_path)
     document = json.loads(path.read_bytes())
     edit, sentence = BAD[bad]
     edit(document)
@@ -271,7 +237,7 @@ def test_a_file_that_is_no_model_is_one_sentence(content: bytes, tmp_path: Path)
 
 @pytest.mark.parametrize("name", ["matcher", "preference"])
 def test_arrays_that_are_missing_or_of_another_model_are_refused(name: str, tmp_path: Path) -> None:
-    model = open_fitted(EARLIER_MODELS / name)
+    model = open_fitted(MODELS / name)
     path = save_fitted(model, tmp_path)
     arrays = path.with_suffix(".npz")
     np.savez(arrays, **{key: value for key, value in model.arrays.items() if key != "weights"})
@@ -286,26 +252,6 @@ def test_arrays_that_are_missing_or_of_another_model_are_refused(name: str, tmp_
     arrays.unlink()
     with pytest.raises(UserError, match=r"fitted\.npz is missing; `personafit train --out DIR` writes one"):
         open_fitted(tmp_path)
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_an_earlier_file_that_is_damaged_is_refused(name: str, tmp_path: Path) -> None:
-    path = Path(shutil.copytree(EARLIER_MODELS / name, tmp_path / "m")) / FILES[name]
-    document = json.loads(path.read_bytes())
-    if "version" in document:
-        path.write_text(json.dumps(document | {"version": 99}), encoding="utf-8")
-        with pytest.raises(
-            UserError, match=r"has version 99 of personafit\.\w+; this program reads version 1"
-        ):
-            open_fitted(path)
-    if name != "pairwise":  # whose fingerprint is of its bytes
-        path.write_text(json.dumps(document | {"fingerprint": "0" * 32}), encoding="utf-8")
-        with pytest.raises(UserError, match="changed after it was written"):
-            open_fitted(path)
-    kept = {key: value for key, value in document.items() if key not in ("grams", "settings", "modes")}
-    path.write_text(json.dumps(kept | {"features": "preference-head-9"}), encoding="utf-8")
-    with pytest.raises(UserError, match="is no fitted model that can be used: it"):
-        open_fitted(path)
 
 
 def test_what_is_not_there_is_named_with_what_writes_it(tmp_path: Path) -> None:
@@ -327,8 +273,8 @@ def test_what_is_not_there_is_named_with_what_writes_it(tmp_path: Path) -> None:
 def test_another_embedder_than_it_was_fitted_with_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    models: list[FittedModel] = [open_fitted(EARLIER_MODELS / name) for name in FILES]
-    from tests.raters.fitted.earlier_models import EightLetters
+    models: list[FittedModel] = [open_fitted(MODELS / name) for name in NAMES]
+    from tests.raters.fitted.small_models import EightLetters
 
     monkeypatch.setattr(EightLetters, "fingerprint", "of another version")
     for model in models:

@@ -10,7 +10,7 @@ import numpy as np
 
 from personafit._hashing import draw, hash_text
 from personafit.build.asking import Generation, Target, Unfit, only_line, verdict
-from personafit.build.bench import Bench
+from personafit.build.bench import Bench, Quota
 from personafit.build.duplicates import NearDuplicates
 from personafit.build.given import habits_of
 from personafit.build.memories import deal
@@ -24,7 +24,6 @@ from personafit.build.questions.lists import (
     open_scenarios,
 )
 from personafit.build.questions.rules import LEAK, leaks, question_reader
-from personafit.build.quota import Quota
 from personafit.build.review import DROPPED, REVIEWER
 from personafit.people import Person
 from personafit.store import Product

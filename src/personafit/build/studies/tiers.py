@@ -11,16 +11,19 @@ from personafit._hashing import draw
 from personafit.build.bench import Bench
 from personafit.build.step import table
 from personafit.build.studies.balance import REPORTED, RULED, RankedPair, kept_by_group, right, signs
-from personafit.build.studies.ballots import AnsweredQuestion, Ballot, answered_questions, ballot
 from personafit.build.studies.voting import (
     BALANCE,
     MAJORITY,
     SAME,
     SIMULATED,
+    AnsweredQuestion,
+    Ballot,
     StudiesSection,
     StudyStep,
     StudyVotes,
+    answered_questions,
     balanced_rules,
+    ballot,
     labels,
     voted,
 )

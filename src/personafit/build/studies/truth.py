@@ -8,15 +8,18 @@ from personafit._hashing import draw
 from personafit.build.answers import A1, A2, A3, WRONG
 from personafit.build.bench import Bench
 from personafit.build.studies.balance import RULED, RankedPair, Signs, kept_by_group, signs
-from personafit.build.studies.ballots import AnsweredQuestion, Ballot, answered_questions, ballot
 from personafit.build.studies.voting import (
     BALANCE,
     MAJORITY,
     SAME,
+    AnsweredQuestion,
+    Ballot,
     StudiesSection,
     StudyStep,
     StudyVotes,
+    answered_questions,
     balanced_rules,
+    ballot,
     labels,
     voted,
 )

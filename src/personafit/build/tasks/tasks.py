@@ -17,11 +17,11 @@ from personafit.build.tasks.ontology import Ontology, Profile, TaskTemplate
 from personafit.build.tasks.profiles import (
     TaskProfileStep,
     TasksSection,
+    draw_situation,
     draws_of,
     open_definitions,
     open_ontology,
 )
-from personafit.build.tasks.situations import draw_situation
 from personafit.people import Task, render_facets
 from personafit.store import Product
 

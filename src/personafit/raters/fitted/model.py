@@ -25,7 +25,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from personafit._errors import UserError
-from personafit._hashing import hash_text
 from personafit._names import is_name
 from personafit.items.reading import QuestionSet, Unit, Verdict
 from personafit.models import Spec
@@ -47,8 +46,6 @@ class FittedModel(ABC):
     """How it was fitted, for people."""
     fitted_on: frozenset[str] = frozenset()
     """Hashes of the people or prompts it was fitted on."""
-    file_hash: str = ""
-    """Fingerprint of a file of version 1 that was known by its bytes."""
 
     answers: ClassVar[str]  # which question it was fitted to answer: one of `KINDS`
     array_names: ClassVar[tuple[str, ...]] = ()
@@ -81,22 +78,18 @@ class _Kind(NamedTuple):
 
     task: str
     command: str  # what fits one
-    earlier: str  # its file before version 2; arrays were beside it under the same name, as they are now
     place: str  # its class, loaded when it is needed: a run of one kind has no use for the others
 
 
 KINDS = {
-    "choice": _Kind("choose between answers", "train pairwise", "model.json", "pairwise:PairwiseModel"),
-    "relevance": _Kind("say which attributes matter", "train matcher", "matcher.json", "matcher:Matcher"),
+    "choice": _Kind("choose between answers", "train pairwise", "pairwise:PairwiseModel"),
+    "relevance": _Kind("say which attributes matter", "train matcher", "matcher:Matcher"),
     "preference": _Kind(
         "mark how much an answer gains by an attribute",
         "train preference",
-        "head.json",
         "head:PreferenceHead",
     ),
-    "attribute": _Kind(
-        "say whether an attribute is true of a person", "train verifier", "verifier.json", "verifier:Verifier"
-    ),
+    "attribute": _Kind("say whether an attribute is true of a person", "train verifier", "verifier:Verifier"),
 }
 FORMAT, VERSION = "personafit-fitted", 2
 FILE_NAME = "fitted.json"
@@ -106,8 +99,7 @@ SHIPPED = Path(__file__).parent / "shipped"
 def open_fitted(source: Spec | str | Path, asked: str | None = None) -> Any:
     """The model of a spec such as `fitted:DIR`, of a folder or a file, or of a name that comes with the package.
 
-    Files of earlier formats are read too. A UserError says what is wrong with a file, and whether it was fitted
-    to answer another question than the one `asked`.
+    A UserError says what is wrong with a file, and whether it was fitted to answer another question than the one `asked`.
     """
     text = source.text if isinstance(source, Spec) else str(source)
     name = source.name if isinstance(source, Spec) else source
@@ -115,10 +107,13 @@ def open_fitted(source: Spec | str | Path, asked: str | None = None) -> Any:
     command = KINDS[asked].command if asked else "train"
     if not str(name):
         raise UserError(f"{text}: name the folder that `personafit {command}` wrote, as fitted:DIR.")
-    path = _find(name, asked)
+    path = _find(name)
     with _reading(path, command, asked):
-        content = path.read_bytes()
-        document, earlier = _present(json.loads(content), content)
+        document = json.loads(path.read_bytes())
+        if not isinstance(document, dict) or document.get("format") != FORMAT:
+            raise ValueError(f'it lacks "format": "{FORMAT}"')
+        if document.get("version") != VERSION:
+            raise ValueError(f"it has version {document.get('version')!r}; this program reads {VERSION}")
         answers = document["answers"]
         if answers not in KINDS:
             raise ValueError(f"it answers {answers!r:.80}, which this program knows nothing of")
@@ -126,13 +121,10 @@ def open_fitted(source: Spec | str | Path, asked: str | None = None) -> Any:
             raise UserError(
                 f"{text} was fitted to {KINDS[answers].task} ({answers}); it cannot {KINDS[asked].task}."
             )
-        kept: dict[str, Any] = {"card": dict(document["card"])}
-        kept["fitted_on"] = frozenset(map(str, document["fitted_on"]))
-        if earlier and answers == "choice":
-            kept["file_hash"] = document["fingerprint"]
         module, _, called = KINDS[answers].place.partition(":")
         kind: type[FittedModel] = getattr(import_module(f"{__package__}.{module}"), called)
-        model = kind(document["model"], _arrays_of(kind, path.with_suffix(".npz")), **kept)
+        arrays, met = _arrays_of(kind, path.with_suffix(".npz")), frozenset(map(str, document["fitted_on"]))
+        model = kind(document["model"], arrays, dict(document["card"]), met)
         model.check()
         if model.fingerprint != document["fingerprint"]:
             raise ValueError("it was changed after it was written, or its two files do not belong together")
@@ -171,16 +163,12 @@ def _write(path: Path, content: bytes) -> None:
     os.replace(partial, path)
 
 
-def _find(name: str | Path, asked: str | None) -> Path:
+def _find(name: str | Path) -> Path:
     """Return the path of a model's JSON file, which need not exist."""
     if isinstance(name, str) and is_name(name) and (SHIPPED / f"{name}.json").is_file():
         return SHIPPED / f"{name}.json"
     path = Path(name).expanduser()
-    if not path.is_dir():
-        return path
-    earlier = sorted(KINDS, key=lambda answers: answers != asked)
-    files = [FILE_NAME, *(KINDS[answers].earlier for answers in earlier)]
-    return next((path / file for file in files if (path / file).exists()), path / FILE_NAME)
+    return path / FILE_NAME if path.is_dir() else path
 
 
 def _arrays_of(kind: type[FittedModel], path: Path) -> dict[str, Any]:
@@ -243,41 +231,3 @@ class FittedRater(ScoredRater):
 
     async def scores(self, units: Sequence[Unit], verdict: Verdict) -> list[float]:
         return await asyncio.to_thread(self._model.unit_scores, units)
-
-
-# -- earlier formats ----------------------------------------------------------------------------------------------------
-# Each kind of model had its own before version 2: they are read, never written. Their numbers are those of version 2 under other
-# headings, and their fingerprints stay what they were, so that stored judgments are still recognised.
-
-_EARLIER = {
-    "personafit.pairwise": "choice",
-    "personafit.matcher": "relevance",
-    "personafit.verifier": "attribute",
-}
-_HEADINGS = ("format", "version", "fingerprint", "fitted_on", "card")
-_HEAD = ("features", "embedder", "fingerprint", "fitted_on")
-
-
-def _present(document: Any, content: bytes) -> tuple[dict[str, Any], bool]:
-    """Return a file's document in the layout of version 2, and whether it was of an earlier format."""
-    if not isinstance(document, dict):
-        raise ValueError("it is not an object in JSON")
-    form, version = document.get("format"), document.get("version")
-    if form == FORMAT:
-        if version != VERSION:
-            raise ValueError(f"it has version {version!r}; this program reads {VERSION}")
-        return document, False
-    if form is None and str(document.get("features")).startswith("preference-head"):
-        card = {key: value for key, value in document.items() if key not in _HEAD}
-        numbers = {"features": document["features"], "embedder_fingerprint": document["embedder"]}
-        return document | {"answers": "preference", "card": card, "model": numbers}, True
-    if not isinstance(form, str) or form not in _EARLIER:
-        raise ValueError('it lacks "format": "personafit-fitted"')
-    if version != 1:
-        raise ValueError(f"it has version {version!r} of {form}; this program reads version 1")
-    card = dict(document.get("card", {}))
-    numbers = {key: value for key, value in document.items() if key not in _HEADINGS}
-    found = {"fitted_on": [], **document, "answers": _EARLIER[form], "model": numbers, "card": card}
-    if form == "personafit.pairwise":  # it was known by its bytes, and kept its people in the card
-        found |= {"fitted_on": card.pop("fitted_on", []), "fingerprint": hash_text(content)}
-    return found, True

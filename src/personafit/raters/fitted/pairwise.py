@@ -276,8 +276,6 @@ class PairwiseModel(FittedModel):
 
     @cached_property
     def fingerprint(self) -> str:
-        if self.file_hash:
-            return self.file_hash
         card = {**self.card, "fitted_on": sorted(self.fitted_on)} if self.fitted_on else dict(self.card)
         document = {"format": "personafit.pairwise", "version": 1, "card": card, **self.numbers}
         return hash_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n")

@@ -1,4 +1,4 @@
-"""Models in the file formats before version 2, written by the code of that time, and the little embedder they were made with."""
+"""A small fitted model of each kind, and the little embedder they were made with."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,14 +8,8 @@ import pytest
 
 from personafit.models.embeddings import DEFAULT, EMBEDDERS, Vectors, unit_rows
 
-EARLIER_MODELS = Path(__file__).parent / "earlier"
-FILES = {
-    "pairwise": "model.json",
-    "matcher": "matcher.json",
-    "preference": "head.json",
-    "verifier": "verifier.json",
-}
-"""What each folder holds."""
+MODELS = Path(__file__).parent / "models"
+NAMES = ("pairwise", "matcher", "preference", "verifier")
 WIDTH = 8
 
 
