@@ -292,7 +292,7 @@ class PairsWriter:
 
     def __init__(self, bench: Bench, section: PairsSection) -> None:
         self._bench, self._section = bench, section
-        self._near, self._same = NearDuplicates(section.similarity), NearDuplicates(1.0)
+        self._near, self._written = NearDuplicates(section.similarity), set[str]()
         self._rows: dict[str, list[dict[str, Any]]] = {name: [] for name in SPLITS}
         self.reasons: Counter[str] = Counter()
 
@@ -346,9 +346,10 @@ class PairsWriter:
     def _write(self, row: dict[str, Any], lineage: dict[str, Any], owner: str) -> bool:
         question, chosen, rejected = (row[name][-1]["content"] for name in ("prompt", "chosen", "rejected"))
         key = hash_text(question, chosen, rejected)
-        if self._same.add([(key, key)]) != [None]:
+        if key in self._written:
             self._bench.reject(f"{owner}/{key[:8]}", "exact duplicate of a pair", by="rule:duplicates")
             return False
+        self._written.add(key)
         part = draw(self._bench.seed, "split", owner, among=10_000)
         split = SPLITS[part < self._section.validation * 10_000]
         self._rows[split].append({**row, "lineage": lineage})

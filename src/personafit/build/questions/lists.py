@@ -16,7 +16,6 @@ from personafit._hashing import draw
 from personafit.benchmarks.lines import read_entries, read_lines, read_parquet, required_text
 from personafit.build.asking import language_of
 from personafit.build.config import BuildConfig, ConfigSection, meant
-from personafit.build.corpus import text_lines
 from personafit.build.people import PeopleSection
 from personafit.build.prompts import DATA, checked, read_toml
 from personafit.people import Person
@@ -96,11 +95,6 @@ class Scenarios(BaseModel):
 def read_scenarios(path: Path = SCENARIOS) -> Scenarios:
     """The categories of a file."""
     return checked(Scenarios, read_toml(path), str(path))
-
-
-def published_shares() -> dict[str, float]:
-    """The shares of Table 5; rounded there, they miss 1 by a ten-thousandth."""
-    return read_scenarios().shares()
 
 
 class Example(NamedTuple):
@@ -268,6 +262,17 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
         yield from read_parquet(path)
     else:
         yield from enumerate(({"text": line} for line in text_lines(path, "pool") if line.strip()), 1)
+
+
+def text_lines(path: Path, key: str) -> Iterator[str]:
+    """The lines of a text file that a key of the config names."""
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            yield from file
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}); check `{key}`.") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not UTF-8; save it as UTF-8.") from error
 
 
 def _asked(row: Mapping[str, Any], path: Path, number: int) -> str:
