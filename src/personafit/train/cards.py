@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import orjson
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
 from personafit._errors import writing
 from personafit.raters.fitted import FittedModel, save_fitted
-from personafit.raters.fitted.model import Floats
 from personafit.statistics import Estimate
 from personafit.statistics.detection import Metric, detection
 from personafit.train.cross_fitting import Bools
@@ -42,7 +40,7 @@ class TrainedRater:
 
 
 def detection_figures(
-    said: Floats | Bools,
+    said: Bools,
     truth: Bools,
     people: Sequence[str],
     groups: Sequence[str],
@@ -50,17 +48,11 @@ def detection_figures(
     split: str,
     control: str | None = None,
 ) -> list[QualityMetric]:
-    """Every metric of yes-or-no answers, and where some may be missing (nan) the share that is not, as `coverage`."""
-    read = np.isfinite(said)
-    who, where = (np.array(names)[read] for names in (people, groups))
-    figures = [
-        QualityMetric(metric, split, detection(said[read] == 1, truth[read], metric, who, where), control)
+    """Every metric of yes-or-no answers."""
+    return [
+        QualityMetric(metric, split, detection(said, truth, metric, people, groups), control)
         for metric in metrics
     ]
-    if said.dtype != bool:
-        coverage = Estimate(float(read.mean()), None, None, len(said), len(set(people)))
-        figures.append(QualityMetric("coverage", split, coverage, control))
-    return figures
 
 
 Found = dict[tuple[str, str | None, str], Estimate]

@@ -7,7 +7,7 @@ are both alike; and the attribute is as close to its prompt in topic as the othe
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -34,9 +34,6 @@ class PairVectors:
 
     def __len__(self) -> int:
         return len(self.prompt_of)
-
-    def take(self, rows: Rows) -> "PairVectors":
-        return replace(self, prompt_of=self.prompt_of[rows], attribute_of=self.attribute_of[rows])
 
 
 def embed_pairs(embedder: Embedder, pairs: Sequence[tuple[str, str]]) -> PairVectors:
