@@ -29,7 +29,7 @@ from personafit.items.reading import SHORT_REPLY
 from personafit.kinds import Kind, RunPlan, kind_of
 from personafit.kinds.kind import count_answers, open_attempt, price_words
 from personafit.models import ChatRequest
-from personafit.models.tokens import prompt_tokens
+from personafit.models.purse import prompt_tokens
 from personafit.raters import Rater, make_rater, rater_lane
 from personafit.store import RunRecord, Store, spending_rows
 

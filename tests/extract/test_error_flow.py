@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from personafit.extract.error_flow import Arm, AttributeLabel, Flow, trace
+from personafit.extract.flow import Arm, AttributeLabel, Flow, trace
 from personafit.extract.merging import Floats
 
 

@@ -18,8 +18,8 @@ from personafit.extract.extracting import (
     read_extraction,
 )
 from personafit.extract.records import ExtractedAttribute, StagedConversation
-from personafit.extract.rules import steers
-from personafit.models.tokens import count_tokens
+from personafit.extract.verifying import steers
+from personafit.models.purse import count_tokens
 from personafit.store import Status
 from tests.extract.world import chat
 

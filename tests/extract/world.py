@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from personafit.engine import Silence
+from personafit.extract.asking import StagesConfig, StagesDone
 from personafit.extract.running import execute
-from personafit.extract.session import StagesConfig, StagesDone
 from personafit.store import Store
 from tests.scripted import write_lines
 

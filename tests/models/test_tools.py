@@ -155,7 +155,7 @@ def test_a_model_that_reasons_and_calls_is_not_asked_again(behave: Callable[[Beh
 
 
 def test_functions_count_towards_what_a_call_may_cost(endpoint: StubEndpoint) -> None:
-    from personafit.models.tokens import request_tokens
+    from personafit.models.purse import request_tokens
 
     assert request_tokens(REQUEST) > request_tokens(ChatRequest(MESSAGES)) + 20
 

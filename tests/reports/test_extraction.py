@@ -8,7 +8,7 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.benchmarks.starter import FOLDER
-from personafit.extract.error_flow import FlowFigures, FlowStep
+from personafit.extract.flow import FlowFigures, FlowStep
 from personafit.reports.collect import folder_part
 from personafit.reports.extraction import flow_part, flow_results, labelled_pairs, open_source
 from personafit.reports.pieces import Grid

@@ -15,12 +15,11 @@ from pydantic import Field
 from personafit._hashing import draw, hash_text
 from personafit.build.answer_texts import answer_reader, bounds, template_answer
 from personafit.build.asking import Generation, Target
-from personafit.build.bench import Bench
+from personafit.build.bench import Bench, in_blocks
 from personafit.build.config import MOST_ANSWERERS, ConfigSection
 from personafit.build.given import habits_of
 from personafit.build.prompts import PROMPTS
 from personafit.build.questions.lists import expected_questions
-from personafit.build.rows import in_blocks
 from personafit.build.step import BuildStep, ExpectedAsks, table
 from personafit.models.embeddings import Embedder, Vectors, make_embedder
 from personafit.people import Person, render_facets
@@ -133,22 +132,18 @@ class AnswerDraft:
 
     @property
     def key(self) -> str:
-        """Names it within the step."""
         return f"{self.asked.row['id']}/{self.strategy}{self.number or ''}/{self.maker}"
 
     @property
     def given(self) -> str | None:
-        """What the maker was told, as a product."""
         return self.told.product.id if self.told else None
 
     @property
     def text(self) -> str:
-        """The answer; empty while there is none."""
         return (self.answer.text if self.answer else None) or ""
 
     @property
     def product(self) -> str:
-        """The answer's id as a product."""
         return self.answer.product if self.answer else ""
 
 
@@ -262,7 +257,6 @@ class AnswersStep(BuildStep):
     prompts = (FOR_PERSON, FOR_ANYBODY, BETTER, LESS_PERSONAL, LESS_HELPFUL)
 
     def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
-        """First answers by each drawn model, then those written anew."""
         section, pool = bench.config.section(AnswersSection), bench.models.pool()
         questions = expected_questions(bench.config)
         first = questions * min(section.makers, len(pool)) * len(FIRST_ANSWERS)
@@ -274,7 +268,6 @@ class AnswersStep(BuildStep):
                 yield ExpectedAsks("rewrites", model, ceil(again / len(pool)), 420 + long, long)
 
     async def make(self, bench: Bench) -> None:
-        """Block after block of people."""
         section = bench.config.section(AnswersSection)
         embedder = make_embedder()
         seed, pool, trial = (bench.seed, bench.take), max(1, len(bench.models.pool())), True
@@ -343,7 +336,6 @@ class AnswersStep(BuildStep):
             bench.write(draft.answer.as_product(), "products")
 
     def card(self, bench: Bench) -> str:
-        """How many of which kind, how long, and what was masked."""
         rows = list(bench.read_rows("answers"))
         texts: dict[str, list[str]] = {}
         for row in rows:

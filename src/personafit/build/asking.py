@@ -174,7 +174,6 @@ class Maker:
         return self._records[known]
 
     def key(self, target: Target) -> str:
-        """The job key."""
         said = [f"{line['role']}\n{line['content']}" for line in target.messages]
         return hash_text(self.record(target).fingerprint, target.key, str(target.sample), *said)
 

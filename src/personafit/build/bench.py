@@ -1,8 +1,12 @@
 """What a step works with: its settings, its models, earlier steps' rows, and where its own rows go."""
 
+import hashlib
+import math
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,12 +17,104 @@ from personafit._errors import UserError
 from personafit._hashing import content_hash, hash_text
 from personafit.build.asking import Generation, Maker, Target
 from personafit.build.config import TEMPLATE, BuildConfig
-from personafit.build.quota import REMEDY
-from personafit.build.rows import RowWriter, in_blocks, read_rows
 from personafit.engine import Lane, ProgressView, Runner, Silence, Summary, together
 from personafit.models import Model, make_model
 from personafit.people import Person
 from personafit.store import Product, Status, Store
+
+TELLING = 10  # candidates from which the share that was kept says something
+LEAST_KEPT = 0.03  # of the candidates tried; below that it ends
+SPARE, MOST = (
+    1.1,
+    3,
+)  # candidates tried for each one missing: a little more than needed, and not too many at once
+REMEDY = 'name a stronger model in [models], or "template" in its place'
+
+
+class Quota:
+    """Counts towards a number of things of one kind."""
+
+    def __init__(self, what: str, wanted: int) -> None:
+        self.what, self.wanted = what, wanted
+        self.kept = self.tried = 0
+        self._reasons: Counter[str] = Counter()
+
+    @property
+    def full(self) -> bool:
+        """Whether there are enough."""
+        return self.kept >= self.wanted
+
+    def reject(self, reason: str) -> None:
+        """Count why one could not be kept; what follows a colon is about that one alone."""
+        self._reasons[reason.partition(":")[0]] += 1
+
+    def try_next(self, size: int) -> range:
+        """The numbers of so many candidates to try next, none of them tried before; an error where hardly any can be kept."""
+        if self.tried >= TELLING and self.kept < LEAST_KEPT * self.tried:
+            because = f" (most often: {self._reasons.most_common(1)[0][0]})" if self._reasons else ""
+            raise UserError(
+                f"{self.what}: {self.kept:,} of {self.wanted:,} could be made in {self.tried:,} tries{because}; what was made is kept; "
+                f"{REMEDY}, or ask for fewer.",
+                code=1,
+            )
+        start, self.tried = self.tried, self.tried + size
+        return range(start, start + size)
+
+    def round(self) -> range:
+        """The numbers of as many candidates as are missing, more where few were kept before; empty when the quota is full."""
+        missing = max(0, self.wanted - self.kept)
+        each = min(MOST, SPARE * self.tried / self.kept) if self.kept else 1
+        return self.try_next(math.ceil(missing * each)) if missing else range(0)
+
+
+T = TypeVar("T")
+
+
+class RowWriter:
+    """Writes one stream of rows to a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._file, self._digest = path.open("wb"), hashlib.sha256()
+        self.count = 0
+
+    def add(self, row: BaseModel | dict[str, Any]) -> None:
+        if isinstance(row, BaseModel):
+            line = row.model_dump_json(exclude_defaults=True).encode("utf-8", "replace") + b"\n"
+        else:
+            line = orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
+        self._file.write(line)
+        self._digest.update(line)
+        self.count += 1
+
+    def close(self) -> str:
+        self._file.close()
+        return self._digest.hexdigest()[:32]
+
+
+def read_rows(folder: Path, stream: str) -> Iterator[dict[str, Any]]:
+    """The rows of a stream in the order they were written; none where the file is not there."""
+    path = folder / f"{stream}.jsonl"
+    if path.is_file():
+        with path.open("rb") as file:
+            yield from map(orjson.loads, file)
+
+
+def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    """Write a JSONL file anew; what is half written never has its name."""
+    fresh = path.with_suffix(".part")
+    with fresh.open("wb") as file:
+        for row in rows:
+            file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+    fresh.replace(path)
+
+
+def in_blocks(things: Iterable[T], first: int, then: int) -> Iterator[list[T]]:
+    """Blocks of things; few at first, so that a model of no use is found out early."""
+    left, size = iter(things), first
+    while block := list(islice(left, size)):
+        yield block
+        size = then
+
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -53,18 +149,15 @@ class BuildModels:
         return [self.spec(spec) for spec in self._config.models.pool() if spec != TEMPLATE]
 
     def all(self, roles: Iterable[str]) -> list[Model]:
-        """Every model of some roles."""
         found = [self.pool() if role == POOL else [self.role(role)] for role in roles]
         return [model for models in found for model in models if model is not None]
 
     def spec(self, spec: str) -> Model:
-        """The model of a spec."""
         if spec not in self._open:
             self._open[spec] = make_model(spec)
         return self._open[spec]
 
     async def close(self) -> None:
-        """Release all of them."""
         for model in self._open.values():
             await model.close()
 

@@ -69,7 +69,7 @@ class BuildSection(ConfigSection):
 
 
 class ModelsSection(ConfigSection):
-    """`[models]`: who writes, checks, answers and rates; a role that is not named is the writer's.
+    """`[models]`: who writes, checks and answers; a role that is not named is the writer's.
 
     `template` in place of a model has our templates write and answer, and nobody check.
     """
@@ -80,16 +80,13 @@ class ModelsSection(ConfigSection):
     answerers: list[str] = Field(
         default_factory=list, max_length=MOST_ANSWERERS, description="The pool of answer models."
     )
-    raters: list[str] = Field(default_factory=list, description="Simulated raters of the two studies.")
 
     def spec(self, role: str) -> str:
-        """The spec behind a role of one model."""
         found = getattr(self, role)
         assert isinstance(found, str)
         return found or self.writer
 
     def pool(self) -> list[str]:
-        """The specs of the answer models."""
         return self.answerers or [self.writer]
 
     @model_validator(mode="after")
@@ -97,7 +94,6 @@ class ModelsSection(ConfigSection):
         _named_once("answerers", self.answerers)
         if TEMPLATE in self.answerers and len(self.answerers) > 1:
             raise ValueError(f"answerers: '{TEMPLATE}' answers alone; leave it out, or the others")
-        _named_once("raters", self.raters)
         return self
 
 

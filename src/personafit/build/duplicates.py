@@ -4,7 +4,6 @@ Nothing is called a near-duplicate that is none: candidates come from an index, 
 half precision, which moves them by less than a thousandth. What was kept takes about 1.3 KB of memory each.
 """
 
-import sqlite3
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,32 +23,29 @@ DIRECTIONS = 128  # in which vectors differ most: enough to find the right cells
 class NearDuplicates:
     """Takes texts in and says of each whether one like it is there already; texts of different blocks are never alike.
 
-    At a threshold of 1 only the same words are the same: these are kept in a temporary file.
+    At a threshold of 1 only the same words are the same, and nothing is embedded.
     """
 
     def __init__(self, threshold: float, embedder: Embedder | None = None) -> None:
         self._threshold = threshold
         self._embedder = None if threshold >= 1 else embedder or make_embedder()
         self._blocks: dict[str, _Block] = {}
-        self._words = sqlite3.connect("")
-        self._words.execute("CREATE TABLE kept (text TEXT PRIMARY KEY, name TEXT) WITHOUT ROWID")
+        self._words: dict[str, str] = {}
 
     def add(self, texts: Sequence[tuple[str, str]], block: str = "") -> list[str | None]:
         """For each (name, text) the name of an earlier one that says the same, or None, and then it is taken in."""
-        if self._embedder is None:
-            return [self._same_words(name, hash_text(block, text)) for name, text in texts]
-        known = self._blocks.setdefault(block, _Block(self._threshold))
         found: list[str | None] = []
+        if self._embedder is None:
+            for name, text in texts:
+                key = hash_text(block, text)
+                found.append(self._words.get(key))
+                self._words.setdefault(key, name)
+            return found
+        known = self._blocks.setdefault(block, _Block(self._threshold))
         for start in range(0, len(texts), BATCH):
             part = texts[start : start + BATCH]
             found += known.add([name for name, _ in part], self._embedder.embed([text for _, text in part]))
         return found
-
-    def _same_words(self, name: str, text: str) -> str | None:
-        row = self._words.execute("SELECT name FROM kept WHERE text = ?", (text,)).fetchone()
-        if row is None:
-            self._words.execute("INSERT INTO kept VALUES (?, ?)", (text, name))
-        return None if row is None else str(row[0])
 
 
 class _Block:

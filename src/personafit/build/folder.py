@@ -17,10 +17,9 @@ from sqlalchemy import func, select
 from personafit._hashing import content_hash
 from personafit.benchmarks.benchmark import BenchmarkInfo
 from personafit.benchmarks.folder import info_toml
-from personafit.build.bench import REJECTED, Bench, BuildModels
+from personafit.build.bench import REJECTED, Bench, BuildModels, read_rows, write_rows
 from personafit.build.config import BuildConfig
 from personafit.build.review import describe_review
-from personafit.build.rows import read_rows, write_rows
 from personafit.build.step import BuildStep, table
 from personafit.store import Store
 from personafit.store import tables as t

@@ -7,23 +7,76 @@ label on them.
 """
 
 import re
-from collections.abc import Callable, Iterator
-from itertools import islice
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any, NamedTuple
 
+import numpy as np
 from pydantic import Field
 
-from personafit._hashing import draw
+from personafit._hashing import draw, hash_text
+from personafit.benchmarks.lines import read_lines, required_text
 from personafit.build.asking import Generation, Target, Unfit
 from personafit.build.bench import TRAINING, Bench
 from personafit.build.config import BuildConfig, ConfigSection
-from personafit.build.corpus import LONGEST, MemoryCorpus, read_corpus
 from personafit.build.given import habits_of
 from personafit.build.people import SHORTEST, PeopleSection, check_sentence
 from personafit.build.prompts import PROMPTS, WORDINGS
-from personafit.build.questions.lists import QuestionsSection
+from personafit.build.questions.lists import QuestionsSection, text_lines
 from personafit.build.step import BuildStep, ExpectedAsks, table
+from personafit.models.embeddings import Embedder, make_embedder
 from personafit.people import Attribute, Memory, Person, render_person
+
+LONGEST = 600  # characters of an entry: longer ones are no memory
+
+
+class CorpusText(NamedTuple):
+    """One text of a corpus, and where it is from."""
+
+    text: str
+    source: str
+
+
+def read_corpus(paths: Sequence[Path]) -> Iterator[CorpusText]:
+    """The entries of some files; those too long to be remembered are left out."""
+    for path in paths:
+        found = _rows(path) if path.suffix == ".jsonl" else _paragraphs(path)
+        yield from (entry for entry in found if 0 < len(entry.text) <= LONGEST)
+
+
+def _rows(path: Path) -> Iterator[CorpusText]:
+    for number, row in read_lines(path):
+        text = " ".join(required_text(row, "text", path, number).split())
+        yield CorpusText(text, f"{path.name}#{number}")
+
+
+def _paragraphs(path: Path) -> Iterator[CorpusText]:
+    """What stands between empty lines, numbered."""
+    groups = groupby((line.strip() for line in text_lines(path, "corpora")), key=bool)
+    texts = (" ".join(lines) for words, lines in groups if words)
+    return (CorpusText(text, f"{path.name}#{number}") for number, text in enumerate(texts, 1))
+
+
+class MemoryCorpus:
+    """The entries of some files, a seeded sample where there are very many, with their vectors."""
+
+    def __init__(self, paths: Sequence[Path], most: int, seed: int, embedder: Embedder | None = None) -> None:
+        kept = {entry.text: entry for entry in read_corpus(paths)}
+        order = sorted(kept.values(), key=lambda entry: hash_text("corpus", str(seed), entry.text))
+        self.entries = order[:most]
+        self._embedder = embedder or make_embedder()
+        self._vectors = self._embedder.embed([entry.text for entry in self.entries])
+
+    def shortlist(self, about: str, count: int, key: str) -> list[CorpusText]:
+        """The nearest entries and, for a quarter, others drawn by the key."""
+        count = min(count, len(self.entries))
+        likeness = self._vectors @ self._embedder.embed([about])[0]
+        order = np.argsort(-likeness, kind="stable").tolist()
+        near = max(1, count - count // 4)
+        others = sorted(order[near:], key=lambda place: hash_text("shortlist", key, self.entries[place].text))
+        return [self.entries[place] for place in (*order[:near], *others[: count - near])]
+
 
 SELECT = PROMPTS["memories.select"]
 WRITE = PROMPTS["memories.write"]
@@ -154,11 +207,9 @@ class MemoriesStep(BuildStep):
     prompts = (SELECT, WRITE)
 
     def outside(self, bench: Bench) -> Any:
-        """The corpora, word for word."""
         return bench.config.hashes(bench.config.section(MemoriesSection).corpora)
 
     def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
-        """One ask for each person."""
         section, people = bench.config.section(MemoriesSection), bench.config.section(PeopleSection).total
         if section.corpora:
             size = 350 + 60 * max(SHORTLIST, 2 * section.per_person), 3 * section.per_person
@@ -298,11 +349,9 @@ class FeaturesStep(BuildStep):
         yield ExpectedAsks("features", bench.model("profiler"), asks, *size)
 
     def outside(self, bench: Bench) -> Any:
-        """How many questions each person is asked."""
         return _samples(bench)
 
     async def make(self, bench: Bench) -> None:
-        """Infer, and write everyone with the features added."""
         section, own = bench.config.section(MemoriesSection), _own_memories(bench)
         for stream in STREAMS:
             people = list(bench.read("memories", Person, stream))

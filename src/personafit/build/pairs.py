@@ -5,7 +5,7 @@ the same model, so that whose words they are tells nothing.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import cycle
@@ -15,23 +15,75 @@ from typing import Any
 from pydantic import Field
 
 from personafit._errors import UserError
-from personafit._hashing import draw, hash_text
-from personafit.benchmarks import BENCHMARKS
+from personafit._hashing import content_hash, draw, hash_text
+from personafit.benchmarks import BENCHMARKS, Benchmark, FolderBenchmark, PersonaFeedback, open_whole
+from personafit.benchmarks.lines import read_lines, validated
+from personafit.benchmarks.starter import FOLDER as STARTER
 from personafit.build.answer_texts import check_rewrite
 from personafit.build.asking import Generation, Target, Unfit, plain
-from personafit.build.bench import TRAINING, Bench
+from personafit.build.bench import TRAINING, Bench, in_blocks, write_rows
 from personafit.build.config import TEMPLATE, BuildConfig, ConfigSection
 from personafit.build.duplicates import NearDuplicates
-from personafit.build.held_out import HeldOut
 from personafit.build.people import PeopleSection
 from personafit.build.prompts import PROMPTS, PromptTemplate
 from personafit.build.questions.lists import open_scenarios, read_pool
 from personafit.build.questions.rules import question_reader
-from personafit.build.rows import in_blocks, write_rows
 from personafit.build.step import BuildStep, ExpectedAsks, table
 from personafit.models.reward.rendering import KNOWN
 from personafit.people import FacetValue, Person, render_facets, render_person
+from personafit.raters.text import stems
 from personafit.store import Product
+
+
+class HeldOut:
+    """Remembers hashes only, so that many benchmarks fit."""
+
+    def __init__(
+        self, excluded: Iterable[tuple[str, Path]], people: Iterable[Person], questions: Iterable[str]
+    ) -> None:
+        """`excluded` are places of benchmarks, each with a name where the layout is not told by the files."""
+        self._ids: set[str] = set()
+        self._profiles: set[str] = set()
+        self._questions = {_words(question) for question in questions}
+        self._add(people)
+        self._take(FolderBenchmark(STARTER, kind=None))
+        for name, path in excluded:
+            people_file = path if path.is_file() else path / "people.jsonl"
+            if name:
+                self._take(open_whole(name, path))
+            elif (path / "benchmark.toml").is_file():
+                self._take(FolderBenchmark(path, kind=None))  # whatever is asked about
+            elif people_file.is_file():
+                self._add(
+                    validated(Person, row, people_file, number) for number, row in read_lines(people_file)
+                )
+            else:
+                self._take(PersonaFeedback(path))
+
+    def why(self, person: Person) -> str:
+        """The reason why a person must not be trained on; empty if there is none."""
+        if person.id in self._ids:
+            return "a person of this id is in a benchmark"
+        known = content_hash(person.facets) in self._profiles
+        return "a person of this profile is in a benchmark" if known else ""
+
+    def has_question(self, question: str) -> bool:
+        """Whether a benchmark asks the same words, whatever their case, endings and marks."""
+        return _words(question) in self._questions
+
+    def _take(self, benchmark: Benchmark) -> None:
+        self._add(benchmark.people())
+        self._questions.update(_words(item.prompt) for item in benchmark.items())
+
+    def _add(self, people: Iterable[Person]) -> None:
+        for person in people:
+            self._ids.add(person.id)
+            self._profiles.add(content_hash(person.facets))
+
+
+def _words(question: str) -> str:
+    return hash_text(" ".join(stems(question)))
+
 
 QUESTION = PROMPTS["pair-question"]
 PERSONAL = PROMPTS["pair-personal"]
@@ -81,7 +133,6 @@ class PairsSection(ConfigSection):
         return found
 
     def faults(self, config: BuildConfig) -> Iterator[str]:
-        """Nobody to make pairs for, or files that are not there."""
         people = config.sections.get("people")
         if config.models.pool() == [TEMPLATE] or (not self.questions and config.models.writer == TEMPLATE):
             yield "templates make no training pairs: name a writer, or questions of your own, and answerers"
@@ -116,7 +167,6 @@ class QuestionAnswers:
 
     @property
     def key(self) -> str:
-        """Names it within the step."""
         return f"{self.person.id}/{self.number}" + (f"-{self.attempt}" if self.attempt else "")
 
 
@@ -242,13 +292,12 @@ class PairsWriter:
 
     def __init__(self, bench: Bench, section: PairsSection) -> None:
         self._bench, self._section = bench, section
-        self._near, self._same = NearDuplicates(section.similarity), NearDuplicates(1.0)
+        self._near, self._written = NearDuplicates(section.similarity), set[str]()
         self._rows: dict[str, list[dict[str, Any]]] = {name: [] for name in SPLITS}
         self.reasons: Counter[str] = Counter()
 
     @property
     def kept(self) -> int:
-        """Pairs so far."""
         return sum(map(len, self._rows.values()))
 
     def take(self, done: Sequence[QuestionAnswers]) -> set[str]:
@@ -297,9 +346,10 @@ class PairsWriter:
     def _write(self, row: dict[str, Any], lineage: dict[str, Any], owner: str) -> bool:
         question, chosen, rejected = (row[name][-1]["content"] for name in ("prompt", "chosen", "rejected"))
         key = hash_text(question, chosen, rejected)
-        if self._same.add([(key, key)]) != [None]:
+        if key in self._written:
             self._bench.reject(f"{owner}/{key[:8]}", "exact duplicate of a pair", by="rule:duplicates")
             return False
+        self._written.add(key)
         part = draw(self._bench.seed, "split", owner, among=10_000)
         split = SPLITS[part < self._section.validation * 10_000]
         self._rows[split].append({**row, "lineage": lineage})
@@ -308,13 +358,11 @@ class PairsWriter:
         return True
 
     def reject(self, unit: QuestionAnswers, kind: str, reason: str) -> None:
-        """Keep what could not become a pair, and why."""
         self.reasons[reason.partition(":")[0]] += 1
         by = self._bench.models.pool()[unit.model].name
         self._bench.reject(f"{unit.key}/{kind}", reason, unit.question, about=unit.person.id, by=by)
 
     def publish(self) -> None:
-        """Write the files."""
         folder = self._bench.out / "pairs"
         folder.mkdir(parents=True, exist_ok=True)
         for name, rows in self._rows.items():
@@ -352,7 +400,6 @@ class PairsStep(BuildStep):
             yield ExpectedAsks("answers", model, calls, 400, 2 * section.words)
 
     async def make(self, bench: Bench) -> None:
-        """Some people at a time, none of them of a benchmark."""
         section = bench.config.section(PairsSection)
         asked = bench.read_rows("questions") if "questions" in bench.config.sections else ()
         benchmark = bench.read("people", Person)

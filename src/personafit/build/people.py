@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 
 from personafit._errors import UserError
 from personafit.build.asking import Target, Unfit, check_prose, verdict
-from personafit.build.bench import TRAINING, Bench
+from personafit.build.bench import TRAINING, Bench, Quota
 from personafit.build.candidates import (
     INTERESTS,
     LEAVES,
@@ -34,7 +34,6 @@ from personafit.build.diversity import describe_people
 from personafit.build.duplicates import NearDuplicates
 from personafit.build.given import given_people
 from personafit.build.prompts import PROMPTS
-from personafit.build.quota import Quota
 from personafit.build.review import DROPPED, REVIEWER, read_drops, write_review
 from personafit.build.step import BuildStep, ExpectedAsks
 from personafit.people import Person, facet_values, render_facets, render_person, select_facets
@@ -86,7 +85,6 @@ class PeopleSection(ConfigSection):
 
     @property
     def total(self) -> int:
-        """People of the benchmark and for training."""
         return self.quota + self.training
 
     @model_validator(mode="after")
@@ -146,7 +144,6 @@ class PeopleStep(BuildStep):
     prompts = (PROFILE, SCREEN)
 
     def outside(self, bench: Bench) -> Any:
-        """The lists, the seeds, and whom people dropped."""
         drops = sorted(read_drops(bench.out, self.name))
         if bench.config.section(PeopleSection).given:
             return [[person.version for person in _given(bench)], drops]
@@ -216,7 +213,6 @@ class PeopleStep(BuildStep):
         write_review(bench.out, self.name, map(_queued, kept))
 
     def card(self, bench: Bench) -> str:
-        """How far people differ, beside PersonaFeedback's."""
         return describe_people(list(bench.read("people", Person)))
 
     async def _screened(self, bench: Bench, found: list[Candidate], quota: Quota) -> list[Candidate | None]:

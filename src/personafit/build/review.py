@@ -12,7 +12,7 @@ import numpy as np
 
 from personafit._errors import UserError, located
 from personafit.benchmarks.lines import read_lines, required_text
-from personafit.build.rows import write_rows
+from personafit.build.bench import write_rows
 from personafit.build.step import table
 from personafit.statistics.agreement_intervals import TableFigure, table_agreement
 

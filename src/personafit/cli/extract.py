@@ -21,9 +21,9 @@ from personafit.cli.options import (
     StoreOption,
 )
 from personafit.engine import Bars
+from personafit.extract.asking import StagesConfig
 from personafit.extract.records import StageFile
 from personafit.extract.running import execute
-from personafit.extract.session import StagesConfig
 from personafit.reports.analysis import Analysis
 from personafit.reports.extraction import COVERAGE_BAR, stage_results, summary_pieces
 from personafit.reports.terminal import print_pieces
@@ -271,9 +271,8 @@ def flow(
 
         personafit extract flow people --data starter --matcher list:openai:MODEL --model openai:MODEL --rater openai:JUDGE --out flow
     """
-    from personafit.extract.error_flow import Flow, trace
-    from personafit.extract.flow_running import run_flow
-    from personafit.extract.session import Ended, Session
+    from personafit.extract.asking import Ended, Session
+    from personafit.extract.flow import Flow, run_flow, trace
     from personafit.models import make_model
     from personafit.models.embeddings import make_embedder
     from personafit.reports.extraction import (

@@ -24,7 +24,6 @@ class NoContext:
     name = "none"
 
     def build(self, person: Person, item: Item) -> Context:
-        """Always the same empty context."""
         return Context(self.name, "", (), None)
 
 
@@ -43,7 +42,6 @@ class ProfileContext:
         self._people = people
 
     def build(self, person: Person, item: Item) -> Context:
-        """The person's facets, rendered."""
         return self._of(person.id)
 
     def covers(self, person: Person, item: Item) -> bool:
@@ -88,7 +86,6 @@ class AttributesContext:
         self._chosen = chosen
 
     def build(self, person: Person, item: Item) -> Context:
-        """The attributes as a list; nothing where none was chosen."""
         if self._chosen is None:
             texts = tuple(attribute.text for attribute in person.attributes)
         elif person.id != item.person:
@@ -194,7 +191,6 @@ class WrongContext:
         self._seed = seed
 
     def build(self, person: Person, item: Item) -> Context:
-        """Build the context of the other person."""
         told = self.inner.build(self.stand_in(person, item), item)
         return replace(told, name=self.name, maker=told.maker and f"wrong:{told.maker}")
 

@@ -42,7 +42,6 @@ class Exchange:
     """Whether the last call left room to reason."""
 
     def add(self, reply: ChatReply) -> None:
-        """Count one more call."""
         self.replies.append(reply)
         self.calls += 1
         self.tokens_in += reply.tokens_in
@@ -155,7 +154,6 @@ class AskKey:
     sample: int = 0
 
     def row(self, ask_id: str, generation: int, exchange: Exchange, seconds: float) -> Ask:
-        """Return the row of the asks table."""
         return Ask.built(
             id=ask_id,
             job=self.job,

@@ -194,11 +194,9 @@ class Outbox:
 
     @property
     def crowded(self) -> bool:
-        """Whether the queue is full."""
         return len(self._made) >= MOST_HELD
 
     def put(self, made: FinishedJob) -> None:
-        """Add an outcome."""
         self._made.append(made)
         count = len(self._made)
         if count == 1:
@@ -207,7 +205,6 @@ class Outbox:
             self._enough.set()
 
     async def room(self) -> None:
-        """Wait until the queue is no longer full."""
         while self.crowded:
             self._taken.clear()
             await self._taken.wait()
@@ -226,7 +223,6 @@ class Outbox:
         return batch
 
     def close(self) -> None:
-        """Close the queue: nothing more will be added."""
         self._closed = True
         self._some.set()
         self._enough.set()

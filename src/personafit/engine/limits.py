@@ -53,12 +53,10 @@ class AdaptiveLimit:
             raise
 
     def release(self) -> None:
-        """Give the slot back."""
         self._active -= 1
         self._wake()
 
     def succeeded(self) -> None:
-        """Record a success, which may raise the limit."""
         if self.limit < self.maximum:
             self.limit = min(self.maximum, self.limit + (1.0 if self._slow_start else 1.0 / self.limit))
             self._wake()

@@ -73,7 +73,6 @@ class Bars:
             self._say([lane for lane, (done, total) in self._counts.items() if done < total])
 
     def begin(self, lane: str, total: int) -> None:
-        """Add a bar."""
         if self._live:
             self._tasks[lane] = self._bars.add_task(lane.replace("[", r"\["), total=total, note="")
         self._counts[lane] = [0, total]

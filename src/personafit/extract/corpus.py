@@ -70,11 +70,9 @@ class ConversationEntry:
 
     @property
     def used(self) -> bool:
-        """Whether attributes are looked for in it."""
         return self.status == Status.OK
 
     def leave_out(self, step: str, reason: str, status: Status = Status.SKIPPED) -> None:
-        """It goes no further, and says why."""
         self.status, self.step, self.reason = status, intern(step), intern(reason)
 
 
@@ -124,7 +122,6 @@ class ConversationCorpus:
             self._file = None
 
     def read(self, entry: ConversationEntry) -> StagedConversation:
-        """One conversation, as it stands now."""
         if self._file is None:
             self._file = self.path.open("rb")
         self._file.seek(entry.offset)
@@ -133,7 +130,6 @@ class ConversationCorpus:
         return conversation
 
     def named(self, name: str) -> StagedConversation:
-        """The conversation of that id."""
         if self._places is None:
             self._places = {entry.id: entry for entry in self.entries}
         return self.read(self._places[name])

@@ -13,8 +13,8 @@ from typing import Any
 import orjson
 
 from personafit._errors import UserError, located
+from personafit.extract.asking import WORK
 from personafit.extract.records import StageFile
-from personafit.extract.session import WORK
 from personafit.store import Store
 
 STORES = ("asks.db", "flow.db")

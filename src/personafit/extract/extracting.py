@@ -21,7 +21,7 @@ from personafit.extract.asking import (
     wording,
 )
 from personafit.extract.records import KINDS, ExtractedAttribute, StagedConversation, writable
-from personafit.models.tokens import count_tokens
+from personafit.models.purse import count_tokens
 from personafit.people.redaction import redacted
 from personafit.store import Status
 
@@ -57,7 +57,6 @@ class ConversationPart:
 
     @property
     def evidence(self) -> list[int]:
-        """The user's turns in it."""
         return sorted({one.number for one in self.turns if one.role == "user"})
 
 

@@ -17,6 +17,7 @@ from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit.extract.asking import (
     VERSION,
+    Session,
     StageAsks,
     StagePrompt,
     StageQuestion,
@@ -27,7 +28,6 @@ from personafit.extract.asking import (
 )
 from personafit.extract.corpus import ConversationCorpus, ConversationEntry, user_texts
 from personafit.extract.merging import unit
-from personafit.extract.session import Session
 from personafit.models import Model
 from personafit.models.embeddings import Embedder, Vectors
 

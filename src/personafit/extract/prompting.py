@@ -11,9 +11,9 @@ from personafit._errors import UserError, located
 from personafit._hashing import content_hash, hash_text
 from personafit.contexts import AttributesContext, People, make_context
 from personafit.engine import Lane, check_budget
+from personafit.extract.asking import Session
 from personafit.extract.reading import read_objects
 from personafit.extract.records import AttributeMatch, PromptAnswer
-from personafit.extract.session import Session
 from personafit.items.reading import Part, Shown
 from personafit.items.relevance import ATTRIBUTES, CONTEXTS, EMPTY, RELEVANT_GRADES, YES, list_asks
 from personafit.models import Model
@@ -194,7 +194,6 @@ class Matching:
         self._shown = [one for group in self._listings.values() for one in group]
 
     def lane(self) -> Lane:
-        """All lists to be asked about."""
         lane = rater_lane(self._rater, self._shown, len(self._shown))
         return replace(lane, name=f"{self._rater.record.name} matches")
 

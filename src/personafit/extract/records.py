@@ -160,7 +160,6 @@ class StageFile:
         self.summary = folder / "summary.json"
 
     def read_conversations(self) -> Iterator[StagedConversation]:
-        """Every conversation, used or not."""
         return read_lines(self.conversations, StagedConversation)
 
     def read_attributes(self) -> Iterator[ExtractedAttribute]:
@@ -168,11 +167,9 @@ class StageFile:
         return read_lines(self.attributes, ExtractedAttribute)
 
     def read_verdicts(self) -> Iterator[VerifierVerdict]:
-        """What every verifier said."""
         return read_lines(self.verdicts, VerifierVerdict)
 
     def read_people(self) -> Iterator[Person]:
-        """The induced people."""
         return read_lines(self.people, Person)
 
 

@@ -15,7 +15,16 @@ import orjson
 
 from personafit._hashing import content_hash
 from personafit.engine import ProgressView, check_budget
-from personafit.extract.asking import StageAsks, StagePrompt
+from personafit.extract.asking import (
+    RULE,
+    WORK,
+    Ended,
+    Session,
+    StageAsks,
+    StagePrompt,
+    StagesConfig,
+    StagesDone,
+)
 from personafit.extract.corpus import ConversationCorpus, person_of
 from personafit.extract.extracting import EXTRACT, EXTRACTION, extracted_from, prompts_of
 from personafit.extract.merging import merge
@@ -33,7 +42,6 @@ from personafit.extract.records import (
     read_lines,
     write_lines,
 )
-from personafit.extract.session import RULE, WORK, Ended, Session, StagesConfig, StagesDone
 from personafit.extract.verifying import Checking, Found, decide
 from personafit.models import make_model
 from personafit.models.embeddings import DEFAULT, make_embedder
@@ -126,7 +134,6 @@ class _Stages:
         return StagesDone(session.summary, self._files, counts)
 
     async def _extract(self) -> Found:
-        """Everyone's attributes, merged."""
         corpus = self._corpus
         asker = StageAsks(self._session.store, self._model, EXTRACTION)
         people = corpus.by_person()

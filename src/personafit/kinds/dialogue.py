@@ -40,8 +40,8 @@ from personafit.kinds.kind import (
 from personafit.kinds.lines import RunLines
 from personafit.models import Model
 from personafit.models.embedded import DEFAULT as DEFAULT_WEIGHTS
+from personafit.models.purse import prompt_tokens
 from personafit.models.spec import parse_spec
-from personafit.models.tokens import prompt_tokens
 from personafit.people import Person, render_person, select_facets
 from personafit.raters import Rater
 from personafit.simulate import Simulation, dialogues, make_assistant, make_user, task_items

@@ -21,7 +21,7 @@ from personafit.items.choice import CHOICES
 from personafit.items.reading import QuestionSet
 from personafit.kinds.kind import Kind, RunPlan
 from personafit.kinds.lines import Line, Metric, RunLines, control_of
-from personafit.models.tokens import request_tokens
+from personafit.models.purse import request_tokens
 from personafit.statistics import Estimate
 from personafit.statistics.clusters import ClusteredSums
 from personafit.store import RaterRecord, RunRecord, Status, Store, run_items

@@ -64,7 +64,6 @@ class Access:
     # -- secrets ---------------------------------------------------------------------------------------------------
 
     def _kept(self, name: str, fresh: str) -> str:
-        """The stored value, or this one from now on."""
         with self._engine.begin() as connection:
             return kept(connection, name, fresh)
 
@@ -81,17 +80,14 @@ class Access:
             connection.execute(update(label_settings).where(mine).values(value=value))
 
     def note_address(self, address: str) -> None:
-        """Remember where the server was reached last."""
         self._put("address", address)
 
     def address(self) -> str | None:
-        """Where the server was reached last."""
         return self._value("address")
 
     # -- the researcher --------------------------------------------------------------------------------------------
 
     def has_password(self) -> bool:
-        """Whether a password was set."""
         return self._value("password") is not None
 
     def setup_token(self) -> str:
@@ -111,12 +107,10 @@ class Access:
         return True
 
     def change_password(self, password: str) -> None:
-        """Set another password; all sessions end."""
         self._put("password", PasswordHasher().hash(password))
         self.end_researchers()
 
     def check_password(self, password: str) -> bool:
-        """Whether this is the password."""
         hashed = self._value("password")
         try:
             return hashed is not None and PasswordHasher().verify(hashed, password)
@@ -139,11 +133,9 @@ class Access:
         return None
 
     def open_session(self, study: str, seat: int) -> str:
-        """The cookie of a rater."""
         return str(self._sessions.dumps(["rater", study, seat, secrets.token_urlsafe(12)]))
 
     def open_researcher(self) -> str:
-        """The cookie of the researcher."""
         return self._researcher_cookie(secrets.token_urlsafe(12), self._era())
 
     def end_researchers(self) -> None:
@@ -158,7 +150,6 @@ class Access:
         return str(self._sessions.dumps(["researcher", session, era]))
 
     def rater(self, cookie: str | None) -> RaterSession | None:
-        """Whose cookie it is."""
         if cookie in self._known and self._known[cookie][1] > time.monotonic():
             return self._known[cookie][0]
         body = _loaded(self._sessions, cookie, max_age=SESSION_SECONDS)
@@ -171,7 +162,6 @@ class Access:
         return None
 
     def researcher(self, cookie: str | None) -> ResearcherSession | None:
-        """Whether it is a researcher's cookie."""
         body = _loaded(self._sessions, cookie, max_age=RESEARCHER_SECONDS)
         if isinstance(body, list) and len(body) == 3 and body[0] == "researcher":
             session, era = str(body[1]), str(body[2])
@@ -180,7 +170,6 @@ class Access:
         return None
 
     def _csrf(self, session: str) -> str:
-        """The token that forms of this session carry."""
         return hmac.new(self._secret, f"csrf:{session}".encode(), sha256).hexdigest()
 
     def anonymous_csrf(self, about: str) -> str:

@@ -122,7 +122,6 @@ class _SameItems:
         self._found: dict[str, Collection[str]] = {dataset: asked}
 
     def of(self, dataset: str) -> Collection[str]:
-        """The items."""
         if dataset not in self._found:
             self._found[dataset] = same_items(self._store, dataset, self._items, self._people)
         return self._found[dataset]

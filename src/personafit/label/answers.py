@@ -67,7 +67,6 @@ class Answer:
 
     @property
     def place(self) -> "PagePlace":
-        """Where its page stands."""
         return self.study, self.seat, self.position
 
     def job(self, field: Field) -> str:
@@ -188,7 +187,6 @@ class StoredAsk(NamedTuple):
 
     @property
     def undone(self) -> bool:
-        """Whether it takes an answer back."""
         return self.detail.get("why") == UNDONE
 
     def says(self, other: Outcome) -> bool:
@@ -214,7 +212,6 @@ class AnswerBatch:
         self.results: list[AnswerReceipt | NotStored] = []
 
     def places(self) -> list[PagePlace]:
-        """The pages the answers are about."""
         return sorted({answer.place for answer in self._answers})
 
     def jobs(self) -> list[str]:

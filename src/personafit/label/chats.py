@@ -65,7 +65,6 @@ class Chat:
         self._page, self._dialogue = assigned.page, assigned.arrangement.own
 
     def rows(self) -> list[ChatTurn]:
-        """Everything so far, in order."""
         return [row for row in self._all() if row.role != WRITING]
 
     def _all(self) -> list[ChatTurn]:
@@ -78,12 +77,10 @@ class Chat:
         return t.c.study == self._study.name, t.c.seat == self._seat.seat, t.c.page == self._page
 
     def begin(self, key: str) -> None:
-        """Note that the participant wants the chat to be kept."""
         if not self.rows():
             self._add(0, CONSENT, "", key)
 
     def say(self, text: str, key: str) -> None:
-        """Store a message of the participant's."""
         rows = self.rows()
         if any(row.key == key for row in rows):
             return

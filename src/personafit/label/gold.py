@@ -125,7 +125,6 @@ class _StudyBenchmark:
         return iter(self._store.people(self._study.dataset).values())
 
     def items(self) -> Iterator[Item]:
-        """The items that have gold."""
         return (item for item in self._store.items(self._study.dataset) if item.id in self._kept)
 
     def products(self) -> Iterator[Product]:
@@ -139,19 +138,15 @@ class _StudyBenchmark:
                 )
 
     def gold(self) -> Iterator[Judgment]:
-        """The majority, and what was adjudicated."""
         return iter(self.found.rows)
 
     def published(self) -> list[Published]:
-        """None."""
         return []
 
     def notes(self) -> list[str]:
-        """What the tiers could not be made to do."""
         return list(self.found.tiers.warnings) if self.found.tiers else []
 
     def votes(self) -> Iterator[Judgment]:
-        """The single votes on items that have gold."""
         for row in self._votes.iter_rows(named=True):
             if row["item"] in self._kept and row["why"] is None and row["text"] is None:
                 said = {name: row[name] for name in (*UNIT, "status", "label", "value")}

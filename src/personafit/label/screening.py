@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from personafit._errors import UserError
+from personafit.build.bench import write_rows
 from personafit.build.review import DROP, PEOPLE, QUESTIONS, read_review, review_file
-from personafit.build.rows import write_rows
 from personafit.label.forms.questions import REASON, SCREENED
 from personafit.label.records import Arrangement, Role
 from personafit.label.sources import SCREEN, queue_text, read_queue

@@ -107,28 +107,23 @@ class StudySource:
 
     @cached_property
     def people(self) -> Mapping[str, Person]:
-        """Everyone by id."""
         return self.store.people(self.dataset)
 
     @cached_property
     def languages(self) -> dict[str, str]:
-        """In which language everyone is written about."""
         if self.queue:
             return {one.id: one.language for one in self.queue}
         return self.store.languages(self.dataset)
 
     def profile(self, person: str) -> str:
-        """The person in words, as models are told."""
         return render_person(self.people[person]) if person in self.people else ""
 
     def text(self, product: str) -> str:
-        """The text of a product."""
         if product not in self._texts:
             self._texts.update(self.store.texts([product]))
         return self._texts.get(product, "")
 
     def gold(self, item: str, target: str = "") -> Gold:
-        """The gold answer of an item."""
         return self._gold.get((item, target), Gold())
 
     @cached_property
@@ -159,7 +154,6 @@ class StudySource:
         yield from (one for one in found if one.conversation.person not in gone)
 
     def dialogues(self) -> Iterator[Dialogue]:
-        """The finished dialogues of the run."""
         if self.run is None:
             raise UserError(
                 "Dialogues are made by a run: name one with --from RUN (personafit run personalens …)."

@@ -48,7 +48,6 @@ class Study(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What raters see above it."""
         return self.config.title or self.name
 
 
@@ -94,7 +93,6 @@ class Studies:
 
     @cached_property
     def keyed(self) -> Hashed:
-        """Hashes keyed with the store's secret."""
         with self.engine.begin() as connection:
             return keyed_with(store_secret(connection))
 
@@ -161,19 +159,16 @@ class Studies:
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def names(self) -> list[str]:
-        """All studies, the newest first."""
         query = select(t.studies.c.name).order_by(t.studies.c.created.desc())
         return [row.name for row in self.store.rows_now(query)]
 
     def study(self, name: str) -> Study:
-        """One study."""
         for row in self.store.rows_now(select(t.studies).where(t.studies.c.name == name)):
             return Study(**{**row._mapping, "config": StudyConfig.model_validate_json(row.config)})
         known = ", ".join(self.names()) or "none yet"
         raise UserError(f"There is no study '{name}' in {self.store.url}; there are: {known}.")
 
     def form(self, name: str) -> LabelForm:
-        """The form a study uses."""
         return form_named(self.study(name).form)
 
     def _read_page(self, study: str, page: str) -> Page:
@@ -191,12 +186,10 @@ class Studies:
         return [Page.model_validate_json(row.body) for row in self.store.rows_now(query)]
 
     def seats(self, study: str) -> list[Seat]:
-        """Everyone's place in a study."""
         query = select(t.study_raters).where(t.study_raters.c.study == study).order_by(t.study_raters.c.seat)
         return [_seat(row) for row in self.store.rows_now(query)]
 
     def seat(self, study: str, seat: int) -> Seat | None:
-        """One place."""
         query = select(t.study_raters).where(t.study_raters.c.study == study, t.study_raters.c.seat == seat)
         return next((_seat(row) for row in self.store.rows_now(query)), None)
 

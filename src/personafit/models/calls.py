@@ -84,7 +84,6 @@ class Deadlines:
         return task.uncancel() == 0
 
     def close(self) -> None:
-        """Stop watching."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

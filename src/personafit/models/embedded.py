@@ -50,12 +50,10 @@ class EmbeddedModel:
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embedded")
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        """Answer one request on the model's own thread."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._worker, self._chat, request)
 
     async def close(self) -> None:
-        """Free the model's memory."""
         self._worker.shutdown(wait=True, cancel_futures=True)
         self._server = None
         if self._weigher is not None:

@@ -90,7 +90,6 @@ class InspectModel:
         raise Unusable(f"{self.name} rejects every form of the request.")
 
     async def close(self) -> None:
-        """Close the provider's connections."""
         await self._model.api.aclose()
 
     def _config(self, request: ChatRequest) -> "GenerateConfig":

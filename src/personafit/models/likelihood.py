@@ -102,7 +102,6 @@ class LikelihoodModel:
         return found
 
     def close(self) -> None:
-        """Free the model's memory."""
         self._lib.llama_batch_free(self._batch)
         self._lib.llama_free(self._context)
         self._lib.llama_model_free(self._model)

@@ -58,7 +58,6 @@ class LocalModel:
         return await self._batches.submit(request)
 
     async def close(self) -> None:
-        """Free the model's memory."""
         await self._batches.close()
         self._model = None
 

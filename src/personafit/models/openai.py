@@ -140,7 +140,6 @@ class OpenAIModel:
         return payload
 
     async def close(self) -> None:
-        """Close the connections."""
         self._deadlines.close()
         if self._session is not None:
             await self._session.close()

@@ -43,7 +43,6 @@ class ReplayModel:
                 self._replies[row["key"]] = row
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        """Return the recorded reply."""
         row = self._replies.get(request.key)
         if row is None:
             raise Unanswerable(f"{self.name} holds no reply for {request.key}.")

@@ -51,7 +51,6 @@ class AspectQuestion:
 
     @property
     def fingerprint(self) -> str:
-        """Fingerprint of the version."""
         return fingerprint_of("aspects", self.version)
 
     def messages(self, shown: Shown, index: int) -> tuple[Message, ...]:
@@ -153,7 +152,6 @@ class AspectFunctionRater(FunctionRater):
         self.record = rater_record(spec.text, "python", settings)
 
     async def rate(self, shown: Shown) -> Verdict:
-        """Call the function once with all answers."""
         seen = replace(shown, order=tuple(range(len(shown.texts))))
         return _decide(Verdict(), shown, self._marks(await self.call(seen), len(shown.texts)))
 

@@ -84,7 +84,6 @@ class BlendRater(Rater):
         return ChatRequest(tuple(messages), max_tokens=0) if messages else None
 
     async def close(self) -> None:
-        """Close all members."""
         for member in self._members:
             await member.close()
 

@@ -53,7 +53,6 @@ class ModelRater(Rater):
         self.record = rater_record(name, "replay" if whole["kind"] == "replay" else "llm", whole)
 
     async def close(self) -> None:
-        """Close the model."""
         await self._asker.model.close()
 
 
@@ -99,7 +98,6 @@ class PromptedRater(ModelRater):
         return verdict
 
     def request(self, shown: Shown) -> ChatRequest:
-        """The call to make."""
         return self._asker.given_room(_request(shown))
 
 
@@ -138,7 +136,6 @@ class Telling:
 
     @property
     def fingerprint(self) -> str:
-        """Fingerprint of the version."""
         return fingerprint_of(LIKELIHOOD, self.version)
 
     def messages(self, shown: Shown, person: str) -> tuple[Message, ...]:

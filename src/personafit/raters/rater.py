@@ -234,7 +234,6 @@ class ScoredRater(Rater):
         return verdict
 
     def units(self, shown: Shown) -> list[Unit]:
-        """Return the units to score."""
         if self.unit == "choice" and len(shown.texts) != 2:
             raise Unanswerable(f"{self.record.name} compares two answers, not {len(shown.texts)}.")
         return shown.question.units(shown, self.unit)
@@ -265,7 +264,6 @@ class EmbeddingRater(ScoredRater):
         self.judge_by(question, spec.text, "rule", settings)
 
     async def scores(self, units: Sequence[Unit], verdict: Verdict) -> list[float]:
-        """Return the cosines; 0 where one side is empty."""
         pairs = [
             (unit.prompt if self.unit == "attribute" else unit.context.text, unit.text) for unit in units
         ]

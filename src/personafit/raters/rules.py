@@ -186,7 +186,6 @@ class RuleRater(ScoredRater):
         self.judge_by(question, spec.text, "rule", {"rule": named, "code": rule_code(unit, name)})
 
     async def scores(self, units: Sequence[Unit], verdict: Verdict) -> list[float]:
-        """Apply the rule."""
         return self._rule.score(units)
 
 

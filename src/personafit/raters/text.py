@@ -202,7 +202,6 @@ class Span:
     end: int
 
     def holds(self, place: int) -> bool:
-        """Whether a place lies in it."""
         return self.start <= place < self.end
 
 

@@ -14,8 +14,8 @@ import orjson
 from personafit._errors import UserError
 from personafit.benchmarks.recentering import open_relevance
 from personafit.benchmarks.statements import FINER, Statements, load_statements
-from personafit.extract.error_flow import AttributeLabel, FlowFigures
 from personafit.extract.extracting import EXTRACT
+from personafit.extract.flow import AttributeLabel, FlowFigures
 from personafit.extract.measures import AttributeSource, Measure, SourceAttribute, difference, measures
 from personafit.extract.records import (
     LABELS,

@@ -109,7 +109,6 @@ class Scene:
 
     @property
     def cap(self) -> int:
-        """Maximum number of exchanges."""
         return CAPS[self.item.task.kind]
 
     @cached_property
@@ -152,11 +151,9 @@ class _State(NamedTuple):
 
     @property
     def part(self) -> _Part:
-        """The side that speaks next."""
         return self.scene.parts[len(self.turns) % 2]
 
     def after(self, turn: DialogueTurn) -> "_State":
-        """Return the state after this turn."""
         scene, _, key, to_user, to_system = self
         return _State(
             scene,

@@ -128,7 +128,6 @@ class Database:
         return Path(str(self._engine.url.database)).with_suffix(".index")
 
     def close(self) -> None:
-        """Release the database's connections."""
         self._engine.dispose()
 
     def __enter__(self) -> Self:
@@ -160,7 +159,6 @@ class Database:
 
     @repeated_when_lost
     def _write(self, *parts: tuple[Table, Sequence[dict[str, Any]]]) -> None:
-        """Add rows to tables, all or nothing."""
         with self._engine.begin() as connection:
             for table, rows in parts:
                 self._insert(connection, table, rows)
@@ -173,7 +171,6 @@ class Database:
 
     @repeated_when_lost
     def rows(self, query: Select[Any]) -> Sequence[Row[Any]]:
-        """The rows of a query."""
         return self.rows_now(query)
 
     def rows_now(self, query: Select[Any]) -> Sequence[Row[Any]]:

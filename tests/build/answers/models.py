@@ -62,12 +62,6 @@ def mumbling(messages: list[Message]) -> str:
     return said if said.startswith(ASKS) else "Hm."
 
 
-def contrary(messages: list[Message]) -> str:
-    """Votes for the last letter."""
-    asked = messages[0]["content"]
-    return re.search(r"one letter of ([A-H, ]+)", asked)[1][-1]  # type: ignore[index]
-
-
 def _answered(asked: str, number: int) -> str:
     told = re.findall(r"^- (.+)$", asked, re.MULTILINE) or re.findall(
         r"^\s*[\w ]+: (.{12,})$", asked, re.MULTILINE

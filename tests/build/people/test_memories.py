@@ -9,8 +9,7 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.build.asking import Unfit
-from personafit.build.corpus import MemoryCorpus
-from personafit.build.memories import list_reader, numbers_reader
+from personafit.build.memories import MemoryCorpus, list_reader, numbers_reader
 from personafit.models.embeddings import Vectors, unit_rows
 from tests.build.builds import lines, run_build, write_build
 

@@ -9,7 +9,7 @@ import pytest
 from personafit._errors import UserError
 from personafit.benchmarks.folder import check_folder
 from personafit.build.duplicates import NearDuplicates
-from personafit.build.questions.lists import examples, published_shares
+from personafit.build.questions.lists import examples, read_scenarios
 from personafit.build.questions.rules import leaks
 from personafit.build.questions.specific import category_counts
 from personafit.people import Person
@@ -31,7 +31,7 @@ def test_a_strong_model_gives_exact_counts_shares_and_lineage(tmp_path: Path) ->
         (person, half): count for person in people for half, count in (("specific", 20), ("general", 3))
     }
     found = Counter(row["category"] for row in made if row["half"] == "specific")
-    assert all(abs(found[name] - share * 100) < 1 for name, share in published_shares().items())
+    assert all(abs(found[name] - share * 100) < 1 for name, share in read_scenarios().shares().items())
     for row in made:
         assert row["language"] == people[row["person"]]["language"]
         if row["half"] == "specific":
@@ -172,7 +172,7 @@ def test_paraphrases_of_anybodys_question_are_near_duplicates() -> None:
 
 
 def test_shares_are_met_to_within_one_whatever_the_total() -> None:
-    shares = published_shares()
+    shares = read_scenarios().shares()
     for total in (1, 7, 20, 99, 4000):
         counts = category_counts(total, shares)
         assert sum(counts.values()) == total

@@ -10,7 +10,7 @@ import pytest
 from personafit._errors import UserError
 from personafit.benchmarks import FolderBenchmark
 from personafit.benchmarks.folder import check_folder
-from personafit.build import Stopped, read_config
+from personafit.build import Stopped
 from personafit.build.studies.balance import RankedPair, Signs, right, signs
 from personafit.label.simulating import simulate_votes
 from personafit.people import Person
@@ -124,30 +124,6 @@ def test_each_language_is_balanced_by_itself(built: Path) -> None:
     for pairs in said.values():
         for rule in range(len(RULES)):
             assert 0.47 <= round(right(sum(one[rule] for one in pairs), len(pairs)), 9) <= 0.53
-
-
-def test_models_that_vote_need_a_price_for_a_budget_too(tmp_path: Path) -> None:
-    specs = ", ".join(f'"openai:voter{number}@http://127.0.0.1:9/v1"' for number in range(3))
-    config = write_config(tmp_path, studies=f"{SIMULATED}\nraters = 3", models=f"raters = [{specs}]")
-    with pytest.raises(UserError, match="--budget needs to know what openai:voter0@"):
-        run_build(config, tmp_path / "out", budget=1.0)
-    assert not (tmp_path / "out").exists(), "said before anything is spent"
-
-
-def test_models_vote_as_simulated_raters_each_in_an_order_of_its_own(tmp_path: Path, answered: Path) -> None:
-    specs = ", ".join(f'"{MODELS}{name}"' for name in ("able", "contrary", "other"))
-    config = write_config(tmp_path, studies=f"{SIMULATED}\nraters = 3", models=f"raters = [{specs}]")
-    run_build(config, answered)
-    ballots = rows(answered, "truth", "ballots")
-    assert Counter(row["rater"] for row in ballots) == dict.fromkeys(
-        (f"simulated:{MODELS}{name}" for name in ("able", "contrary", "other")), 12
-    )
-    firsts = {row["item"]: row["label"] for row in ballots if row["rater"].endswith("able")}
-    assert len(set(firsts.values())) == 3, "the first shown is not always the same answer"
-    with pytest.raises(UserError, match=r"raters = 5, but \[models\] raters names 3: name 2 more"):
-        read_config(
-            write_config(tmp_path, studies=f"{SIMULATED}\nraters = 5", models=f"raters = [{specs}]"),
-        )
 
 
 def study_votes(folder: Path, raters: int, name: str) -> list[dict[str, Any]]:

@@ -7,10 +7,11 @@ import pytest
 
 from personafit.build.tasks.histories import domain_preferences, find_leaks, from_template, history_faults
 from personafit.build.tasks.ontology import Ontology, Profile, TaskTemplate, read_definitions, read_ontology
-from personafit.build.tasks.profiles import ProfileSampler, evenness
-from personafit.build.tasks.situations import (
+from personafit.build.tasks.profiles import (
     WEEKEND,
+    ProfileSampler,
     draw_situation,
+    evenness,
     situation_lists,
     tags_of,
 )

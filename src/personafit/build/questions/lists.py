@@ -16,7 +16,6 @@ from personafit._hashing import draw
 from personafit.benchmarks.lines import read_entries, read_lines, read_parquet, required_text
 from personafit.build.asking import language_of
 from personafit.build.config import BuildConfig, ConfigSection, meant
-from personafit.build.corpus import text_lines
 from personafit.build.people import PeopleSection
 from personafit.build.prompts import DATA, checked, read_toml
 from personafit.people import Person
@@ -39,7 +38,6 @@ class Scenario(BaseModel):
     wen: list[str] = Field(default_factory=list)
 
     def title(self, language: str) -> str:
-        """How it is called in a language."""
         return (self.zh if language == "zh" else "") or self.name
 
 
@@ -56,7 +54,6 @@ class Category(BaseModel):
     scenario: list[Scenario] = Field(min_length=1)
 
     def title(self, language: str) -> str:
-        """How it is called in a language."""
         return (self.zh if language == "zh" else self.en) or self.name
 
 
@@ -72,7 +69,6 @@ class Scenarios(BaseModel):
 
     @property
     def categories(self) -> dict[str, Category]:
-        """The categories by name."""
         return {one.name: one for one in self.category}
 
     def shares(self) -> dict[str, float]:
@@ -99,11 +95,6 @@ class Scenarios(BaseModel):
 def read_scenarios(path: Path = SCENARIOS) -> Scenarios:
     """The categories of a file."""
     return checked(Scenarios, read_toml(path), str(path))
-
-
-def published_shares() -> dict[str, float]:
-    """The shares of Table 5; rounded there, they miss 1 by a ten-thousandth."""
-    return read_scenarios().shares()
 
 
 class Example(NamedTuple):
@@ -184,7 +175,6 @@ class QuestionsSection(ConfigSection):
             yield f"pool: there is no question in {', '.join(self.pool)}; give one in each line, or set general = 0"
 
     def shares_of(self, config: BuildConfig) -> dict[str, float]:
-        """The share of each category."""
         return self.shares or open_scenarios(config).shares()
 
 
@@ -272,6 +262,17 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
         yield from read_parquet(path)
     else:
         yield from enumerate(({"text": line} for line in text_lines(path, "pool") if line.strip()), 1)
+
+
+def text_lines(path: Path, key: str) -> Iterator[str]:
+    """The lines of a text file that a key of the config names."""
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            yield from file
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}); check `{key}`.") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not UTF-8; save it as UTF-8.") from error
 
 
 def _asked(row: Mapping[str, Any], path: Path, number: int) -> str:

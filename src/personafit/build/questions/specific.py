@@ -10,7 +10,7 @@ import numpy as np
 
 from personafit._hashing import draw, hash_text
 from personafit.build.asking import Generation, Target, Unfit, only_line, verdict
-from personafit.build.bench import Bench
+from personafit.build.bench import Bench, Quota
 from personafit.build.duplicates import NearDuplicates
 from personafit.build.given import habits_of
 from personafit.build.memories import deal
@@ -24,7 +24,6 @@ from personafit.build.questions.lists import (
     open_scenarios,
 )
 from personafit.build.questions.rules import LEAK, leaks, question_reader
-from personafit.build.quota import Quota
 from personafit.build.review import DROPPED, REVIEWER
 from personafit.people import Person
 from personafit.store import Product
@@ -74,27 +73,22 @@ class QuestionDraft:
 
     @property
     def text(self) -> str:
-        """The question, once it is there."""
         return self._choice[1]
 
     @property
     def scenario(self) -> Scenario:
-        """The occasion it is about."""
         return self.scenarios[self._choice[0]]
 
     @property
     def known(self) -> str:
-        """The features as lines."""
         return "\n".join(f"- {text}" for _, text in self.features)
 
     @property
     def title(self) -> str:
-        """The scenario in the person's language."""
         return self.scenario.title(self.person.language)
 
     @property
     def told(self) -> str:
-        """What its words give away."""
         return "; ".join(list(dict.fromkeys(leaks(self.text, self.person)))[:NAMED])
 
 
@@ -132,7 +126,6 @@ class QuestionSampler:
                 self._inferred.setdefault(row["person"], []).append(row["features"])
 
     def draft(self, person: Person, number: int, attempt: int) -> QuestionDraft:
-        """One attempt at one of a person's questions."""
         key = (self._seed, self._take, person.id, number, attempt)
         category = self._names[self._categories[self._places[person.id] * self._section.specific + number]]
         scenarios = sorted(

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from personafit.build.bench import Bench
+from personafit.build.bench import Bench, in_blocks
 from personafit.build.duplicates import NearDuplicates
 from personafit.build.people import PeopleSection
 from personafit.build.questions.general import GENERAL, MATCH, OPENNESS, GeneralQuestions
@@ -16,7 +16,6 @@ from personafit.build.questions.lists import (
 )
 from personafit.build.questions.specific import CHECK, REPHRASE, SPECIFIC, WRITE, SpecificQuestions
 from personafit.build.review import read_drops, write_review
-from personafit.build.rows import in_blocks
 from personafit.build.step import BuildStep, ExpectedAsks, table
 from personafit.models.embeddings import make_embedder
 
@@ -37,7 +36,6 @@ class QuestionsStep(BuildStep):
     prompts = (WRITE, REPHRASE, CHECK, OPENNESS, MATCH)
 
     def outside(self, bench: Bench) -> Any:
-        """Scenarios, examples and pools, and what people dropped."""
         hashes = bench.config.hashes(question_files(bench.config))
         return [hashes, sorted(read_drops(bench.out, self.name))]
 

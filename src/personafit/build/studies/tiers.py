@@ -1,7 +1,7 @@
 """The tiers step: pairs drawn from the answers, voted on; how clearly raters agree makes them Medium or Hard."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,19 +9,21 @@ import numpy as np
 from personafit._errors import UserError
 from personafit._hashing import draw
 from personafit.build.bench import Bench
-from personafit.build.step import ExpectedAsks, table
+from personafit.build.step import table
 from personafit.build.studies.balance import REPORTED, RULED, RankedPair, kept_by_group, right, signs
-from personafit.build.studies.ballots import AnsweredQuestion, Ballot, answered_questions, ballot
 from personafit.build.studies.voting import (
     BALANCE,
     MAJORITY,
     SAME,
     SIMULATED,
+    AnsweredQuestion,
+    Ballot,
     StudiesSection,
     StudyStep,
     StudyVotes,
+    answered_questions,
     balanced_rules,
-    expected_votes,
+    ballot,
     labels,
     voted,
 )
@@ -36,10 +38,6 @@ class TiersStep(StudyStep):
 
     name = "tiers"
     after = ("people", "questions", "answers", "truth")
-
-    def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
-        """A vote by each model on each pair."""
-        yield from expected_votes(bench, bench.config.section(StudiesSection).pairs, 700)
 
     async def make(self, bench: Bench) -> None:
         """Draw pairs, have them voted on, and sort them by how clear the votes are."""
@@ -56,7 +54,7 @@ class TiersStep(StudyStep):
                 "[answers].",
                 code=1,
             )
-        votes = await voted(bench, "pairs", "Which of two answers suits the person better?", pairs)
+        votes = voted(bench, "pairs", "Which of two answers suits the person better?", pairs)
         if any(row["simulated"] != votes.simulated for row in truths.values()):
             raise UserError(
                 "tiers: one study's votes are people's and the other's are simulated; take both from people, or both simulated."

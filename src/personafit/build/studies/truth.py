@@ -1,25 +1,25 @@
 """The truth step: of three answers to a question the best, by vote; then a pair of it and one that plainly does not fit."""
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 from personafit._errors import UserError
 from personafit._hashing import draw
 from personafit.build.answers import A1, A2, A3, WRONG
 from personafit.build.bench import Bench
-from personafit.build.step import ExpectedAsks
 from personafit.build.studies.balance import RULED, RankedPair, Signs, kept_by_group, signs
-from personafit.build.studies.ballots import AnsweredQuestion, Ballot, answered_questions, ballot
 from personafit.build.studies.voting import (
     BALANCE,
     MAJORITY,
     SAME,
+    AnsweredQuestion,
+    Ballot,
     StudiesSection,
     StudyStep,
     StudyVotes,
+    answered_questions,
     balanced_rules,
-    expected_votes,
+    ballot,
     labels,
     voted,
 )
@@ -38,10 +38,6 @@ class TruthStep(StudyStep):
     name = "truth"
     after = ("people", "questions", "answers")
 
-    def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
-        """A vote by each model on each question."""
-        yield from expected_votes(bench, 1, 900)
-
     async def make(self, bench: Bench) -> None:
         """Put the ballots together, have them voted on, and pair the best with what does not fit."""
         asked, ballots = [], []
@@ -59,7 +55,7 @@ class TruthStep(StudyStep):
                 "answers.",
                 code=1,
             )
-        votes = await voted(bench, self.name, "Which answer suits the person best?", ballots)
+        votes = voted(bench, self.name, "Which answer suits the person best?", ballots)
         for row in (row for rows in votes.by_ballot for row in rows):
             bench.write(row, "ballots")
         self._pair(bench, asked, ballots, votes)

@@ -1,6 +1,6 @@
 """Votes on a study's items: simulated, or people's from files; where people have not voted yet, the line waits for them.
 
-Simulated raters are models that vote, or rules. Everything they say is marked simulated. A rule rater likes answers of which a
+Simulated raters are rules. Everything they say is marked simulated. A rule rater likes answers of which a
 large share of the words is found in what is known of the person, so that length by itself earns nothing, and has moods. They
 show the line; they say nothing about what people think.
 """
@@ -8,6 +8,7 @@ show the line; they say nothing about what people think.
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -15,25 +16,98 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from personafit._errors import UserError, located
-from personafit._hashing import draw, hash_text
+from personafit._hashing import content_hash, draw, hash_text
+from personafit.benchmarks import Benchmark, BenchmarkInfo, write_folder
 from personafit.benchmarks.lines import read_lines, required_text
-from personafit.build.asking import Generation, Target, verdict
 from personafit.build.bench import Bench, Stopped
 from personafit.build.config import BuildConfig, ConfigSection
-from personafit.build.prompts import PROMPTS, WORDINGS
-from personafit.build.questions.lists import expected_questions
-from personafit.build.step import BuildStep, ExpectedAsks
+from personafit.build.step import BuildStep
 from personafit.build.studies.balance import BALANCED, REPORTED
-from personafit.build.studies.ballots import Ballot, write_study
-from personafit.models import Model
-from personafit.people import facet_values, render_person
+from personafit.people import Person, facet_values
 from personafit.raters.text import stems
-from personafit.store import Judgment, Status
+from personafit.store import Item, Judgment, Product, Status
 
-VOTE = PROMPTS["studies.vote"]
-ANSWER: dict[str, str] = WORDINGS["votes"]
+
+@dataclass(frozen=True)
+class AnsweredQuestion:
+    """A question with who asks it and all its answers."""
+
+    question: dict[str, Any]
+    person: Person
+    answers: tuple[dict[str, Any], ...]
+
+    @property
+    def id(self) -> str:
+        return str(self.question["id"])
+
+
+def answered_questions(bench: Bench) -> list[AnsweredQuestion]:
+    """All of them, in the order of people."""
+    people = {person.id: person for person in bench.people()}
+    answers: dict[str, list[dict[str, Any]]] = {}
+    for row in bench.read_rows("answers"):
+        answers.setdefault(row["question"], []).append(row)
+    return [
+        AnsweredQuestion(row, people[row["person"]], tuple(answers.get(row["id"], ())))
+        for row in bench.read_rows("questions")
+    ]
+
+
+@dataclass(frozen=True)
+class Ballot:
+    """An item with all a rater sees."""
+
+    item: Item
+    person: Person
+    answers: tuple[dict[str, Any], ...]
+    """Rows of the answers, in the order of the item's products."""
+
+    @property
+    def texts(self) -> list[str]:
+        return [row["text"] for row in self.answers]
+
+
+def ballot(study: str, asked: AnsweredQuestion, answers: Sequence[dict[str, Any]], bench: Bench) -> Ballot:
+    """An item about some answers, in a drawn order; other answers make another item, so that no vote is taken for one on them."""
+    name = f"{study}/{asked.id}/{content_hash(sorted(row['id'] for row in answers))[:8]}"
+    key = ("shown", bench.seed, bench.take, name)
+    shown = tuple(sorted(answers, key=lambda row: draw(*key, row["id"], among=2**63)))
+    item = Item(
+        id=name,
+        person=asked.person.id,
+        prompt=asked.question["text"],
+        products=[row["id"] for row in shown],
+        group=asked.id,
+        slices={"half": asked.question["half"], "category": asked.question["category"]},
+    )
+    return Ballot(item, asked.person, shown)
+
+
+def write_study(folder: Path, name: str, title: str, languages: list[str], ballots: Sequence[Ballot]) -> None:
+    """A folder of items without gold, that says of no answer who made it or why."""
+    write_folder(folder, _Study(name, title, languages, ballots), f"# {title}\n\n{len(ballots):,} items.\n")
+
+
+class _Study(Benchmark):
+    """Ballots as a benchmark that nobody has judged yet."""
+
+    def __init__(self, name: str, title: str, languages: list[str], ballots: Sequence[Ballot]) -> None:
+        self.info = BenchmarkInfo(name=name, version="1", title=title, language=languages)
+        self._ballots = ballots
+
+    def people(self) -> Iterator[Person]:
+        return iter({one.person.id: one.person for one in self._ballots}.values())
+
+    def products(self) -> Iterator[Product]:
+        for one in self._ballots:
+            for row in one.answers:
+                yield Product(id=row["id"], kind="answer", text=row["text"])
+
+    def items(self) -> Iterator[Item]:
+        return (one.item for one in self._ballots)
+
+
 SIMULATED = "simulated:"
-LETTERS = "ABCDEFGH"
 FIT = (
     12.0  # how much more a rule rater likes an answer all of whose words are known than one none of whose are
 )
@@ -65,7 +139,7 @@ class StudiesSection(ConfigSection):
     )
     overlap: bool = Field(
         True,
-        description="Balance overlap with the profile as well; not where our own simulated raters vote, who go by it.",
+        description="Balance overlap with the profile as well; not where simulated raters vote, who go by it.",
     )
     validation: float = Field(0.2, ge=0, lt=1, description="Share of the people set apart for validation.")
 
@@ -78,13 +152,6 @@ class StudiesSection(ConfigSection):
         return self
 
     def faults(self, config: BuildConfig) -> Iterator[str]:
-        """Too few raters, and files that are not there."""
-        named = config.models.raters
-        if self.voters == "simulated" and named and len(named) < self.raters:
-            yield (
-                f"raters = {self.raters}, but [models] raters names {len(named)}: name {self.raters - len(named)} more, set raters "
-                "lower, or leave [models] raters out for our own simulated raters"
-            )
         yield from config.missing("votes", *self.votes)
 
 
@@ -94,32 +161,17 @@ class StudyStep(BuildStep):
     uses = ("memories", "features")
     section = StudiesSection
     version = 4
-    prompts = (VOTE,)
 
     def outside(self, bench: Bench) -> Any:
-        """Files of people's votes, and models that vote."""
-        section = bench.config.section(StudiesSection)
-        return [bench.config.hashes(section.votes), [model.settings for model in voting_models(bench)]]
-
-
-def voting_models(bench: Bench) -> list[Model]:
-    """The models that vote; none where people or our own simulated raters do."""
-    section = bench.config.section(StudiesSection)
-    specs = bench.config.models.raters[: section.raters] if section.voters == "simulated" else []
-    return [bench.models.spec(spec) for spec in specs]
+        """Files of people's votes."""
+        return bench.config.hashes(bench.config.section(StudiesSection).votes)
 
 
 def balanced_rules(bench: Bench) -> int:
     """How many of the rules in `REPORTED` pairs are balanced for, from the first on."""
     section = bench.config.section(StudiesSection)
-    by_rules = section.voters == "simulated" and not bench.config.models.raters
-    return 0 if not section.balanced else len(REPORTED if section.overlap and not by_rules else BALANCED)
-
-
-def expected_votes(bench: Bench, items: int, tokens: int) -> Iterator[ExpectedAsks]:
-    """A vote by each model that votes on so many items for each question."""
-    for model in voting_models(bench):
-        yield ExpectedAsks("votes", model, expected_questions(bench.config) * items, tokens, 1)
+    overlap = section.overlap and section.voters == "people"
+    return 0 if not section.balanced else len(REPORTED if overlap else BALANCED)
 
 
 class StudyVotes:
@@ -137,7 +189,7 @@ def labels(votes: Sequence[Judgment]) -> Counter[str]:
     return Counter(one.label for one in votes if one.label is not None)
 
 
-async def voted(bench: Bench, study: str, title: str, ballots: Sequence[Ballot]) -> StudyVotes:
+def voted(bench: Bench, study: str, title: str, ballots: Sequence[Ballot]) -> StudyVotes:
     """Everybody's votes on some items; the folder that people vote from is written in any case."""
     section, build = bench.config.section(StudiesSection), bench.config.build
     folder = bench.out / "studies" / study
@@ -145,8 +197,6 @@ async def voted(bench: Bench, study: str, title: str, ballots: Sequence[Ballot])
     if section.voters == "people":
         paths = [bench.config.place(path) for path in section.votes]
         return StudyVotes(_from_people(paths, study, ballots, folder, section.raters, build.languages))
-    if models := voting_models(bench):
-        return StudyVotes(await _model_votes(bench, ballots, models, f"{study} votes"))
     return StudyVotes([rule_votes(one, section.raters, bench.seed) for one in ballots])
 
 
@@ -177,46 +227,6 @@ def _words(text: str) -> set[str]:
 def _mood(*parts: str) -> float:
     """A draw of a Gumbel distribution, as of somebody whose choices follow a logit."""
     return -math.log(-math.log((int(hash_text("taste", *parts)[:12], 16) + 0.5) / 16**12))
-
-
-async def _model_votes(
-    bench: Bench, ballots: Sequence[Ballot], models: Sequence[Model], label: str
-) -> list[list[Judgment]]:
-    """The votes of models on each ballot; each sees the answers in an order of its own, and what cannot be read is skipped."""
-    batches = [(model, [_to_vote(bench.seed, ballot, model) for ballot in ballots]) for model in models]
-    by_model = await bench.ask_each(batches, label)
-    return [
-        [_said(bench.seed, model, ballot, answer) for model, answer in zip(models, answers, strict=True)]
-        for ballot, answers in zip(ballots, zip(*by_model, strict=True), strict=True)
-    ]
-
-
-def _to_vote(seed: int, ballot: Ballot, model: Model) -> Target:
-    person, letters = ballot.person, tuple(LETTERS[: len(ballot.answers)])
-    shown = [
-        ANSWER[person.language].format(letter=letter, text=ballot.texts[place])
-        for letter, place in zip(letters, _order(seed, model.name, ballot), strict=True)
-    ]
-    values = {
-        "person": render_person(person),
-        "question": ballot.item.prompt,
-        "answers": "\n\n".join(shown),
-        "letters": ", ".join(letters),
-    }
-    key, parents = f"{ballot.item.id}/{model.name}", tuple(ballot.item.products)
-    return verdict(key, VOTE, person.language, values, letters, person.id, parents)
-
-
-def _said(seed: int, model: Model, ballot: Ballot, answer: Generation) -> Judgment:
-    rater = f"{SIMULATED}{model.name}"
-    if answer.text is None:
-        return Judgment(item=ballot.item.id, rater=rater, status=answer.status, extra={"why": answer.reason})
-    return _vote(ballot, rater, _order(seed, model.name, ballot)[LETTERS.index(answer.text)])
-
-
-def _order(seed: int, rater: str, ballot: Ballot) -> list[int]:
-    places = range(len(ballot.answers))
-    return sorted(places, key=lambda place: draw("side", seed, rater, ballot.item.id, place, among=2**63))
 
 
 def _vote(ballot: Ballot, rater: str, choice: int) -> Judgment:

@@ -50,7 +50,6 @@ class DomainAttribute(BaseModel):
         return self
 
     def said(self, value: str, language: str) -> str:
-        """A value as people of a language have it."""
         return self.values[value] if language == "zh" else value
 
     def shown(self, values: tuple[str, ...], language: str) -> str:
@@ -101,7 +100,6 @@ class Domain(BaseModel):
         return self
 
     def is_open_to(self, tags: frozenset[str]) -> bool:
-        """Whether somebody can care about it."""
         return not self.only or bool(tags & set(self.only))
 
     def allows(self, name: str, taken: Iterable[str], tags: frozenset[str]) -> bool:
@@ -110,7 +108,6 @@ class Domain(BaseModel):
         return name not in self.barred_for(tags) and rivals.isdisjoint(taken)
 
     def barred_for(self, tags: frozenset[str]) -> frozenset[str]:
-        """The values somebody cannot have."""
         return frozenset(name for tag, names in self.barred.items() if tag in tags for name in names)
 
 
@@ -127,7 +124,6 @@ class Ontology(BaseModel):
         return self.domains[domain].attributes[name]
 
     def paths(self) -> list[str]:
-        """Every facet path."""
         return [
             f"{name}.{attribute}" for name, domain in self.domains.items() for attribute in domain.attributes
         ]
@@ -195,11 +191,9 @@ class TaskTemplate(BaseModel):
 
     @property
     def domains(self) -> list[str]:
-        """The domains it touches."""
         return list(dict.fromkeys(path.partition(".")[0] for path in self.uses))
 
     def wording(self, language: str) -> TaskWording:
-        """The task in a language."""
         return self.zh if language == "zh" else self.en
 
     def goal(self, language: str) -> str:
@@ -260,11 +254,9 @@ class Profile(BaseModel):
 
     @property
     def domains(self) -> list[str]:
-        """The domains they care about."""
         return [domain for domain, cares in self.interests.items() if cares]
 
     def of(self, domain: str) -> dict[str, list[str]]:
-        """Their preferences in a domain, by attribute."""
         start = f"{domain}."
         return {path[len(start) :]: v for path, v in self.preferences.items() if path.startswith(start)}
 
@@ -280,7 +272,6 @@ class Profile(BaseModel):
         return facets
 
     def person(self, ontology: Ontology, summaries: dict[str, str]) -> Person:
-        """The person as a benchmark has them."""
         cares = [ontology.domains[name].zh if self.language == "zh" else name for name in self.domains]
         facets: dict[str, FacetValue] = {**self.facets, MASK: cares, **self.preference_facets(ontology)}
         return Person(id=self.id, language=self.language, facets=facets, summaries=summaries)

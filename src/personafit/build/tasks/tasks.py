@@ -17,11 +17,11 @@ from personafit.build.tasks.ontology import Ontology, Profile, TaskTemplate
 from personafit.build.tasks.profiles import (
     TaskProfileStep,
     TasksSection,
+    draw_situation,
     draws_of,
     open_definitions,
     open_ontology,
 )
-from personafit.build.tasks.situations import draw_situation
 from personafit.people import Task, render_facets
 from personafit.store import Product
 
@@ -39,7 +39,6 @@ class TasksStep(TaskProfileStep):
     prompts = (WISH,)
 
     def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
-        """One ask for each task."""
         section, people = bench.config.section(TasksSection), bench.config.section(PeopleSection).quota
         yield ExpectedAsks("wishes", bench.model(), people * (section.single + section.multi), 300, 40)
 
@@ -81,7 +80,6 @@ class TasksStep(TaskProfileStep):
         fresh.replace(bench.out / ONTOLOGY)
 
     def card(self, bench: Bench) -> str:
-        """How many tasks of which kind, and what guessing would reach."""
         ontology, tasks = open_ontology(bench.config), list(bench.read("tasks", Task))
         profiles = {profile.id: profile for profile in bench.read("profiles", Profile)}
         kinds = Counter(task.kind for task in tasks)

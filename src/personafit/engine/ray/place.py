@@ -29,12 +29,10 @@ class RayModel:
         self.max_concurrency = AHEAD * place.workers
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        """Answer one request in whichever worker is free."""
         reply: ChatReply = await self._pool.submit(request)
         return reply
 
     async def close(self) -> None:
-        """Release the pool."""
         await self._model.close()
         await self._pool.close()
 

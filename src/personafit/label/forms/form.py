@@ -202,11 +202,9 @@ class QuestionForm(LabelForm):
 
     @property
     def heading(self) -> str:
-        """The question's, where people are asked in the model's words."""
         return self.asked[0].heading if self.as_models else ""
 
     def fields(self, page: Page, arrangement: Arrangement) -> list[Field]:
-        """One for each question, or for each entry of the list."""
         found: list[Field] = []
         for question in self.asked:
             shown = _shown(question, page, arrangement, Part(page.items[0]))
@@ -227,7 +225,6 @@ class QuestionForm(LabelForm):
         return buttons(question.choices(shown))
 
     def answered(self, page: Page, arrangement: Arrangement, field: Field, value: str) -> LabelValue | None:
-        """What the question reads."""
         question = next(one for one in self.asked if one.name == field.question)
         said = question.said(_shown(question, page, arrangement, Part(field.item, field.target)), value)
         return None if said is None else LabelValue(said.label, said.value)

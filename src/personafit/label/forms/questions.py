@@ -42,7 +42,6 @@ class AnswersForm(QuestionForm):
     """Answers on a page."""
 
     def pages(self, source: StudySource) -> Iterator[Page]:
-        """One page for each item."""
         for item in source.items(self.kinds):
             if len(item.products) > self.most:
                 raise UserError(
@@ -76,11 +75,9 @@ class KindForm(AnswersForm):
 
     @property
     def template(self) -> str:
-        """That of choices."""
         return ChoiceForm.name
 
     def letters(self, page: Page, arrangement: Arrangement) -> Sequence[str]:
-        """What the buttons call them, or numbers."""
         chosen = [option.value for option in self.fields(page, arrangement)[0].options]
         return chosen if len(chosen) == page.sides else [str(number) for number in range(1, page.sides + 1)]
 
@@ -96,7 +93,6 @@ class ChoiceForm(AnswersForm):
     most = 4
 
     def reason(self, item: Item) -> str:
-        """What is wrong with the answer that was rejected."""
         return f"why.{item.slices.get('reject', 'fit')}"
 
     def answered(self, page: Page, arrangement: Arrangement, field: Field, value: str) -> LabelValue | None:
@@ -148,7 +144,6 @@ class PreferenceForm(QuestionForm):
     view = "attributes"
 
     def pages(self, source: StudySource) -> Iterator[Page]:
-        """One page for each pair."""
         for item in source.items(self.kinds):
             generic, personal, *rest = item.products
             targets = list(dict.fromkeys(rest))
@@ -195,7 +190,6 @@ class DialogueForm(QuestionForm):
             )
 
     def options(self, question: Question, shown: Shown) -> list[Option]:
-        """The marks; yes and no where they are 1 and 0."""
         if isinstance(question, DialogueQuestion) and question.truth:
             return [Option(value="1", text=YES, key="y"), Option(value="0", text=NO, key="n")]
         return super().options(question, shown)
@@ -219,7 +213,6 @@ class ChatForm(DialogueForm):
             yield Page(id=name, items=[name], makes=DIALOGUE, content={"task": task})
 
     def fields(self, page: Page, arrangement: Arrangement) -> list[Field]:
-        """The questions about the rater's own dialogue."""
         item = arrangement.own or page.items[0]
         return [field.model_copy(update={"item": item}) for field in super().fields(page, arrangement)]
 
@@ -231,7 +224,6 @@ class GradeForm(LabelForm):
     kinds = ("choice",)
 
     def pages(self, source: StudySource) -> Iterator[Page]:
-        """One page for each answer of each item."""
         for item in source.items(self.kinds):
             for place, product in enumerate(item.products):
                 yield Page(
@@ -247,12 +239,10 @@ class GradeForm(LabelForm):
                 )
 
     def fields(self, page: Page, arrangement: Arrangement) -> list[Field]:
-        """Fit, then helpfulness."""
         options = buttons(GRADES)
         return [self.field(page, question, options, target=page.targets[0]) for question in GRADED]
 
     def answered(self, page: Page, arrangement: Arrangement, field: Field, value: str) -> LabelValue:
-        """The grade."""
         return LabelValue(value, float(value))
 
 
@@ -286,7 +276,6 @@ class AttributesForm(LabelForm):
             )
 
     def fields(self, page: Page, arrangement: Arrangement) -> list[Field]:
-        """One for each statement, and a box for what is missing."""
         options = [
             Option(value=label, text=f"attributes.{label}", key=str(number))
             for number, label in enumerate(LABELS, 1)
@@ -317,7 +306,6 @@ class AttributesForm(LabelForm):
         }
 
     def answered(self, page: Page, arrangement: Arrangement, field: Field, value: str) -> LabelValue:
-        """The label verifiers use."""
         return LabelValue(value, VALUES[value])
 
 
@@ -355,7 +343,6 @@ class ScreenForm(LabelForm):
         return [field for one in asked for field in (one, _reason(one))]
 
     def answered(self, page: Page, arrangement: Arrangement, field: Field, value: str) -> LabelValue:
-        """Keep or drop."""
         return LabelValue(value, VALUES[value])
 
 

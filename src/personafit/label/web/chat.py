@@ -45,7 +45,6 @@ class ChatModels:
         return self._open[spec]
 
     async def close(self) -> None:
-        """Let all of them go."""
         for model in self._open.values():
             await model.close()
 

@@ -67,7 +67,6 @@ class Passwords:
             self._waiting -= Counter([address])  # leaves none at nought
 
     def close(self) -> None:
-        """Let the thread go."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
 

@@ -43,7 +43,6 @@ class _PackedRow:
 
     @property
     def count(self) -> int:
-        """Number of sequences in the row."""
         return len(self._owners)
 
     def shared(self, sequence: Ints) -> int:

@@ -254,7 +254,6 @@ class Verifier(FittedModel):
 
     @cached_property
     def problem(self) -> VerifierWeights:
-        """Weights of the classifier of problems."""
         return _weights(self.numbers["problem"])
 
     @cached_property
@@ -263,7 +262,6 @@ class Verifier(FittedModel):
         return {mode: _weights(table) for mode, table in self.numbers["modes"].items()}
 
     def check(self) -> None:
-        """Refuse the features of another version."""
         _ = self.problem, self.modes
 
     def judge(self, turns: Sequence[Turn], statements: Sequence[str]) -> list[Judged]:
@@ -271,7 +269,6 @@ class Verifier(FittedModel):
         return self.judge_rows(statement_features(turns, statements, self.encoder))
 
     def judge_rows(self, rows: Floats) -> list[Judged]:
-        """Judge rows of features."""
         names = list(self.modes)
         likely = np.stack([self.modes[name].of(rows) for name in names]).argmax(axis=0) if len(rows) else []
         return [
@@ -280,17 +277,14 @@ class Verifier(FittedModel):
         ]
 
     def scores(self, rows: Floats) -> list[float]:
-        """Probabilities of rows of features."""
         logits = np.clip(self.problem.of(rows), -30, 30)
         return [round(float(1 / (1 + math.exp(-value))), DIGITS) for value in logits]
 
     def label(self, score: float) -> Label:
-        """Return the label of a score."""
         return "rejected" if score >= self.reject else "unsure" if score >= self.suspect else "accepted"
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of everything that can change a verdict."""
         return content_hash([*_PRINTED, self.numbers])
 
 

@@ -78,13 +78,11 @@ class LocalRewardRater(ScoredRater):
         return await self._batches.submit(texts), dropped
 
     async def close(self) -> None:
-        """Free the model's memory."""
         self._reading.close()
         await self._batches.close()
         self._engine = None
 
     def score(self, batch: Sequence[list[list[int]]]) -> list[list[float]]:
-        """The scores of lists of token lists."""
         if self._engine is None:
             self._engine = Engine(self._weights)
         scores = iter(self._engine.scores([tokens for texts in batch for tokens in texts]))

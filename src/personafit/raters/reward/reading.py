@@ -197,7 +197,6 @@ class Readers:
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._tokens, group)
 
     def close(self) -> None:
-        """End the threads."""
         self._threads.shutdown(wait=True, cancel_futures=True)
 
     def _tokens(self, group: Sequence[Unit]) -> tuple[list[list[int]], str | None]:

@@ -73,7 +73,6 @@ class ServedRewardRater(ScoredRater):
         self.judge_by(asks.by_score, spec.text, "reward", settings_for(asks, settings))
 
     async def scores(self, units: Sequence[Unit], verdict: Verdict) -> list[float]:
-        """The score of each answer, each sent by itself."""
         payment = Payment.for_request(self._request(units), self.price) if self.price else Payment(0.0)
         async with payment:
             calls = [asyncio.ensure_future(self._score(unit)) for unit in units]
@@ -88,14 +87,12 @@ class ServedRewardRater(ScoredRater):
         return keep_scores(verdict, [score for score, _ in scored], [])
 
     def request(self, shown: Shown) -> ChatRequest:
-        """The conversations that would be scored, for estimates."""
         return self._request(self.units(shown))
 
     def _request(self, units: Sequence[Unit]) -> ChatRequest:
         return ChatRequest(tuple(turn for unit in units for turn in self._turns(unit)), max_tokens=0)
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._server.close()
 
     async def _score(self, unit: Unit) -> tuple[float, int]:
