@@ -59,6 +59,18 @@ def test_removing_needs_a_field_that_is_not_newer() -> None:
     assert persona((OLD, [Edit("remove", "Nothing", "", ("m1",))])).fields == {}
 
 
+def test_forgetting_a_memory_removes_what_rests_on_it_alone() -> None:
+    whole = persona(
+        (OLD, [NURSE]), (FOOD, [VEGETARIAN]), (NEW, [Edit("add", "Food.Diet", "no meat", ("m2",)), RETIRED])
+    )
+    less = whole.without({"m2"})
+    assert less.fields["Work.Job"].value == "nurse", "the older belief comes back"
+    assert less.past == {}
+    assert less.fields["Food.Diet"].evidence == ("m3",)
+    assert less.without({"m1", "m3"}).fields == {}
+    assert less.unseen([OLD, NEW, FOOD]) == [NEW], "what was forgotten may be learned anew"
+
+
 def test_it_is_told_like_a_profile() -> None:
     told = persona((OLD, [NURSE]), (FOOD, [VEGETARIAN]), (NEW, [Edit("add", "Work.Hours", "none", ("m2",))]))
     assert told.render() == "Food:\n  Diet: no meat\nWork:\n  Hours: none\n  Job: nurse"

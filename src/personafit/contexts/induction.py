@@ -9,8 +9,8 @@ What becomes of an edit is decided here, always the same way.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from personafit._errors import UserError
 from personafit._hashing import content_hash, hash_text
@@ -56,23 +56,41 @@ class Edit:
 
 @dataclass(frozen=True)
 class Persona:
-    """What is believed of a person field by field, and which memories were looked at."""
+    """What is believed of a person field by field, what was believed before, and which memories were looked at."""
 
     fields: Mapping[str, Belief] = field(default_factory=dict)
+    past: Mapping[str, tuple[Belief, ...]] = field(default_factory=dict)
+    """Earlier values by field, the latest last."""
     seen: tuple[str, ...] = ()
 
     def updated(self, edits: Iterable[Edit], shown: Sequence[Memory]) -> "Persona":
         """The persona after some edits; fields that no edit names stay exactly as they are."""
         times = {memory.id: memory.time for memory in shown}
-        fields = dict(self.fields)
+        fields, past = dict(self.fields), dict(self.past)
         for edit in edits:
-            _apply(fields, edit, _latest(times.get(id) for id in edit.evidence))
-        return Persona(fields, tuple(dict.fromkeys([*self.seen, *(memory.id for memory in shown)])))
+            _apply(fields, past, edit, _latest(times.get(id) for id in edit.evidence))
+        return Persona(fields, past, tuple(dict.fromkeys([*self.seen, *(memory.id for memory in shown)])))
 
     def unseen(self, memories: Sequence[Memory]) -> list[Memory]:
         """The memories that were not looked at yet, in the order given."""
         seen = set(self.seen)
         return [memory for memory in memories if memory.id not in seen]
+
+    def without(self, forgotten: Collection[str]) -> "Persona":
+        """The persona after memories were forgotten: what rests on them alone goes, and an older belief may come back."""
+        fields, past = {}, {}
+        for path in {**self.past, **self.fields}:
+            now = [self.fields[path]] if path in self.fields else []
+            beliefs = [
+                replace(one, evidence=tuple(id for id in one.evidence if id not in forgotten))
+                for one in (*self.past.get(path, ()), *now)
+            ]
+            kept = [one for one in beliefs if one.evidence]
+            if kept and now:
+                fields[path] = kept.pop()
+            if kept:
+                past[path] = tuple(kept)
+        return Persona(fields, past, tuple(id for id in self.seen if id not in forgotten))
 
     @property
     def facets(self) -> dict[str, FacetValue]:
@@ -83,7 +101,9 @@ class Persona:
         return render_facets(dict(sorted(self.facets.items(), key=lambda pair: pair[0].split("."))))
 
 
-def _apply(fields: dict[str, Belief], edit: Edit, time: str | None) -> None:
+def _apply(
+    fields: dict[str, Belief], past: dict[str, tuple[Belief, ...]], edit: Edit, time: str | None
+) -> None:
     """Apply an edit: the newer statement wins, and one without a time counts as newer than all that was met before it."""
     path = next((known for known in fields if known.casefold() == edit.path.casefold()), edit.path)
     new, now = Belief(edit.value, edit.evidence, time), fields.get(path)
@@ -94,13 +114,14 @@ def _apply(fields: dict[str, Belief], edit: Edit, time: str | None) -> None:
     later = time is None or now.time is None or time >= now.time
     if edit.do == REMOVE:
         if later:
-            del fields[path]
+            past[path] = (*past.get(path, ()), fields.pop(path))
     elif now.value.casefold().strip(" .。") == edit.value.casefold().strip(" .。"):
         # Nothing new is said: one more memory stands behind it.
         evidence = tuple(dict.fromkeys([*now.evidence, *edit.evidence]))
         fields[path] = Belief(now.value, evidence, _latest([now.time, time]))
-    elif later:
-        fields[path] = new
+    else:
+        fields[path], older = (new, now) if later else (now, new)
+        past[path] = tuple(sorted((*past.get(path, ()), older), key=lambda belief: belief.time or ""))
 
 
 def _latest(times: Iterable[str | None]) -> str | None:
