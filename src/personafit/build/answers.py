@@ -136,14 +136,17 @@ class AnswerDraft:
 
     @property
     def given(self) -> str | None:
+        """What the maker was told, as a product."""
         return self.told.product.id if self.told else None
 
     @property
     def text(self) -> str:
+        """The answer; empty while there is none."""
         return (self.answer.text if self.answer else None) or ""
 
     @property
     def product(self) -> str:
+        """The answer's id as a product."""
         return self.answer.product if self.answer else ""
 
 
@@ -257,6 +260,7 @@ class AnswersStep(BuildStep):
     prompts = (FOR_PERSON, FOR_ANYBODY, BETTER, LESS_PERSONAL, LESS_HELPFUL)
 
     def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
+        """First answers by each drawn model, then those written anew."""
         section, pool = bench.config.section(AnswersSection), bench.models.pool()
         questions = expected_questions(bench.config)
         first = questions * min(section.makers, len(pool)) * len(FIRST_ANSWERS)
@@ -336,6 +340,7 @@ class AnswersStep(BuildStep):
             bench.write(draft.answer.as_product(), "products")
 
     def card(self, bench: Bench) -> str:
+        """How many of which kind, how long, and what was masked."""
         rows = list(bench.read_rows("answers"))
         texts: dict[str, list[str]] = {}
         for row in rows:

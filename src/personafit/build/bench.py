@@ -87,6 +87,7 @@ class RowWriter:
         self.count += 1
 
     def close(self) -> str:
+        """End the stream; returns a hash of all it holds."""
         self._file.close()
         return self._digest.hexdigest()[:32]
 

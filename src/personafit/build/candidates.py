@@ -109,6 +109,7 @@ class Elements:
                 self._check_gaps(part, place, depth + 1)
 
     def fill(self, element: Element, pick: "_Pick") -> Element:
+        """The element with every gap filled by a draw."""
         text = element.text
         while gap := _GAP.search(text):
             text = text[: gap.start()] + pick.one(self.parts[gap[1]]) + text[gap.end() :]
@@ -138,6 +139,7 @@ class Elements:
         return tuple(one for one in self.some("names", "region", home.names) if one.gender == gender)
 
     def levels(self, job: Element) -> tuple[Element, ...]:
+        """The education that leads to a job."""
         return tuple(one for one in self.tables["education"] if one.level in job.education.split())
 
     def faults(self) -> Iterator[str]:

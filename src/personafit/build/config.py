@@ -82,11 +82,13 @@ class ModelsSection(ConfigSection):
     )
 
     def spec(self, role: str) -> str:
+        """The spec behind a role of one model."""
         found = getattr(self, role)
         assert isinstance(found, str)
         return found or self.writer
 
     def pool(self) -> list[str]:
+        """The specs of the answer models."""
         return self.answerers or [self.writer]
 
     @model_validator(mode="after")

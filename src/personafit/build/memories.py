@@ -349,9 +349,11 @@ class FeaturesStep(BuildStep):
         yield ExpectedAsks("features", bench.model("profiler"), asks, *size)
 
     def outside(self, bench: Bench) -> Any:
+        """How many questions each person is asked."""
         return _samples(bench)
 
     async def make(self, bench: Bench) -> None:
+        """Infer, and write everyone with the features added."""
         section, own = bench.config.section(MemoriesSection), _own_memories(bench)
         for stream in STREAMS:
             people = list(bench.read("memories", Person, stream))

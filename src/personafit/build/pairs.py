@@ -133,6 +133,7 @@ class PairsSection(ConfigSection):
         return found
 
     def faults(self, config: BuildConfig) -> Iterator[str]:
+        """Nobody to make pairs for, or files that are not there."""
         people = config.sections.get("people")
         if config.models.pool() == [TEMPLATE] or (not self.questions and config.models.writer == TEMPLATE):
             yield "templates make no training pairs: name a writer, or questions of your own, and answerers"
@@ -358,6 +359,7 @@ class PairsWriter:
         return True
 
     def reject(self, unit: QuestionAnswers, kind: str, reason: str) -> None:
+        """Keep what could not become a pair, and why."""
         self.reasons[reason.partition(":")[0]] += 1
         by = self._bench.models.pool()[unit.model].name
         self._bench.reject(f"{unit.key}/{kind}", reason, unit.question, about=unit.person.id, by=by)
@@ -400,6 +402,7 @@ class PairsStep(BuildStep):
             yield ExpectedAsks("answers", model, calls, 400, 2 * section.words)
 
     async def make(self, bench: Bench) -> None:
+        """Some people at a time, none of them of a benchmark."""
         section = bench.config.section(PairsSection)
         asked = bench.read_rows("questions") if "questions" in bench.config.sections else ()
         benchmark = bench.read("people", Person)

@@ -85,6 +85,7 @@ class PeopleSection(ConfigSection):
 
     @property
     def total(self) -> int:
+        """People of the benchmark and for training."""
         return self.quota + self.training
 
     @model_validator(mode="after")
@@ -144,6 +145,7 @@ class PeopleStep(BuildStep):
     prompts = (PROFILE, SCREEN)
 
     def outside(self, bench: Bench) -> Any:
+        """The lists, the seeds, and whom people dropped."""
         drops = sorted(read_drops(bench.out, self.name))
         if bench.config.section(PeopleSection).given:
             return [[person.version for person in _given(bench)], drops]
@@ -213,6 +215,7 @@ class PeopleStep(BuildStep):
         write_review(bench.out, self.name, map(_queued, kept))
 
     def card(self, bench: Bench) -> str:
+        """How far people differ, beside PersonaFeedback's."""
         return describe_people(list(bench.read("people", Person)))
 
     async def _screened(self, bench: Bench, found: list[Candidate], quota: Quota) -> list[Candidate | None]:

@@ -99,6 +99,7 @@ class ContextPrompt:
 
     @property
     def replay(self) -> str:
+        """The name of the request in recordings."""
         return made_key(self.item, self.question, self.source.about or "", self.step)
 
 

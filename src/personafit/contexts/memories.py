@@ -92,6 +92,7 @@ class HistoryContext(FromMemories):
         self._of: str | None = None
 
     def build(self, person: Person, item: Item) -> Context:
+        """The latest memories that fit, the oldest of them first."""
         kept = self._latest(person, oldest_first(memories_at(person, item)))
         return told(self.name, self.fingerprint, person, kept, {}, HEADINGS, lambda memory, _: memory.text)
 
@@ -162,10 +163,12 @@ class MemoryContext(FromMemories):
         )
 
     def build(self, person: Person, item: Item) -> Context:
+        """The best memories within the budget."""
         found = self.find(person, item)
         return told(self.name, self.fingerprint, person, found, {})
 
     def find(self, person: Person, item: Item) -> list[Memory]:
+        """Return the retrieved memories, best first."""
         memories = memories_at(person, item)
         found = self._retriever.find(person.id, memories, item.prompt, self.settings.k)
         return within(found, self.settings.budget)

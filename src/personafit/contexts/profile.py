@@ -86,6 +86,7 @@ class AttributesContext:
         self._chosen = chosen
 
     def build(self, person: Person, item: Item) -> Context:
+        """The attributes as a list; nothing where none was chosen."""
         if self._chosen is None:
             texts = tuple(attribute.text for attribute in person.attributes)
         elif person.id != item.person:
@@ -191,6 +192,7 @@ class WrongContext:
         self._seed = seed
 
     def build(self, person: Person, item: Item) -> Context:
+        """Build the context of the other person."""
         told = self.inner.build(self.stand_in(person, item), item)
         return replace(told, name=self.name, maker=told.maker and f"wrong:{told.maker}")
 

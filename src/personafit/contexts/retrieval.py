@@ -152,6 +152,7 @@ class Retriever:
 
     @cached_property
     def fingerprint(self) -> str:
+        """Hash of how memories are indexed and found."""
         return content_hash(
             [self.by, TERMS, EMBEDDED, self._embedder.fingerprint if self._embedder else None]
         )

@@ -154,6 +154,7 @@ class AskKey:
     sample: int = 0
 
     def row(self, ask_id: str, generation: int, exchange: Exchange, seconds: float) -> Ask:
+        """Return the row of the asks table."""
         return Ask.built(
             id=ask_id,
             job=self.job,

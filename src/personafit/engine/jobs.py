@@ -205,6 +205,7 @@ class Outbox:
             self._enough.set()
 
     async def room(self) -> None:
+        """Wait until the queue is no longer full."""
         while self.crowded:
             self._taken.clear()
             await self._taken.wait()
@@ -223,6 +224,7 @@ class Outbox:
         return batch
 
     def close(self) -> None:
+        """Close the queue: nothing more will be added."""
         self._closed = True
         self._some.set()
         self._enough.set()

@@ -57,6 +57,7 @@ class AdaptiveLimit:
         self._wake()
 
     def succeeded(self) -> None:
+        """Record a success, which may raise the limit."""
         if self.limit < self.maximum:
             self.limit = min(self.maximum, self.limit + (1.0 if self._slow_start else 1.0 / self.limit))
             self._wake()

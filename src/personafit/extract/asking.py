@@ -171,6 +171,7 @@ class StagePrompt:
 
     @property
     def product(self) -> Product:
+        """What is shown, as it is stored."""
         return Product(kind="context", text=self.shown, maker="stages", about=self.person)
 
 

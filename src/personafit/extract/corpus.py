@@ -70,9 +70,11 @@ class ConversationEntry:
 
     @property
     def used(self) -> bool:
+        """Whether attributes are looked for in it."""
         return self.status == Status.OK
 
     def leave_out(self, step: str, reason: str, status: Status = Status.SKIPPED) -> None:
+        """It goes no further, and says why."""
         self.status, self.step, self.reason = status, intern(step), intern(reason)
 
 
@@ -122,6 +124,7 @@ class ConversationCorpus:
             self._file = None
 
     def read(self, entry: ConversationEntry) -> StagedConversation:
+        """One conversation, as it stands now."""
         if self._file is None:
             self._file = self.path.open("rb")
         self._file.seek(entry.offset)

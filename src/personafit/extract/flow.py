@@ -60,6 +60,7 @@ class Flow:
 
     @property
     def stages(self) -> tuple[str, ...]:
+        """The stages that a model did."""
         return STAGES if self.served else STAGES[:2]
 
     def used(self, arm: Arm) -> Floats:

@@ -194,6 +194,7 @@ class Matching:
         self._shown = [one for group in self._listings.values() for one in group]
 
     def lane(self) -> Lane:
+        """All lists to be asked about."""
         lane = rater_lane(self._rater, self._shown, len(self._shown))
         return replace(lane, name=f"{self._rater.record.name} matches")
 

@@ -94,6 +94,7 @@ class ChoiceQuestion(Question):
         return []
 
     def again(self, shown: Shown) -> str:
+        """What is said after a reply that names no letter."""
         return self.words["reminder"].format(letters=" or ".join(self.options(shown)))
 
     def read(self, reply: ChatReply, shown: Shown) -> Reading | None:
@@ -112,9 +113,11 @@ class ChoiceQuestion(Question):
         return Reading((PartAnswer(shown.parts[0], label, margin, letters=said),))
 
     def options(self, shown: Shown) -> tuple[str, ...]:
+        """The letters of the answers shown."""
         return self.letters(len(shown.order))
 
     def recorded_as(self, shown: Shown) -> str:
+        """The name of the request in recordings."""
         return replay_key(shown.about, shown.context.name, shown.order_name, shown.sample)
 
     def foregone(self, shown: Shown) -> Verdict | None:
@@ -131,6 +134,7 @@ class ChoiceQuestion(Question):
         return None
 
     def units(self, shown: Shown, unit: str) -> list[Unit]:
+        """Every answer, in the item's order; the two of a pair as one."""
         if unit == "answer":
             return [Unit(text, shown.prompt, shown.context) for text in shown.texts]
         return [Unit("", shown.prompt, shown.context, shown.texts)]
@@ -156,6 +160,7 @@ class ChoiceQuestion(Question):
         return [PartAnswer(shown.parts[0], *choice_of(by_product))]
 
     def expected(self, shown: Shown) -> str:
+        """What a function has to return, in words."""
         return f"{len(shown.order)} finite numbers, an index or a letter"
 
     def _scores(self, returned: Any, count: int) -> list[float] | None:
@@ -218,6 +223,7 @@ class GuardedQuestion(ChoiceQuestion):
 
     @cached_property
     def fingerprint(self) -> str:
+        """Fingerprint of the version with this guard."""
         return fingerprint_of(f"fit/{self.guard}", own_version(self))
 
     @property

@@ -139,6 +139,7 @@ class DialogueMaterial:
 
     @cached_property
     def transcript(self) -> str:
+        """The dialogue as judges read it."""
         turns = [
             f'<turn number="{turn.index + 1}" by="{turn.role}">\n{TAGS.inert(turn.text)}\n</turn>'
             for turn in self.dialogue.turns
@@ -165,6 +166,7 @@ class DialogueQuestion(Question):
 
     @property
     def truth(self) -> bool:
+        """Whether the answer is yes or no."""
         return (self.low, self.high) == (0, 1)
 
     @cached_property
@@ -198,9 +200,11 @@ class DialogueQuestion(Question):
         return f'Reply with one JSON object and nothing else: {reason}"score", {scale}.'
 
     def again(self, shown: Shown) -> str:
+        """What is said after a reply that cannot be read."""
         return f"That could not be read. {self.closing(shown.material.dialogue)}"
 
     def read(self, reply: ChatReply, shown: Shown) -> Reading | None:
+        """The mark, or one for each turn of the assistant."""
         found = self.parse(reply.text, shown.material.dialogue)
         return None if found is None else Reading(tuple(answered(shown, marks(found))))
 
@@ -208,6 +212,7 @@ class DialogueQuestion(Question):
         return tuple(str(mark) for mark in range(self.low, self.high + 1))
 
     def said(self, shown: Shown, answer: str) -> PartAnswer | None:
+        """The mark of the one part shown."""
         return answered(shown, marks([int(answer)]))[0] if answer in self.choices(shown) else None
 
     def parts(self, dialogue: Dialogue) -> tuple[Part, ...]:
@@ -218,9 +223,11 @@ class DialogueQuestion(Question):
         return tuple(Part(dialogue.id, f"turn {turn.index + 1}", turn.text) for turn in turns)
 
     def reply_tokens(self, shown: Shown) -> int:
+        """Room for a reason and the marks."""
         return REPLY_TOKENS
 
     def recorded_as(self, shown: Shown) -> str:
+        """The name of the request in recordings."""
         return judge_key(shown.material.dialogue, shown.context.name, self.name, shown.sample)
 
     def accept(self, shown: Shown, returned: Any, threshold: float | None = None) -> list[PartAnswer] | None:
@@ -231,11 +238,13 @@ class DialogueQuestion(Question):
         return answered(shown, marks(int(mark) for mark in given))
 
     def expected(self, shown: Shown) -> str:
+        """What a function has to return, in words."""
         scale = f"from {self.low} to {self.high}"
         turns = f" for each of the assistant's turns ({len(shown.parts)})" if self.by_turn else ""
         return f"a whole number {scale}{turns}"
 
     def parse(self, reply: str, dialogue: Dialogue) -> list[int] | None:
+        """The marks, one or one per turn, or None."""
         body = read_object(reply)
         if body is None:
             return None

@@ -58,9 +58,11 @@ class AttributeQuestion(Question):
     reading: ClassVar[str] = "preference-1"
 
     def reply_tokens(self, shown: Shown) -> int:
+        """Room for an answer about every attribute."""
         return REPLY_HEAD + REPLY_PER_ATTRIBUTE * len(shown.parts)
 
     def recorded_as(self, shown: Shown) -> str:
+        """The name of the request in recordings."""
         return replay_key(shown.about, self.name, shown.order_name, shown.sample)
 
     def foregone(self, shown: Shown) -> Verdict | None:
@@ -117,6 +119,7 @@ class PreferenceQuestion(AttributeQuestion):
         return tuple(str(mark) for mark in range(LOWEST, HIGHEST + 1))
 
     def said(self, shown: Shown, answer: str) -> PartAnswer | None:
+        """The mark of the one attribute shown."""
         found = self.accept(shown, [int(answer)]) if answer in self.choices(shown) else None
         return found[0] if found else None
 
@@ -156,6 +159,7 @@ class PreferenceQuestion(AttributeQuestion):
         return answered(shown, marks(turned(int(mark), shown.order) for mark in given))
 
     def expected(self, shown: Shown) -> str:
+        """What a function has to return, in words."""
         return f"{len(shown.parts)} whole numbers from {LOWEST} to {HIGHEST}"
 
     def drawn_order(self, shown: Shown) -> tuple[int, ...]:
@@ -183,6 +187,7 @@ class MentionQuestion(AttributeQuestion):
         ]
 
     def read(self, reply: ChatReply, shown: Shown) -> Reading | None:
+        """Yes or no for each attribute."""
         numbers = numbers_in(reply.text, len(shown.parts))
         if numbers is None:
             return None

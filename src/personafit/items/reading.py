@@ -307,6 +307,7 @@ class Tags:
         self._opening = re.compile(rf"<(?=[\s/]*(?:{'|'.join(names)}))", re.IGNORECASE)
 
     def inert(self, text: str) -> str:
+        """The text with its tags disarmed."""
         return self._opening.sub("‹", text)
 
     def tagged(self, name: str, text: str) -> str:

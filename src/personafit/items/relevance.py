@@ -102,6 +102,7 @@ class RelevanceQuestion(Question):
 
     @cached_property
     def fingerprint(self) -> str:
+        """Fingerprint of the version of this way of asking."""
         return fingerprint_of(f"relevance/{self.way}", own_version(self))
 
     def _prompt(self, shown: Shown) -> list[str]:
@@ -124,9 +125,11 @@ class RelevanceQuestion(Question):
         return Reading(tuple(answered(shown, said)))
 
     def options(self, shown: Shown) -> tuple[str, ...]:
+        """The words whose scores are an answer."""
         return self.letters
 
     def units(self, shown: Shown, unit: str) -> list[Unit]:
+        """Every attribute, with its reason where reasons are shown."""
         reasons = shown.context.name == REASON
         return [
             Unit(part.text, shown.prompt, shown.context, note=part.note if reasons else None)
@@ -140,6 +143,7 @@ class RelevanceQuestion(Question):
         return answered(shown, [(_label(score, threshold), float(score)) for score in scores])
 
     def accept(self, shown: Shown, returned: Any, threshold: float | None = None) -> list[PartAnswer] | None:
+        """A truth value or a number for each attribute."""
         numbers = numbers_for(shown.parts, returned)
         if numbers is None:
             return None
@@ -154,6 +158,7 @@ class RelevanceQuestion(Question):
         )
 
     def expected(self, shown: Shown) -> str:
+        """What a function has to return, in words."""
         return f"{len(shown.parts)} truth values or finite numbers"
 
     @abstractmethod
@@ -179,6 +184,7 @@ class PairQuestion(RelevanceQuestion):
     words = words_of("relevance.pair")
 
     def choices(self, shown: Shown) -> tuple[str, ...]:
+        """Yes and no, in one spelling."""
         return YES, NO
 
     def parse(self, reply: ChatReply, shown: Shown) -> Answers | None:

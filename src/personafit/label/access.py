@@ -64,6 +64,7 @@ class Access:
     # -- secrets ---------------------------------------------------------------------------------------------------
 
     def _kept(self, name: str, fresh: str) -> str:
+        """The stored value, or this one from now on."""
         with self._engine.begin() as connection:
             return kept(connection, name, fresh)
 
@@ -80,9 +81,11 @@ class Access:
             connection.execute(update(label_settings).where(mine).values(value=value))
 
     def note_address(self, address: str) -> None:
+        """Remember where the server was reached last."""
         self._put("address", address)
 
     def address(self) -> str | None:
+        """Where the server was reached last."""
         return self._value("address")
 
     # -- the researcher --------------------------------------------------------------------------------------------
@@ -107,6 +110,7 @@ class Access:
         return True
 
     def change_password(self, password: str) -> None:
+        """Set another password; all sessions end."""
         self._put("password", PasswordHasher().hash(password))
         self.end_researchers()
 
@@ -162,6 +166,7 @@ class Access:
         return None
 
     def researcher(self, cookie: str | None) -> ResearcherSession | None:
+        """Whether it is a researcher's cookie."""
         body = _loaded(self._sessions, cookie, max_age=RESEARCHER_SECONDS)
         if isinstance(body, list) and len(body) == 3 and body[0] == "researcher":
             session, era = str(body[1]), str(body[2])
@@ -170,6 +175,7 @@ class Access:
         return None
 
     def _csrf(self, session: str) -> str:
+        """The token that forms of this session carry."""
         return hmac.new(self._secret, f"csrf:{session}".encode(), sha256).hexdigest()
 
     def anonymous_csrf(self, about: str) -> str:

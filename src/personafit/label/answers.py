@@ -187,6 +187,7 @@ class StoredAsk(NamedTuple):
 
     @property
     def undone(self) -> bool:
+        """Whether it takes an answer back."""
         return self.detail.get("why") == UNDONE
 
     def says(self, other: Outcome) -> bool:
@@ -212,6 +213,7 @@ class AnswerBatch:
         self.results: list[AnswerReceipt | NotStored] = []
 
     def places(self) -> list[PagePlace]:
+        """The pages the answers are about."""
         return sorted({answer.place for answer in self._answers})
 
     def jobs(self) -> list[str]:

@@ -77,10 +77,12 @@ class Chat:
         return t.c.study == self._study.name, t.c.seat == self._seat.seat, t.c.page == self._page
 
     def begin(self, key: str) -> None:
+        """Note that the participant wants the chat to be kept."""
         if not self.rows():
             self._add(0, CONSENT, "", key)
 
     def say(self, text: str, key: str) -> None:
+        """Store a message of the participant's."""
         rows = self.rows()
         if any(row.key == key for row in rows):
             return

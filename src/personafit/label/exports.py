@@ -91,6 +91,7 @@ class StudyExport:
         return pl.DataFrame(rows, schema=AGGREGATE, orient="row")
 
     def card(self) -> str:
+        """What a reader of the data has to know."""
         study, votes, config = self.study, self.votes, self.study.config
         raters = Counter(votes.select("rater", "kind").unique()["kind"])
         simulated = "- **some or all raters are simulated: their votes are not votes of people**\n"

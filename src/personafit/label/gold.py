@@ -138,15 +138,18 @@ class _StudyBenchmark:
                 )
 
     def gold(self) -> Iterator[Judgment]:
+        """The majority, and what was adjudicated."""
         return iter(self.found.rows)
 
     def published(self) -> list[Published]:
         return []
 
     def notes(self) -> list[str]:
+        """What the tiers could not be made to do."""
         return list(self.found.tiers.warnings) if self.found.tiers else []
 
     def votes(self) -> Iterator[Judgment]:
+        """The single votes on items that have gold."""
         for row in self._votes.iter_rows(named=True):
             if row["item"] in self._kept and row["why"] is None and row["text"] is None:
                 said = {name: row[name] for name in (*UNIT, "status", "label", "value")}

@@ -87,6 +87,7 @@ class Overview:
 
     @property
     def taking_part(self) -> list[RaterNumbers]:
+        """Raters who have taken their seat."""
         return [rater for rater in self.raters if rater.seat.state not in AWAY]
 
 

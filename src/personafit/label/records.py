@@ -113,6 +113,7 @@ class Arrangement(StudyRecord):
 
     @classmethod
     def stored(cls, page: Page) -> Self:
+        """The page in the order it is stored in."""
         return cls(sides=list(range(page.sides)), places=list(range(page.places)))
 
     @property

@@ -111,11 +111,13 @@ class StudySource:
 
     @cached_property
     def languages(self) -> dict[str, str]:
+        """In which language everyone is written about."""
         if self.queue:
             return {one.id: one.language for one in self.queue}
         return self.store.languages(self.dataset)
 
     def profile(self, person: str) -> str:
+        """The person in words, as models are told."""
         return render_person(self.people[person]) if person in self.people else ""
 
     def text(self, product: str) -> str:
@@ -124,6 +126,7 @@ class StudySource:
         return self._texts.get(product, "")
 
     def gold(self, item: str, target: str = "") -> Gold:
+        """The gold answer of an item."""
         return self._gold.get((item, target), Gold())
 
     @cached_property
@@ -154,6 +157,7 @@ class StudySource:
         yield from (one for one in found if one.conversation.person not in gone)
 
     def dialogues(self) -> Iterator[Dialogue]:
+        """The finished dialogues of the run."""
         if self.run is None:
             raise UserError(
                 "Dialogues are made by a run: name one with --from RUN (personafit run personalens …)."

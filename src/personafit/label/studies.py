@@ -93,6 +93,7 @@ class Studies:
 
     @cached_property
     def keyed(self) -> Hashed:
+        """Hashes keyed with the store's secret."""
         with self.engine.begin() as connection:
             return keyed_with(store_secret(connection))
 

@@ -106,6 +106,7 @@ class AnswerTables:
         return lambda connection, rows: connection.execute(statement, _json(rows))
 
     def _given(self, **types: Any) -> sa.FromClause:
+        """The rows of the JSON parameter as a table."""
         rows = sa.bindparam("rows", type_=sa.Text)
         if self._postgres:
             columns = (sa.column(name, kind) for name, kind in types.items())

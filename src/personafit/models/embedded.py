@@ -54,6 +54,7 @@ class EmbeddedModel:
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embedded")
 
     async def chat(self, request: ChatRequest) -> ChatReply:
+        """Answer one request on the model's own thread."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._worker, self._chat, request)
 

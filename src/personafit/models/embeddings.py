@@ -155,6 +155,7 @@ class EndpointEmbedder:
         return content_hash({"embedder": "openai", "url": self._url, "model": self._model})
 
     def embed(self, texts: Sequence[str]) -> Vectors:
+        """One row of length 1 for each text."""
         rows: list[list[float]] = []
         clean = [_encodable(text) for text in texts]
         for start in range(0, len(texts), ENDPOINT_BATCH):

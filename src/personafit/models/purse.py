@@ -127,6 +127,7 @@ class Payment:
         return self
 
     def pay(self, cost: float) -> float:
+        """Record the cost of the call and return it."""
         self._cost = cost
         return cost
 

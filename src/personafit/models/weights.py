@@ -123,6 +123,7 @@ class Batcher(Generic[T, R]):
         return await future
 
     async def close(self) -> None:
+        """Wait for the current batch and cancel what is still queued."""
         for _, future in self._waiting:
             future.cancel()
         self._waiting.clear()

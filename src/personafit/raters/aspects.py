@@ -152,6 +152,7 @@ class AspectFunctionRater(FunctionRater):
         self.record = rater_record(spec.text, "python", settings)
 
     async def rate(self, shown: Shown) -> Verdict:
+        """Call the function once with all answers."""
         seen = replace(shown, order=tuple(range(len(shown.texts))))
         return _decide(Verdict(), shown, self._marks(await self.call(seen), len(shown.texts)))
 

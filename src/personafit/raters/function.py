@@ -86,6 +86,7 @@ class FunctionRater(Rater):
         return Verdict(answers=answers)
 
     async def call(self, shown: Shown) -> Any:
+        """What the function returns for what is shown."""
         if self._wanted is None:
             return await call_named(self.record.name, self._function, shown)
         about: dict[str, Any] = {
@@ -113,6 +114,7 @@ class ObjectRater(ScoredRater):
         self.judge_by(asks.by_score, spec.text, "reward", settings)
 
     async def scores(self, units: Sequence[Unit], verdict: Verdict) -> list[float]:
+        """What the object says of each answer."""
         return [await self._score(unit) for unit in units]
 
     async def _score(self, unit: Unit) -> float:

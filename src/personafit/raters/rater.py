@@ -264,6 +264,7 @@ class EmbeddingRater(ScoredRater):
         self.judge_by(question, spec.text, "rule", settings)
 
     async def scores(self, units: Sequence[Unit], verdict: Verdict) -> list[float]:
+        """Return the cosines; 0 where one side is empty."""
         pairs = [
             (unit.prompt if self.unit == "attribute" else unit.context.text, unit.text) for unit in units
         ]

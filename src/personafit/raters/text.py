@@ -202,6 +202,7 @@ class Span:
     end: int
 
     def holds(self, place: int) -> bool:
+        """Whether a place lies in it."""
         return self.start <= place < self.end
 
 

@@ -154,6 +154,7 @@ class _State(NamedTuple):
         return self.scene.parts[len(self.turns) % 2]
 
     def after(self, turn: DialogueTurn) -> "_State":
+        """Return the state after this turn."""
         scene, _, key, to_user, to_system = self
         return _State(
             scene,

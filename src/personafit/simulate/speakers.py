@@ -160,6 +160,7 @@ class Speaker:
 
     @cached_property
     def tokens(self) -> int:
+        """How long a turn may be, thoughts apart."""
         usual = SMALL_TOKENS if self.model.settings.get("kind") == "embedded" else TURN_TOKENS
         return usual + self.room
 
@@ -170,11 +171,13 @@ class Speaker:
 
     @property
     def layout(self) -> str:
+        """What fingerprints hold for the version."""
         return frozen_text(self.role, self.version) + frozen_text("signal", SIGNAL_VERSION)
 
     def request(
         self, messages: tuple[Message, ...], key: str, seed: int | None, about: dict[str, str]
     ) -> ChatRequest:
+        """The call that asks for a turn."""
         return ChatRequest(messages, self.tokens, self.temperature, seed=seed, key=key, context=about)
 
 
@@ -194,6 +197,7 @@ class Assistant(Speaker):
         return ({"role": "system", "content": f"{ASSISTANT}\n\n{person}"},)
 
     def hears(self, turn: DialogueTurn) -> Message:
+        """A turn as the assistant is sent it."""
         return {"role": turn.role, "content": turn.text}
 
     async def speak(self, request: ChatRequest) -> Spoken:

@@ -159,6 +159,7 @@ class Database:
 
     @repeated_when_lost
     def _write(self, *parts: tuple[Table, Sequence[dict[str, Any]]]) -> None:
+        """Add rows to tables, all or nothing."""
         with self._engine.begin() as connection:
             for table, rows in parts:
                 self._insert(connection, table, rows)

@@ -46,6 +46,7 @@ class DriverInsert:
         """Whether each execution is a journey to a server, so that even a few rows had better go together."""
 
     def add(self, connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
+        """Add rows that have a value for every column."""
         values = list(map(self._values, rows))
         whole = len(values) - len(values) % self._at_once if self._at_once > 1 else 0
         for start in range(0, whole, self._at_once):
@@ -88,6 +89,7 @@ class CopyInsert:
         """Whether the last rows were: then the next are likely to be, too."""
 
     def add(self, connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
+        """Add rows that have a value for every column."""
         if len(rows) < LEAST_ROWS:
             self._few.add(connection, rows)
             return

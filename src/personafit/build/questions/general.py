@@ -44,6 +44,7 @@ class GeneralQuestions:
         self._reasons: Counter[str] = Counter()
 
     async def make(self, people: Sequence[Person], known: NearDuplicates) -> list[KeptQuestion]:
+        """As many as are asked for, for everyone."""
         entries = await self._open_questions({person.language for person in people}, known)
         found = []
         for language in dict.fromkeys(person.language for person in people):

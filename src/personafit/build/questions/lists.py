@@ -38,6 +38,7 @@ class Scenario(BaseModel):
     wen: list[str] = Field(default_factory=list)
 
     def title(self, language: str) -> str:
+        """How it is called in a language."""
         return (self.zh if language == "zh" else "") or self.name
 
 
@@ -54,6 +55,7 @@ class Category(BaseModel):
     scenario: list[Scenario] = Field(min_length=1)
 
     def title(self, language: str) -> str:
+        """How it is called in a language."""
         return (self.zh if language == "zh" else self.en) or self.name
 
 

@@ -73,6 +73,7 @@ class QuestionDraft:
 
     @property
     def text(self) -> str:
+        """The question, once it is there."""
         return self._choice[1]
 
     @property
@@ -85,6 +86,7 @@ class QuestionDraft:
 
     @property
     def title(self) -> str:
+        """The scenario in the person's language."""
         return self.scenario.title(self.person.language)
 
     @property
@@ -126,6 +128,7 @@ class QuestionSampler:
                 self._inferred.setdefault(row["person"], []).append(row["features"])
 
     def draft(self, person: Person, number: int, attempt: int) -> QuestionDraft:
+        """One attempt at one of a person's questions."""
         key = (self._seed, self._take, person.id, number, attempt)
         category = self._names[self._categories[self._places[person.id] * self._section.specific + number]]
         scenarios = sorted(

@@ -36,6 +36,7 @@ class QuestionsStep(BuildStep):
     prompts = (WRITE, REPHRASE, CHECK, OPENNESS, MATCH)
 
     def outside(self, bench: Bench) -> Any:
+        """Scenarios, examples and pools, and what people dropped."""
         hashes = bench.config.hashes(question_files(bench.config))
         return [hashes, sorted(read_drops(bench.out, self.name))]
 

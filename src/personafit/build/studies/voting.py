@@ -96,6 +96,7 @@ class _Study(Benchmark):
         self._ballots = ballots
 
     def people(self) -> Iterator[Person]:
+        """Those the items are about; what a rater sees is the profile."""
         return iter({one.person.id: one.person for one in self._ballots}.values())
 
     def products(self) -> Iterator[Product]:
@@ -152,6 +153,7 @@ class StudiesSection(ConfigSection):
         return self
 
     def faults(self, config: BuildConfig) -> Iterator[str]:
+        """Too few raters, and files that are not there."""
         yield from config.missing("votes", *self.votes)
 
 

@@ -50,6 +50,7 @@ class DomainAttribute(BaseModel):
         return self
 
     def said(self, value: str, language: str) -> str:
+        """A value as people of a language have it."""
         return self.values[value] if language == "zh" else value
 
     def shown(self, values: tuple[str, ...], language: str) -> str:
@@ -100,6 +101,7 @@ class Domain(BaseModel):
         return self
 
     def is_open_to(self, tags: frozenset[str]) -> bool:
+        """Whether somebody can care about it."""
         return not self.only or bool(tags & set(self.only))
 
     def allows(self, name: str, taken: Iterable[str], tags: frozenset[str]) -> bool:
@@ -257,6 +259,7 @@ class Profile(BaseModel):
         return [domain for domain, cares in self.interests.items() if cares]
 
     def of(self, domain: str) -> dict[str, list[str]]:
+        """Their preferences in a domain, by attribute."""
         start = f"{domain}."
         return {path[len(start) :]: v for path, v in self.preferences.items() if path.startswith(start)}
 
@@ -272,6 +275,7 @@ class Profile(BaseModel):
         return facets
 
     def person(self, ontology: Ontology, summaries: dict[str, str]) -> Person:
+        """The person as a benchmark has them."""
         cares = [ontology.domains[name].zh if self.language == "zh" else name for name in self.domains]
         facets: dict[str, FacetValue] = {**self.facets, MASK: cares, **self.preference_facets(ontology)}
         return Person(id=self.id, language=self.language, facets=facets, summaries=summaries)

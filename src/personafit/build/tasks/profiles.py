@@ -152,6 +152,7 @@ class TasksSection(ConfigSection):
     multi: int = Field(2, ge=0, description="Most tasks over several domains for each person.")
 
     def faults(self, config: BuildConfig) -> Iterator[str]:
+        """Quotas that cannot be met, whoever the people are."""
         count, (low, high) = len(open_ontology(config).domains), self.domains
         if not 1 <= low <= high <= count:
             yield f"domains = [{low}, {high}] must go from 1 to at most {count}, the smaller first"
@@ -294,6 +295,7 @@ class ProfilesStep(TaskProfileStep):
             bench.write({"id": profile.id, "profile": product.id}, "lineage")
 
     def card(self, bench: Bench) -> str:
+        """How even the preferences are, as Shannon evenness."""
         counts: dict[str, Counter[str]] = {}
         for profile in bench.read("profiles", Profile):
             for path, values in profile.preferences.items():

@@ -80,6 +80,7 @@ class TasksStep(TaskProfileStep):
         fresh.replace(bench.out / ONTOLOGY)
 
     def card(self, bench: Bench) -> str:
+        """How many tasks of which kind, and what guessing would reach."""
         ontology, tasks = open_ontology(bench.config), list(bench.read("tasks", Task))
         profiles = {profile.id: profile for profile in bench.read("profiles", Profile)}
         kinds = Counter(task.kind for task in tasks)

@@ -29,6 +29,7 @@ class RayModel:
         self.max_concurrency = AHEAD * place.workers
 
     async def chat(self, request: ChatRequest) -> ChatReply:
+        """Answer one request in whichever worker is free."""
         reply: ChatReply = await self._pool.submit(request)
         return reply
 

@@ -75,9 +75,11 @@ class ActorPool:
         self._fault: Unusable | None = None
 
     def join(self) -> None:
+        """Register one more user of the pool."""
         self._users += 1
 
     async def submit(self, one: Any) -> Any:
+        """Return the answer to one request."""
         if self._fault is not None:
             raise self._fault
         request = _Request(one, asyncio.get_running_loop().create_future())
@@ -100,6 +102,7 @@ class ActorPool:
             await self._end()
 
     async def close(self) -> None:
+        """Unregister a user; the last one stops the workers."""
         self._users -= 1
         if self._users > 0:
             return

@@ -202,9 +202,11 @@ class QuestionForm(LabelForm):
 
     @property
     def heading(self) -> str:
+        """The question's, where people are asked in the model's words."""
         return self.asked[0].heading if self.as_models else ""
 
     def fields(self, page: Page, arrangement: Arrangement) -> list[Field]:
+        """One for each question, or for each entry of the list."""
         found: list[Field] = []
         for question in self.asked:
             shown = _shown(question, page, arrangement, Part(page.items[0]))

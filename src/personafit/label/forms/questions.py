@@ -78,6 +78,7 @@ class KindForm(AnswersForm):
         return ChoiceForm.name
 
     def letters(self, page: Page, arrangement: Arrangement) -> Sequence[str]:
+        """What the buttons call them, or numbers."""
         chosen = [option.value for option in self.fields(page, arrangement)[0].options]
         return chosen if len(chosen) == page.sides else [str(number) for number in range(1, page.sides + 1)]
 
@@ -93,6 +94,7 @@ class ChoiceForm(AnswersForm):
     most = 4
 
     def reason(self, item: Item) -> str:
+        """What is wrong with the answer that was rejected."""
         return f"why.{item.slices.get('reject', 'fit')}"
 
     def answered(self, page: Page, arrangement: Arrangement, field: Field, value: str) -> LabelValue | None:
@@ -190,6 +192,7 @@ class DialogueForm(QuestionForm):
             )
 
     def options(self, question: Question, shown: Shown) -> list[Option]:
+        """The marks; yes and no where they are 1 and 0."""
         if isinstance(question, DialogueQuestion) and question.truth:
             return [Option(value="1", text=YES, key="y"), Option(value="0", text=NO, key="n")]
         return super().options(question, shown)
@@ -213,6 +216,7 @@ class ChatForm(DialogueForm):
             yield Page(id=name, items=[name], makes=DIALOGUE, content={"task": task})
 
     def fields(self, page: Page, arrangement: Arrangement) -> list[Field]:
+        """The questions about the rater's own dialogue."""
         item = arrangement.own or page.items[0]
         return [field.model_copy(update={"item": item}) for field in super().fields(page, arrangement)]
 
@@ -224,6 +228,7 @@ class GradeForm(LabelForm):
     kinds = ("choice",)
 
     def pages(self, source: StudySource) -> Iterator[Page]:
+        """One page for each answer of each item."""
         for item in source.items(self.kinds):
             for place, product in enumerate(item.products):
                 yield Page(
@@ -276,6 +281,7 @@ class AttributesForm(LabelForm):
             )
 
     def fields(self, page: Page, arrangement: Arrangement) -> list[Field]:
+        """One for each statement, and a box for what is missing."""
         options = [
             Option(value=label, text=f"attributes.{label}", key=str(number))
             for number, label in enumerate(LABELS, 1)

@@ -45,6 +45,7 @@ class Guard:
         self._buckets = Buckets()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, or answer it here."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -49,10 +49,12 @@ class Desk(ResearcherVisit):
         return overview(self.studies, study)
 
     def check(self, study: str) -> None:
+        """404 when there is no such study."""
         if study not in self.studies.names():
             raise NotAllowed(404, "There is no such study.")
 
     def seat(self, study: str, seat: int) -> Seat:
+        """A rater of a study; 404 when there is none."""
         self.check(study)
         found = self.studies.seat(study, seat)
         if found is None:

@@ -43,6 +43,7 @@ class _PackedRow:
 
     @property
     def count(self) -> int:
+        """Number of sequences in the row."""
         return len(self._owners)
 
     def shared(self, sequence: Ints) -> int:

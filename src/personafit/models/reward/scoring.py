@@ -51,6 +51,7 @@ class RewardScorer:
 
     @property
     def decoder(self) -> Any:
+        """The model without its score head."""
         return self.model.base_model
 
     def resize(self, capacity: int) -> None:
@@ -84,6 +85,7 @@ class RewardScorer:
         return self.forward(**self.inputs(row))
 
     def inputs(self, row: TokenRow) -> dict[str, Any]:
+        """What `forward` takes to score a row."""
         if self.layout == "none":
             return self._padded(row)
         length = next(size for size in self.lengths if size >= len(row)) if self.blocks else len(row)
@@ -148,6 +150,7 @@ class RewardScorer:
 
     @torch.inference_mode()
     def scores(self, sequences: Sequence[Sequence[int]]) -> npt.NDArray[np.float64]:
+        """A score per sequence, in the order given."""
         scores = torch.empty(len(sequences), dtype=torch.float32, device=self.device)
         while True:
             try:

@@ -32,10 +32,12 @@ class PreferenceHead(FittedModel):
 
     @cached_property
     def fingerprint(self) -> str:
+        """Hash of everything that can change a mark."""
         arrays = [self.arrays[name].tolist() for name in ("intercept", "weights", "middle", "spread")]
         return content_hash([FEATURES, self.numbers["embedder_fingerprint"], *arrays])
 
     def check(self) -> None:
+        """Refuse the features of another version."""
         if self.numbers["features"] != FEATURES:
             raise ValueError(f"its features are not those of this program, {FEATURES}")
 
@@ -45,6 +47,7 @@ class PreferenceHead(FittedModel):
         return found
 
     def marks(self, features: Floats) -> Floats:
+        """Marks from 1 to 5, not rounded."""
         weights, intercept, middle, spread = (self.arrays[name] for name in self.array_names)
         marks: Floats = np.clip((features - middle) / spread @ weights + intercept, LOWEST, HIGHEST)
         return marks

@@ -83,6 +83,7 @@ class LocalRewardRater(ScoredRater):
         self._engine = None
 
     def score(self, batch: Sequence[list[list[int]]]) -> list[list[float]]:
+        """The scores of lists of token lists."""
         if self._engine is None:
             self._engine = Engine(self._weights)
         scores = iter(self._engine.scores([tokens for texts in batch for tokens in texts]))

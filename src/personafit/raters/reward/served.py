@@ -73,6 +73,7 @@ class ServedRewardRater(ScoredRater):
         self.judge_by(asks.by_score, spec.text, "reward", settings_for(asks, settings))
 
     async def scores(self, units: Sequence[Unit], verdict: Verdict) -> list[float]:
+        """The score of each answer, each sent by itself."""
         payment = Payment.for_request(self._request(units), self.price) if self.price else Payment(0.0)
         async with payment:
             calls = [asyncio.ensure_future(self._score(unit)) for unit in units]
@@ -87,6 +88,7 @@ class ServedRewardRater(ScoredRater):
         return keep_scores(verdict, [score for score, _ in scored], [])
 
     def request(self, shown: Shown) -> ChatRequest:
+        """The conversations that would be scored, for estimates."""
         return self._request(self.units(shown))
 
     def _request(self, units: Sequence[Unit]) -> ChatRequest:
