@@ -35,7 +35,7 @@ REGRETS = FigureUnit(1.0, "of regret", 2)
 CLAIMED = {"majority": "the majority's choice", "profile": "a reader of the profile"}
 """Controls that a system's regret is tested against."""
 FEW: list[Column] = [
-    ("did what was asked, %", "success", {}),
+    ("success, %", "success", {}),
     ("regret", "regret", {}),
     ("questions", "questions", {}),
     ("leaks", "leaks", {}),
@@ -111,7 +111,7 @@ class EpisodeReport(KindReport):
 
         panels: list[tuple[Panel, str, dict[str, str]]] = [
             (Panel("regret: 0 is the best choice", digits=2), "regret", {}),
-            (Panel("did what was asked, %", limits=(-4.0, 104.0)), "success", {}),
+            (Panel("success, %", limits=(-4.0, 104.0)), "success", {}),
         ]
         caption = "By regret, the least first; bars are 95 % intervals, hollow marks are scripted controls, which show what can be reached with what knowledge."
         return self.plot("Systems among the controls", caption, self._ladder, panels)
