@@ -13,6 +13,7 @@ from statistics import fmean
 
 from personafit._errors import UserError
 from personafit.benchmarks import (
+    BENCHMARKS,
     Benchmark,
     ingest,
     is_file,
@@ -177,7 +178,7 @@ def plan_run(store: Store, config: RunConfig, benchmark: Benchmark, kind: Kind) 
             }
             for rater, asked_for in zip(plan.raters, plan.asked_for, strict=True)
         ],
-        "notes": [*benchmark.notes(), *left_out, *kind.notes(plan, benchmark)],
+        "notes": [*_same_name(config), *benchmark.notes(), *left_out, *kind.notes(plan, benchmark)],
         "command": config.command,
     } | kind.facts(plan)
     if config.gate:
@@ -189,6 +190,16 @@ def plan_run(store: Store, config: RunConfig, benchmark: Benchmark, kind: Kind) 
         plan.record |= {"attempt": attempt, "owner": owner}
         plan.attempt = plan.name
     return plan
+
+
+def _same_name(config: RunConfig) -> list[str]:
+    """Say which was run where both a benchmark and a folder here have the name."""
+    name = config.benchmark
+    if name not in BENCHMARKS or not Path(name).is_dir():
+        return []
+    return [
+        f"This is the benchmark {name}, not the folder of that name here; `run ./{name}` runs the folder."
+    ]
 
 
 def _attempt_name(plan: RunPlan, attempt: int) -> str:

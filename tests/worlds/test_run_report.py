@@ -1,6 +1,7 @@
 """What is read back from a run of a world: figures, verdict, ladder, viewer, gate, comparison, and what forgetting leaves."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import comb
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from personafit.api.forgetting import forget
 from personafit.kinds import run_lines
 from personafit.reports.episode import EpisodeReport, episode_items
 from personafit.reports.gate import gate_verdicts
+from personafit.reports.result import Result
+from personafit.statistics import cluster_mean
 from personafit.store import Store
 from personafit.testing import assert_metric
 from personafit.worlds.agents import AGENTS
@@ -198,12 +201,40 @@ def test_a_gate_on_regret_from_the_command_line_and_in_the_verdict(
     assert "personafit: regret of majority is 0." in said
     assert ", above 0.2." in said
     assert "regret[level=hard] of majority is " in said
-    invoke(monkeypatch, tmp_path, *command, "--fail-under", "leaks=0.1", code=1)
-    assert (
-        "cannot tell whether leaks of majority is at most 0.1: it is 0.000 on every item"
-        in capsys.readouterr().err
-    )
-    invoke(monkeypatch, tmp_path, *command, "--fail-under", "leaks=0.1", "--undecided", "pass", code=0)
+
+
+@pytest.mark.parametrize(
+    ("values", "bar", "outcome", "said"),
+    [
+        ([0] * 40, 0.0, "passes", "leaks of s is 0.000, at most 0."),
+        ([0] * 40, 0.1, "passes", "leaks of s is 0.000 (0.000 to 0.075), at most 0.1."),
+        ([0] * 20, 0.1, "cannot tell", "it is 0.000 (0.000 to 0.150); if that is its true value, about "),
+        ([0] * 5, 0.0, "cannot tell", "over 5 people, and at least 6 are needed"),
+        ([0] * 39 + [1], 0.0, "fails", "leaks of s is 0.025 (0.000 to 0.0"),
+        ([1] * 39 + [0], 0.1, "fails", ", above 0.1."),
+    ],
+)
+def test_a_count_that_is_zero_throughout_can_be_gated(
+    values: list[int], bar: float, outcome: str, said: str
+) -> None:
+    people = [str(place) for place in range(len(values))]
+    found = cluster_mean([float(one) for one in values], people, bounds=None)
+    found = found if found.low is None else replace(found, low=max(0.0, found.low))
+    result = replace(Result.of(found, metric="leaks", system="s"), better="lower")
+    (verdict,) = gate_verdicts([result], [("leaks", bar)])
+    assert verdict.outcome == outcome
+    assert said in verdict.reason
+
+
+def test_a_folder_with_the_name_of_the_benchmark_is_not_taken_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "world").mkdir()
+    made = pf.evaluate("world", limit=4, store=tmp_path / "s.db", progress=False)
+    said = "This is the benchmark world, not the folder of that name here; `run ./world` runs the folder."
+    assert made.record.config["notes"][0] == said
+    made.close()
 
 
 def test_a_run_compares_with_another(run: pf.Run) -> None:

@@ -2,8 +2,9 @@
 
 A bar holds for every rater asked for, never for controls: each must pass. A figure passes if the run shows it, that is if its whole
 95 % interval reaches the bar; it fails if none of it does; otherwise, and with fewer than six people, the gate cannot tell, which is
-no pass either. A bar is the least that a figure must be, or the most where lower is better, as for regret. `coverage` and `made` are
-shares of what was asked for and compare the value.
+no pass either. A bar is the least that a figure must be, or the most where lower is better, as for regret. A count that is 0 throughout
+has the interval of the rule of three, and a bar of 0 asks for none in this run: no number of people could show that there is never one.
+`coverage` and `made` are shares of what was asked for and compare the value.
 
 In a JUnit file a total passes if it is defined, a bar as the gate says. Failures carry the sentence that the terminal prints and, as
 their type, the outcome. Each run of a suite is a test suite of its own; one that could not be made is an error.
@@ -30,6 +31,7 @@ COVERAGE, MADE = "coverage", "made"
 """Metrics that are shares of what was planned: nothing was sampled, so the value is compared."""
 FEWEST_MADE = 0.95
 """The bar on `made` that stands beside every other one unless it is named: what is missing may not be like the rest."""
+RULE_OF_THREE = 3.0  # what never happened in n draws happens in at most 3/n of them, with 95 % confidence
 BY_DEFINITION = "scores each answer by itself"  # how results mark a consistency of 1 that needs no sample
 _WHAT = re.compile(r"(?P<metric>\w+)(?:\[(?P<slice>[^\]]+)\])?")
 
@@ -112,12 +114,21 @@ def gate(result: Result, bar: float) -> GateDecision:
     if result.met_people:
         return GateDecision(GateOutcome.CANNOT_TELL)
     if result.better == "lower":
+        if bar == 0 and result.people >= FEWEST_PEOPLE and (is_constant(result, 0.0) or result.low == 0):
+            return decide(replace(result, value=-(result.value or 0.0)), 0.0, certain=True)
+        result = _up_to_three(result)
         value, low, high = (None if end is None else -end for end in (result.value, result.high, result.low))
         return decide(replace(result, value=value, low=low, high=high), -bar)
     by_definition = result.low is None and (result.note or "").startswith(BY_DEFINITION)
     # A system that answers everybody alike has a lift of 0 on every item: no sample would show more.
     nothing = bar > 0 and result.people >= FEWEST_PEOPLE and is_constant(result, 0.0)
     return decide(result, bar, result.metric in (COVERAGE, MADE) or by_definition or nothing)
+
+
+def _up_to_three(result: Result) -> Result:
+    """Give a count that is 0 throughout the interval of the rule of three: at most 3 in so many people, with 95 % confidence."""
+    never = is_constant(result, 0.0) and result.people >= FEWEST_PEOPLE
+    return replace(result, low=0.0, high=RULE_OF_THREE / result.people, note=None) if never else result
 
 
 def totals(results: Iterable[Result], what: str, rater: str | None = None) -> list[Result]:
@@ -164,6 +175,8 @@ def _verdict(what: str, bar: float, result: Result) -> GateVerdict:
     decision, whose = gate(result, bar), described(result)
     name = f"{what} of {whose}"
     lower = result.better == "lower"
+    if lower and bar:
+        result = _up_to_three(result)
     side: Literal["at least", "at most"] = "at most" if lower else "at least"
     if decision.outcome is GateOutcome.CANNOT_TELL:
         asked = f"is at most {bar:g}" if lower else f"reaches {bar:g}"
