@@ -10,15 +10,17 @@ run.verdict, run.results, run.report("report.html")
 Names are loaded when they are first used, so that importing the package is cheap.
 """
 
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from personafit._lazy import lazy_names
 
 if TYPE_CHECKING:
     from personafit._errors import UserError
+    from personafit.api.best_of import best_of
     from personafit.api.decorators import Rating, benchmark, context, kind, rater
     from personafit.api.evaluating import aevaluate, estimate, evaluate
-    from personafit.api.reading import agree, analyze, audit, compare
+    from personafit.api.reading import agree, analyze, audit, compare, rescore
     from personafit.api.run import Run, load
     from personafit.items import Part, PartAnswer, Question, Reading, Shown, Unit
     from personafit.items.reading import QuestionSet
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from personafit.models import ChatReply
     from personafit.reports.analysis import Analysis
     from personafit.reports.verdict import RunVerdict
+    from personafit.store import Status, Store
 
 try:
     __version__ = version("personafit")
@@ -36,16 +39,17 @@ _MODULES = {
     "_errors": ("UserError",),
     "api.decorators": ("Rating", "benchmark", "context", "kind", "rater"),
     "api.evaluating": ("aevaluate", "estimate", "evaluate"),
-    "api.reading": ("agree", "analyze", "audit", "compare"),
+    "api.best_of": ("best_of",),
+    "api.reading": ("agree", "analyze", "audit", "compare", "rescore"),
     "api.run": ("Run", "load"),
     "items": ("Part", "PartAnswer", "Question", "QuestionSet", "Reading", "Shown", "Unit"),
     "kinds": ("Kind", "Metric"),
     "models": ("ChatReply",),
     "reports.analysis": ("Analysis",),
     "reports.verdict": ("RunVerdict",),
+    "store": ("Status", "Store"),
 }
-_HOME = {name: f"personafit.{module}" for module, names in _MODULES.items() for name in names}
-"""Public name to the module that holds it."""
+"""Modules and the public names they hold."""
 
 __all__ = [
     "Analysis",
@@ -61,6 +65,8 @@ __all__ = [
     "Run",
     "RunVerdict",
     "Shown",
+    "Status",
+    "Store",
     "Unit",
     "UserError",
     "__version__",
@@ -69,6 +75,7 @@ __all__ = [
     "analyze",
     "audit",
     "benchmark",
+    "best_of",
     "compare",
     "context",
     "estimate",
@@ -76,15 +83,11 @@ __all__ = [
     "kind",
     "load",
     "rater",
+    "rescore",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'personafit' has no attribute '{name}'")
-    found = getattr(import_module(_HOME[name]), name)
-    globals()[name] = found
-    return found
+__getattr__ = lazy_names(__name__, _MODULES)
 
 
 def __dir__() -> list[str]:

@@ -12,8 +12,7 @@ import pytest
 from sqlalchemy import text
 
 import personafit as pf
-from personafit.reports.analysis import results_frame
-from personafit.reports.result import Result
+from personafit.reports.result import Result, results_frame
 from personafit.reports.verdict import run_verdict
 from personafit.store import Store
 from tests.api.world import answers, by_length, pairs

@@ -1,6 +1,5 @@
 """Small builds for tests: a scripted strong writer in a file of its own, configs, and the line run inside this process."""
 
-import asyncio
 import json
 import sys
 from collections.abc import Iterator
@@ -71,7 +70,7 @@ def run_build(config: Path, out: Path, redo: str | None = None, budget: float | 
     """The line inside this process; `redo` has a step done another time."""
     read = read_config(config)
     read.build.takes.update({redo: 1} if redo else {})
-    return asyncio.run(build(read, out, Silence(), budget))
+    return build(read, out, budget, Silence())
 
 
 def calls(folder: Path) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import chdir
 from pathlib import Path
 
-from personafit.best_of import BestOf, run_best_of
+from personafit.api.best_of import BestOf, run_best_of
 from personafit.engine import Silence
 from personafit.store import Store
 from tests.build.builds import run_build

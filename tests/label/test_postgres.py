@@ -18,7 +18,7 @@ from personafit.label.chats import Chat
 from personafit.label.exports import FORMATS, export_study
 from personafit.label.gold import study_gold
 from personafit.label.making import make_study
-from personafit.label.overview import overview
+from personafit.label.overview import study_overview
 from personafit.label.records import StudyConfig
 from personafit.label.simulating import simulate_votes
 from personafit.label.steering import erase_rater
@@ -67,7 +67,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_a_form_is_watched_decided_and_exported(url: str, form: str, tmp_path: Path) -> None:
     with Store(url) as opened:
         studies = Studies(opened)
-        numbers, votes = overview(studies, form), study_votes(studies, form)
+        numbers, votes = study_overview(studies, form), study_votes(studies, form)
         assert numbers.done == numbers.planned > 0
         assert votes.height == numbers.votes > 0
         for format in FORMATS:

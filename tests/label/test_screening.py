@@ -82,7 +82,7 @@ def test_what_most_raters_drop_is_replaced_and_the_card_says_so(
     store = ("--store", "store.db")
     made = personafit("label", "new", "screening", "--from", "out", "--overlap", "3", "--no-quiz", *store)
     assert "2 pages (screen), 3 raters each" in made.out
-    assert "1 pages in other languages are left out" in made.err
+    assert "1 page in another language is left out" in made.err
     with Store(tmp_path / "store.db") as opened:
         studies = Studies(opened)
         (first, second) = studies.pages("screening")

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from personafit._errors import UserError
+from personafit.api.reading import audit, write_audit
 from personafit.benchmarks import BenchmarkInfo, FolderBenchmark, Published, starter, write_folder
 from personafit.people import Person
-from personafit.reports.audit import Audit, audit_benchmark, audit_object, read_audit, write_audit
+from personafit.reports.audit import Audit, audit_benchmark, audit_object, read_audit
 from personafit.reports.audit.checks import STRANGER
 from personafit.reports.pieces import Grid
 from personafit.store import Item, Judgment, Product
@@ -169,7 +170,8 @@ def test_the_starter_set_does_not_fail_its_own_audit(tmp_path: Path) -> None:
     for check in ("length rule", "second-person rule", "markup rule", "surface features, no person"):
         assert grades[check] == "cannot tell", check
     assert 0.4 < (found.surface["all"].value or 0) < 0.6
-    page = write_audit(found, tmp_path, "personafit audit starter").read_text(encoding="utf-8")
+    written = write_audit(audit(starter(), command="personafit audit starter"), tmp_path)
+    page = written.read_text(encoding="utf-8")
     assert "Audit of starter: what its labels reward" in page
     assert "personafit audit starter" in page
 
@@ -178,7 +180,7 @@ def test_the_part_of_an_audit_shows_what_the_audit_found_and_is_read_back_from_i
     tmp_path: Path,
 ) -> None:
     found = audit_benchmark(starter())
-    write_audit(found, tmp_path)
+    write_audit(audit(starter()), tmp_path)
     part = read_audit(tmp_path / "audit.json")
     verdicts, shortcuts = part.lead[-1], part.sections[0].pieces[0]
     assert isinstance(verdicts, Grid)

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -13,6 +13,9 @@ from personafit._errors import UserError, writing
 from personafit._names import inside
 from personafit.reports.result import Result
 from personafit.store import RunRecord, Store
+
+if TYPE_CHECKING:
+    from personafit.train import TrainedRater
 
 HOME = Path(".personafit")
 SHOWN = 5  # runs named in an error
@@ -85,6 +88,22 @@ def require_judged(run: RunRecord) -> RunRecord:
 def results_object(benchmark: str, results: Iterable[Result]) -> dict[str, Any]:
     """Results that no run stands behind as the one object that `--json` prints."""
     return {"benchmark": benchmark, "results": [result.as_dict() for result in results]}
+
+
+def trained_object(trained: "TrainedRater") -> dict[str, Any]:
+    """The figures of a trained rater as the one object that `--json` prints."""
+    results = [
+        Result.of(
+            figure.estimate,
+            metric=figure.metric,
+            rater=trained.rater,
+            slice={"split": figure.split},
+            control=figure.control,
+            fingerprint=trained.fingerprint if figure.control is None else None,
+        )
+        for figure in trained.figures
+    ]
+    return results_object(trained.source, results)
 
 
 def _run_of_folder(folder: Path) -> str:

@@ -1,14 +1,16 @@
-"""`compare`, `agree`, `audit` and `analyze`: what can be said of runs, raters and benchmarks without asking anybody anything."""
+"""`compare`, `agree`, `audit`, `analyze` and `rescore`: what runs, raters and benchmarks say, without asking anybody anything."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from personafit._errors import UserError
+import orjson
+
+from personafit._errors import UserError, writing
 from personafit.api.frames import benchmark_of
-from personafit.api.places import find_run, require_judged, store_url
+from personafit.api.places import find_run, make_folder, require_judged, store_url
 from personafit.api.run import Run, open_store
 from personafit.benchmarks import is_file, open_benchmark
 from personafit.kinds import run_lines
@@ -22,7 +24,6 @@ from personafit.store import RunRecord, Store
 if TYPE_CHECKING:
     from personafit.reports.agree import Finding
     from personafit.reports.agree_ratings import Source
-    from personafit.reports.audit import Audit
 
 
 def compare(
@@ -186,24 +187,22 @@ def run_votes(store: Store, run: RunRecord) -> "tuple[Source, RunLines]":
     return source, opened
 
 
-def audit(benchmark: Any, *, data: str | Path | None = None, seed: int = 0) -> Analysis:
+def audit(
+    benchmark: Any,
+    *,
+    data: str | Path | None = None,
+    seed: int = 0,
+    command: str | None = None,
+) -> Analysis:
     """Say what simple rules, surface features and the data's own structure score on a benchmark; nothing is asked.
 
     Args:
         benchmark: A benchmark's name or folder, a file of pairs, a frame, or rows, as `evaluate` takes them.
         data: Folder with the benchmark's data in its published layout.
         seed: Seed of wrong people and folds.
+        command: What to keep with the audit as the way to make it again.
     """
-    from personafit.reports.audit import audit_object, audit_part, audit_results
-
-    found = audited(benchmark, data, seed)
-    body = audit_object(found)
-    return Analysis("", list(audit_results(found)), lambda drawn: audit_part(body, drawn), body)
-
-
-def audited(benchmark: Any, data: str | Path | None = None, seed: int = 0) -> "Audit":
-    """The audit of what `audit` takes."""
-    from personafit.reports.audit import audit_benchmark
+    from personafit.reports.audit import audit_benchmark, audit_object, audit_part, audit_results
 
     named = isinstance(benchmark, str | Path) and not is_file(benchmark)
     opened = (
@@ -211,7 +210,19 @@ def audited(benchmark: Any, data: str | Path | None = None, seed: int = 0) -> "A
         if named
         else benchmark_of(benchmark, data, seed)
     )
-    return audit_benchmark(opened, seed)
+    found = audit_benchmark(opened, seed)
+    body = audit_object(found) | ({} if command is None else {"command": command})
+    return Analysis("", list(audit_results(found)), lambda drawn: audit_part(body, drawn), body)
+
+
+def write_audit(audit: Analysis, folder: Path) -> Path:
+    """Write audit.html and audit.json into a folder; returns the page's path."""
+    from personafit.reports.audit import FILE
+
+    make_folder(folder)
+    with writing(folder):
+        (folder / FILE).write_bytes(orjson.dumps(audit.as_dict(), option=orjson.OPT_INDENT_2))
+        return audit.report(folder / "audit.html")
 
 
 ANALYSES = {
@@ -236,13 +247,14 @@ def analyze(
     prompts: int | None = None,
     difference: float | None = None,
     metric: str | None = None,
+    embedder: str = "",
     store: str | Path | Store | None = None,
 ) -> Analysis:
     """Look into a run: what moves its judges, how far they can be trusted, what goes wrong, what another run could show.
 
     Args:
-        run: A run, or its name.
-        what: `bias`, `calibration`, `correct`, `aspects`, `failures` or `power`.
+        run: A run, or its name; for `retrieval` a benchmark with known relevant memories, such as `starter`.
+        what: `bias`, `calibration`, `correct`, `aspects`, `failures`, `power` or `retrieval`.
         human: For `correct`: a JSONL file of people's labels.
         rater: For `failures`: whose choices or answers; the first rater's by default.
         people: For `power`: people of the planned run.
@@ -250,10 +262,15 @@ def analyze(
         prompts: For `power`: prompts, where they recur.
         difference: For `power`: say what it takes to detect this difference.
         metric: For `power`: the metric to plan for.
+        embedder: For `retrieval`: the embedding model.
         store: Where a run that is given by name is looked for.
     """
+    if what == "retrieval":
+        from personafit.reports.retrieval import analyze_retrieval
+
+        return analyze_retrieval(str(run), embedder)
     if what not in ANALYSES:
-        raise UserError(f"There is no analysis '{what:.40}'; there are {', '.join(ANALYSES)}.")
+        raise UserError(f"There is no analysis '{what:.40}'; there are {', '.join(ANALYSES)} and retrieval.")
     module, _, name = ANALYSES[what].partition(":")
     look_into: Callable[..., Analysis] = getattr(import_module(f"personafit.reports.{module}"), name)
     with ExitStack() as closing:
@@ -270,6 +287,26 @@ def analyze(
             },
         }
         return look_into(where, record, **options.get(what, {}))
+
+
+class Rescored(NamedTuple):
+    """How many replies were read again, and how many of them now say something else."""
+
+    read: int
+    changed: int
+
+
+def rescore(run: Run | str | Path, *, store: str | Path | Store | None = None) -> Rescored:
+    """Parse the stored replies of a run again with the current parser; nothing is asked, and earlier readings are kept.
+
+    Args:
+        run: A run, or its name.
+        store: Where a run that is given by name is looked for.
+    """
+    from personafit.kinds.rescore import rescore as read_again
+
+    with ExitStack() as closing:
+        return Rescored(*read_again(*_judged(run, store, closing)))
 
 
 def _opened(store: str | Path | Store | None, closing: ExitStack) -> Store:

@@ -11,10 +11,25 @@ import orjson
 from personafit._errors import UserError, writing
 from personafit.api.places import find_run, make_folder, require_judged
 from personafit.api.reading import votes_source
-from personafit.reports.pieces import Grid
+from personafit.reports.files import markdown
+from personafit.reports.pieces import Grid, Sentences
 from personafit.reports.report import ReportPart
+from personafit.reports.terminal import print_pieces
 from personafit.statistics.decisions import MARGIN
 from personafit.store import Store
+
+__all__ = [
+    "MARGIN",
+    "ReportFormat",
+    "Sentences",
+    "collect_parts",
+    "is_other",
+    "markdown",
+    "parts_object",
+    "print_pieces",
+    "study_standing",
+    "write_report",
+]
 
 
 class ReportFormat(StrEnum):
@@ -26,6 +41,14 @@ class ReportFormat(StrEnum):
     LATEX = "latex"
     FIGURES = "figures"
     JSON = "json"
+
+
+def is_other(name: str, store: Store) -> bool:
+    """Whether a name is of a study or a folder, and not of a run."""
+    from personafit.reports.collect import folder_part
+
+    is_part = Path(name).is_dir() and folder_part(Path(name)) is not None
+    return is_part or votes_source(name, store) is not None
 
 
 def collect_parts(names: Sequence[str], store: Store, margin: float = MARGIN) -> list[ReportPart]:
@@ -57,16 +80,16 @@ def collect_parts(names: Sequence[str], store: Store, margin: float = MARGIN) ->
 
 def study_standing(name: str, store: Store) -> dict[str, Any] | None:
     """How far a study got, as `label status --json` says it; None where the name is of none."""
-    from personafit.label.overview import overview, status_object
+    from personafit.label.overview import status_object, study_overview
     from personafit.label.studies import Studies
 
     studies = Studies(store)
-    return status_object(overview(studies, name)) if name in studies.names() else None
+    return status_object(study_overview(studies, name)) if name in studies.names() else None
 
 
 def write_report(parts: Sequence[ReportPart], out: Path, form: ReportFormat = ReportFormat.HTML) -> str:
     """Write parts to a file (HTML, Markdown, JSON) or to a folder (tables, figures), and say where they are."""
-    from personafit.reports.files import markdown, write_figures, write_tables
+    from personafit.reports.files import write_figures, write_tables
     from personafit.reports.report_page import write_page
 
     with writing(out):

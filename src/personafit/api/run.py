@@ -349,6 +349,7 @@ class Run:
 def load(name: str = "last", *, store: str | Path | Store | None = None, margin: float = MARGIN) -> Run:
     """A run that is in the store: by its name, by the folder its files are in, or the one used `last`.
 
+    It finds single runs: a store does not say which runs one `evaluate` of several kinds made, so load each of its `runs` by name.
     Nothing is asked, and nothing that the store names is imported. Differences below `margin`, a share of the scale, count as
     none in tests of equivalence; 0.05 by default.
     """

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from personafit._errors import UserError
+from personafit._lazy import lazy_names
 from personafit._plugins import find_plugin
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls, Prompts, Published, ingest
 from personafit.benchmarks.folder import FolderBenchmark, check_folder, write_folder
@@ -18,14 +19,7 @@ if TYPE_CHECKING:
     from personafit.benchmarks.personafeedback import PersonaFeedback
     from personafit.benchmarks.rows import ImportedPairs
 
-_READERS = {"ImportedPairs": "rows", "PersonaFeedback": "personafeedback"}
-"""Readers that are imported when they are first used."""
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _READERS:
-        raise AttributeError(f"module 'personafit.benchmarks' has no attribute '{name}'")
-    return getattr(import_module(f"personafit.benchmarks.{_READERS[name]}"), name)
+__getattr__ = lazy_names(__name__, {"rows": ("ImportedPairs",), "personafeedback": ("PersonaFeedback",)})
 
 
 def _opened_by(opener: str) -> Callable[[Path | None], Benchmark]:

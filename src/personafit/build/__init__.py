@@ -5,12 +5,13 @@
 
 from personafit.build.asking import Generation, Target, Unfit
 from personafit.build.bench import Bench, Quota, Stopped
-from personafit.build.config import BuildConfig, ConfigSection
+from personafit.build.config import EXAMPLE, BuildConfig, ConfigSection
 from personafit.build.line import Built, build, estimate, read_config
 from personafit.build.prompts import PromptTemplate
 from personafit.build.step import BuildStep, ExpectedAsks
 
 __all__ = [
+    "EXAMPLE",
     "Bench",
     "BuildConfig",
     "BuildStep",

@@ -5,8 +5,10 @@ version, prompts, models, section, seed, take, and the content of the rows it re
 step which has to be done again asks only what it never asked.
 """
 
+import asyncio
 import errno
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,7 +31,7 @@ from personafit.build.studies.truth import TruthStep
 from personafit.build.tasks.histories import HistoriesStep
 from personafit.build.tasks.profiles import ProfilesStep
 from personafit.build.tasks.tasks import TasksStep
-from personafit.engine import ProgressView, Summary, check_budget
+from personafit.engine import Bars, ProgressView, Summary, check_budget
 from personafit.models import Model
 from personafit.store import Store
 
@@ -80,8 +82,15 @@ class Built:
     summary: Summary = field(default_factory=Summary)
 
 
-async def build(config: BuildConfig, out: Path, progress: ProgressView, budget: float | None = None) -> Built:
-    """Do every step that is not done, then write the benchmark folder."""
+def build(
+    config: BuildConfig, out: Path, budget: float | None = None, progress: ProgressView | None = None
+) -> Built:
+    """Do every step that is not done, then write the benchmark folder; bars show how far it is, unless `progress` does."""
+    with nullcontext(progress) if progress is not None else Bars() as shown:
+        return asyncio.run(_build(config, out, shown, budget))
+
+
+async def _build(config: BuildConfig, out: Path, progress: ProgressView, budget: float | None) -> Built:
     steps = _steps(config)
     budget = config.build.budget if budget is None else budget
     models, built = BuildModels(config), Built(out)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from personafit.api.reading import analyze as look_into
+from personafit import analyze as look_into
 from personafit.cli.common import show_analysis
 from personafit.cli.options import JsonOption, MetricOption, RunArgument, StoreOption
 
@@ -164,6 +164,4 @@ def retrieval(
 
         personafit analyze retrieval starter
     """
-    from personafit.reports.retrieval import analyze_retrieval
-
-    show_analysis(analyze_retrieval(benchmark, embedder), json)
+    show_analysis(look_into(benchmark, "retrieval", embedder=embedder), json)

@@ -1,6 +1,5 @@
 """`personafit build`: a benchmark from a config file, step by step, resumable."""
 
-import asyncio
 from pathlib import Path
 from typing import Annotated
 
@@ -9,11 +8,9 @@ from rich.table import Table
 
 from personafit._errors import UserError
 from personafit.api.places import hint, make_folder, working_on
-from personafit.build import Built, build, estimate, read_config
-from personafit.build.config import EXAMPLE
+from personafit.build import EXAMPLE, Built, build, estimate, read_config
 from personafit.cli.common import console
 from personafit.cli.options import BackendOption, BudgetOption
-from personafit.engine import Bars
 
 EXAMPLE_NAME = "build.toml"
 
@@ -60,8 +57,8 @@ def build_command(
             f"build needs --out DIR, a folder for the benchmark: build {config} --out {read.build.name}."
         )
     make_folder(out)
-    with working_on(backend), Bars() as progress:
-        built = asyncio.run(build(read, out, progress, budget))
+    with working_on(backend):
+        built = build(read, out, budget)
     _print(built)
 
 

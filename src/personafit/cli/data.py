@@ -1,41 +1,18 @@
 """`personafit data`: list, get, check, import, convert and publish benchmarks; choose answers; forget a person."""
 
 import time
-from collections import Counter, deque
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import orjson
-import polars as pl
 import typer
 
-from personafit._errors import UserError, writing
-from personafit.api.frames import benchmark_of
-from personafit.api.places import find_run, make_folder, store_url
-from personafit.api.run import Run
-from personafit.benchmarks import (
-    BENCHMARKS,
-    Benchmark,
-    FolderBenchmark,
-    ImportedPairs,
-    check_folder,
-    is_file,
-    open_benchmark,
-    open_whole,
-    write_folder,
-)
-from personafit.benchmarks.answers import Answers
-from personafit.benchmarks.folder import copy_folder
-from personafit.benchmarks.hostile import hostile_note
-from personafit.benchmarks.hub import REPOS
-from personafit.benchmarks.inspect_logs import SUFFIXES, InspectLog
-from personafit.benchmarks.lines import read_lines
-from personafit.benchmarks.tasks import TaskBenchmark
-from personafit.cli.best_of import best_of
+from personafit import best_of as choose
+from personafit._errors import UserError
+from personafit.api import data as data_files
+from personafit.api.gate import say_end
+from personafit.api.places import hint
 from personafit.cli.common import print_object
-from personafit.cli.options import DataOption, JsonOption, StoreOption
-from personafit.store import Store, export_frame
-from personafit.train.pairs import load_choices, write_trl
+from personafit.cli.options import BudgetOption, DataOption, JsonOption, RetryOption, SeedOption, StoreOption
 
 app = typer.Typer(no_args_is_help=True, help="Get, check, import, convert and publish benchmarks.")
 
@@ -48,18 +25,16 @@ def list_benchmarks() -> None:
 
         personafit data list
     """
-    for name, factory in BENCHMARKS.items():
-        try:
-            info = factory(None).info
-            print(f"{name:<18} {info.title} ({info.licence})")
-        except UserError as error:
-            print(f"{name:<18} {error}")
+    for name, title in data_files.known_benchmarks():
+        print(f"{name:<18} {title}")
     print(f"{'answers':<18} questions of the starter set (or of --data) for your own system to answer")
 
 
 @app.command("get")
 def get(
-    name: Annotated[str, typer.Argument(help=f"{', '.join(REPOS)}, or a data set on the hub as org/name.")],
+    name: Annotated[
+        str, typer.Argument(help=f"{', '.join(data_files.REPOS)}, or a data set on the hub as org/name.")
+    ],
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Output folder; default .personafit/data/NAME.")
     ] = None,
@@ -75,14 +50,11 @@ def get(
 
         personafit data get org/name --out my-benchmark --revision 5f8baaf
     """
-    from personafit.benchmarks.fetching import fetch_dataset
-    from personafit.benchmarks.hub import how_to_run
-
-    fetched = fetch_dataset(name, out, revision, say=lambda line: typer.echo(line, err=True))
+    fetched = data_files.fetch_dataset(name, out, revision, say=lambda line: typer.echo(line, err=True))
     held = "holds" if fetched.fresh else "held already"
     print(f"{fetched.folder} {held} {fetched.repo} at {fetched.revision}.")
     print(f"Licence: {fetched.licence or 'none stated on its card; ask its authors before you pass it on'}.")
-    print(f"Use it: {how_to_run(fetched, name, out)}")
+    print(f"Use it: {data_files.how_to_run(fetched, name, out)}")
 
 
 @app.command("push")
@@ -105,9 +77,7 @@ def push(
 
         personafit data push my-benchmark org/name --licence CC-BY-4.0
     """
-    from personafit.benchmarks.publishing import push_folder
-
-    pushed = push_folder(folder, repo, private, licence, anyway)
+    pushed = data_files.push_folder(folder, repo, private, licence, anyway)
     if pushed.left:
         print(f"Not published, as no part of a benchmark folder: {', '.join(pushed.left)}.")
     print(f"{pushed.url} holds {folder} at {pushed.revision} (licence {pushed.licence}).")
@@ -136,61 +106,24 @@ def check(
 
         personafit data check personalens --data DIR --json
     """
-    problems: list[str] = []
-    counts: dict[str, int] = {}
-    notes: list[str] = []
-    more: dict[str, Any] = {}
-    opened: Benchmark | None = None
-    if benchmark not in BENCHMARKS and Path(benchmark).is_dir():
-        problems = check_folder(Path(benchmark))
-    elif is_file(benchmark):
-        try:
-            opened = benchmark_of(benchmark, data, 0)
-        except UserError as error:
-            if not Path(benchmark).is_file():
-                raise
-            problems = error.faults
-        if not problems and Path(benchmark).suffix == ".jsonl":
-            deque(read_lines(Path(benchmark), problems.append, strict=True), maxlen=0)
-    if not problems:
-        opened = opened or open_whole(benchmark, data)
-        if isinstance(opened, TaskBenchmark):
-            try:
-                counts, more = _count_tasks(opened)
-                notes = opened.notes()
-            except UserError as error:
-                problems = error.faults
-        else:
-            counts, more = _count_items(opened)
-            again = f"{more['repeated']:,} items repeat an earlier one (same person, question and answers)."
-            notes = [*opened.notes(), *([again] if more["repeated"] else [])]
-            notes += filter(None, [hostile_note(opened)])
+    found = data_files.check_data(benchmark, data)
     if json:
-        said = {"benchmark": benchmark, "problems": problems, "counts": counts, "notes": notes}
-        print_object(said | more)
+        said = {
+            "benchmark": benchmark,
+            "problems": found.problems,
+            "counts": found.counts,
+            "notes": found.notes,
+        }
+        print_object(said | found.more)
     else:
-        for line in [*problems, *notes]:
+        for line in [*found.problems, *found.notes]:
             print(line)
-        if problems:
-            print(f"{len(problems):,} {'problem' if len(problems) == 1 else 'problems'}.")
+        if count := len(found.problems):
+            print(f"{count:,} {'problem' if count == 1 else 'problems'}.")
         else:
-            print(_counted(counts, more.get("kinds", {})))
-    if problems:
+            print(_counted(found.counts, found.more.get("kinds", {})))
+    if found.problems:
         raise typer.Exit(1)
-
-
-def _count_items(opened: Benchmark) -> tuple[dict[str, int], dict[str, Any]]:
-    """Count people, items and gold; of a folder, items of every kind, and of a log of answers its answers."""
-    if isinstance(opened, FolderBenchmark):
-        opened.kind = None
-    found = [(item.kind, item.hash) for item in opened.items()]
-    kinds, contents = Counter(kind for kind, _ in found), {content for _, content in found}
-    counts = {"people": sum(1 for _ in opened.people()), "items": len(found)}
-    if isinstance(opened, Answers):
-        counts["answers"] = len(opened.rows)
-    else:
-        counts["gold"] = sum(1 for _ in opened.gold())
-    return counts, {"kinds": dict(kinds), "repeated": len(found) - len(contents)}
 
 
 def _counted(counts: dict[str, int], kinds: dict[str, int]) -> str:
@@ -199,16 +132,6 @@ def _counted(counts: dict[str, int], kinds: dict[str, int]) -> str:
     more = {"items": f" ({listed})"} if set(kinds) - {"choice"} else {}
     parts = [f"{count:,} {name}{more.get(name, '')}" for name, count in counts.items()]
     return f"{', '.join(parts)}: nothing wrong."
-
-
-def _count_tasks(opened: TaskBenchmark) -> tuple[dict[str, int], dict[str, Any]]:
-    """Count people and their tasks, and list what was repaired, in one pass."""
-    users: dict[str, dict[str, int]] = {}
-    for person, tasks in opened.users:
-        several = sum(task.kind == "MD" for task in tasks)
-        users[person.id] = {"SD": len(tasks) - several, "MD": several}
-    sums = {kind: sum(one[kind] for one in users.values()) for kind in ("SD", "MD")}
-    return {"people": len(users), **sums}, {"users": users, "repairs": opened.repairs()}
 
 
 @app.command("import")
@@ -242,15 +165,8 @@ def import_pairs(
 
         personafit data import logs/assistant.eval --generic logs/plain.eval --out answers.jsonl
     """
-    if pairs.suffix in SUFFIXES:
-        _import_log(pairs, out or pairs.with_suffix(".jsonl"), person, generic)
-        return
-    folder = out or pairs.with_suffix("")
-    benchmark = ImportedPairs(pairs)
-    _write(folder, benchmark)
-    for note in benchmark.notes()[1:]:
-        print(note)
-    print(f"Wrote {folder}; try: personafit run {folder} --rater rule:overlap")
+    for line in data_files.import_file(pairs, out, person, generic):
+        print(line)
 
 
 @app.command("convert")
@@ -275,61 +191,96 @@ def convert(
 
         personafit data convert last --out judgments.parquet
     """
-    if to is not None:
-        pairs = load_choices(open_benchmark(source, data, "choice"))
-        write_trl(pairs, out)
-        print(f"Wrote {len(pairs):,} pairs to {out}.")
-        return
-    if out.suffix:
-        with Store(store_url(store)) as opened:
-            run = Run(opened, find_run(opened, source))
-            about = run.items.select("item", "person", pl.col("question").alias("prompt"), "gold")
-            frame = run.judgments.join(about, on="item", how="left", maintain_order="left")
-        with writing(out):
-            export_frame(frame, out)
-        print(f"Wrote {len(frame):,} judgments to {out}.")
-        return
-    benchmark = open_whole(source, data)
-    if isinstance(benchmark, TaskBenchmark):
-        raise UserError(f"{source} has tasks and no items: it makes no folder; `run {source}` reads it.")
-    _write(out, benchmark)
-    print(f"Wrote {out}.")
+    if to is None and out.suffix:
+        print(data_files.convert_run(source, out, store))
+    else:
+        print(data_files.convert_benchmark(source, out, data, to))
 
 
-def _write(folder: Path, benchmark: Benchmark) -> None:
-    """Write a benchmark as a folder; a folder is copied whole, with items of every kind."""
-    if folder.is_dir() and any(folder.iterdir()):
-        raise UserError(f"{folder} is there already and not empty; choose another with --out.")
-    with writing(folder):
-        if isinstance(benchmark, FolderBenchmark):
-            copy_folder(benchmark.folder, folder)
+@app.command("best-of")
+def best_of(
+    prompts: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE.jsonl",
+            help="person, question and answers on each line; see docs/guides/training.md.",
+        ),
+    ],
+    rater: Annotated[str, typer.Option(metavar="SPEC", help="Rater that chooses, such as reward:PATH.")],
+    out: Annotated[
+        Path, typer.Option(metavar="FILE.jsonl", help="Output file: the choices, with all scores.")
+    ],
+    context: Annotated[
+        str, typer.Option(metavar="CTX", help="What the rater is told about the person.")
+    ] = "profile",
+    system: Annotated[
+        str | None, typer.Option(metavar="SPEC", help="Model that makes the answers, where lines have none.")
+    ] = None,
+    samples: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Answers the system makes to each question.")
+    ] = 4,
+    system_context: Annotated[
+        str, typer.Option(metavar="CTX", help="What the system is told about the person.")
+    ] = "profile",
+    temperature: Annotated[
+        float, typer.Option(min=0, metavar="X", help="Sampling temperature of the system.")
+    ] = 0.8,
+    length_control: Annotated[
+        bool, typer.Option(help="Remove what length alone explains from the scores.")
+    ] = True,
+    seed: SeedOption = 0,
+    budget: BudgetOption = None,
+    retry: RetryOption = None,
+    store: StoreOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Choose the best of several answers to each question by a rater, controlled for length; the same command resumes.
+
+    **Examples**
+
+        personafit data best-of candidates.jsonl --rater reward:my-reward --out best.jsonl
+
+        personafit data best-of questions.jsonl --system openai:MODEL@URL --samples 8 --rater reward:my-reward --out best.jsonl
+    """
+    if out.is_dir() or not out.absolute().parent.is_dir():
+        raise UserError(f"{out} cannot be written; give --out a file in a folder that is there.")
+    done = choose(
+        prompts,
+        rater=rater,
+        context=context,
+        system=system,
+        system_context=system_context,
+        samples=samples,
+        temperature=temperature,
+        length_control=length_control,
+        seed=seed,
+        budget=budget,
+        retry=retry or (),
+        store=store,
+    )
+    code = 0
+    for summary in done.summaries:
+        code = max(code, say_end(summary))
+        if summary.interrupted:
+            break
+    choice = done.choice
+    if choice is not None and code != 130:
+        choice.write(out)
+        if json:
+            print_object(done.as_dict())
         else:
-            write_folder(folder, benchmark)
-
-
-def _import_log(path: Path, out: Path, person: str, generic: Path | None) -> None:
-    """Write the answers of a log of Inspect as a log of answers."""
-    log = InspectLog(path)
-    rows = list(log.answers(person, InspectLog(generic) if generic else None))
-    missing = sum(row["answer"] is None for row in rows)
-    if missing == len(rows):
-        raise UserError(
-            f"{path}: no sample was completed ({log.ending}), so there is nothing to import; run the evaluation again."
-        )
-    make_folder(out.parent)
-    with writing(out):
-        out.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
-    print(f"Wrote {len(rows):,} answers of {log.model} to {out}.")
-    if missing:
-        print(f"{missing} samples failed or were empty: they are written without an answer, and lose.")
-    if unpaired := sum("generic" not in row for row in rows):
-        print(
-            f"{unpaired:,} have no generic answer to be compared with; --generic LOG gives a run without the person."
-        )
-    print(f"Evaluate them: personafit run {out} --rater openai:MODEL")
-
-
-app.command("best-of")(best_of)
+            same = choice.same_as_longest()
+            if choice.note:
+                print(choice.note)
+            if same.value is not None:
+                print(f"{100 * same.value:.1f} % of the choices are the longest answer.")
+            print(f"Coverage {100 * choice.coverage:.1f} %. Choices: {out}")
+        missed = sum(row.chosen is None for row in choice.rows)
+        if missed:
+            hint(f"personafit: nothing could be chosen for {missed:,} of {len(choice.rows):,} questions.")
+            code = max(code, 1)
+    if code:
+        raise typer.Exit(code)
 
 
 @app.command("forget")

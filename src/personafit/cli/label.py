@@ -83,9 +83,7 @@ def new(
 
         personafit label new talk --from own --question chat --model openai:MODEL@URL --overlap 30
     """
-    from personafit.label.making import ExtraPages, make_study
-    from personafit.label.overview import counted
-    from personafit.label.records import StudyConfig
+    from personafit.label import ExtraPages, StudyConfig, counted, make_study
 
     config = StudyConfig(
         title=title or study,
@@ -153,9 +151,7 @@ def invite(
 
         personafit label invite pilot --participants ids.txt
     """
-    from personafit.label.access import Access
-    from personafit.label.records import RaterState
-    from personafit.label.steering import find_seat
+    from personafit.label import Access, RaterState, find_seat
 
     with opened_studies(store) as studies:
         access = Access(studies.engine)
@@ -212,7 +208,7 @@ def serve(
 
         personafit label serve --model openai:MODEL@URL
     """
-    from personafit.label.serving import serve_studies
+    from personafit.label import serve_studies
 
     serve_studies(store_url(store), host, port, model or [], proxy or [])
 
@@ -225,7 +221,7 @@ def simulate(study: Study, store: StoreOption = None) -> None:
 
         personafit label new dry --from starter --simulated && personafit label simulate dry && personafit label status dry
     """
-    from personafit.label.simulating import simulate_votes
+    from personafit.label import simulate_votes
 
     with opened_studies(store) as studies:
         count = simulate_votes(studies.store, study)
@@ -240,11 +236,11 @@ def status(study: Study, json: JsonOption = False, store: StoreOption = None) ->
 
         personafit label status pilot --json
     """
-    from personafit.label.overview import overview, status_object, status_pieces
-    from personafit.reports.terminal import print_pieces
+    from personafit.api.report import print_pieces
+    from personafit.label import status_object, status_pieces, study_overview
 
     with opened_studies(store) as studies:
-        numbers = overview(studies, study)
+        numbers = study_overview(studies, study)
     if json:
         print_object(status_object(numbers))
     else:

@@ -13,7 +13,7 @@ from personafit.cli.common import console, print_object
 from personafit.cli.options import JsonOption, StoreOption
 
 if TYPE_CHECKING:
-    from personafit.label.studies import Studies
+    from personafit.label import Studies
 
 app = typer.Typer()
 
@@ -30,8 +30,8 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 @contextmanager
 def opened_studies(store: str | None) -> Iterator["Studies"]:
     """The studies of a store, for as long as they are needed."""
-    from personafit.label.studies import Studies
-    from personafit.store import Store
+    from personafit import Store
+    from personafit.label import Studies
 
     with Store(store_url(store)) as opened:
         yield Studies(opened)
@@ -54,8 +54,7 @@ def import_(
 
         personafit label import pilot votes.csv
     """
-    from personafit.label.importing import import_votes
-    from personafit.label.overview import counted
+    from personafit.label import counted, import_votes
 
     with opened_studies(store) as studies:
         done = import_votes(studies, study, votes, simulated)
@@ -89,9 +88,8 @@ def adjudicate(
 
         personafit label adjudicate pilot --decide starter/marlene/backups=1 --reason "the other one only mentions her job"
     """
-    from personafit.label.adjudicating import decide_item, disputes
-    from personafit.label.overview import dispute_pieces
-    from personafit.reports.terminal import print_pieces
+    from personafit.api.report import print_pieces
+    from personafit.label import decide_item, dispute_pieces, disputes
 
     with opened_studies(store) as studies:
         for given in decide or []:
@@ -152,8 +150,7 @@ def export(
         raise UserError("Say where to: --out DIR for the votes, --benchmark DIR for a benchmark.")
     if out is None and format is not None:
         raise UserError(f"--format {format} says how votes are written to --out, which is missing.")
-    from personafit.label.exports import export_study
-    from personafit.label.overview import counted
+    from personafit.label import counted, export_study
 
     with opened_studies(store) as studies:
         if out is not None:
@@ -164,7 +161,7 @@ def export(
         if benchmark is not None and studies.study(study).form == "screen":
             _decide(studies, study, benchmark)
         elif benchmark is not None:
-            from personafit.label.gold import write_benchmark
+            from personafit.label import write_benchmark
 
             gold = write_benchmark(studies.store, study, benchmark)
             items = counted(len({row.item for row in gold.rows}), "item", "items")
@@ -180,7 +177,7 @@ def export(
 
 def _decide(studies: "Studies", study: str, folder: Path) -> None:
     """Write what a screening decided into the folder of its build, and say what comes of it."""
-    from personafit.label.screening import write_decisions
+    from personafit.label import write_decisions
 
     found = write_decisions(studies, study, folder)
     drops = " and ".join(f"{one.dropped:,} of {one.screened:,} {step}" for step, one in found.items())
@@ -202,7 +199,7 @@ def extend(
 
         personafit label extend pilot --raters 3
     """
-    from personafit.label.overview import counted
+    from personafit.label import counted
 
     with opened_studies(store) as studies:
         studies.extend(study, raters)
@@ -222,13 +219,14 @@ def pause(study: Study, rater: OneRater = None, store: StoreOption = None) -> No
 
         personafit label pause pilot
     """
-    from personafit.label import steering
+    from personafit.label import find_seat, set_state
+    from personafit.label import pause as pause_rater
 
     with opened_studies(store) as studies:
         if rater is None:
-            steering.set_state(studies, study, "paused")
+            set_state(studies, study, "paused")
         else:
-            steering.pause(studies, steering.find_seat(studies, study, rater), "")
+            pause_rater(studies, find_seat(studies, study, rater), "")
     print(f"{rater or study} is paused.")
 
 
@@ -240,13 +238,14 @@ def resume(study: Study, rater: OneRater = None, store: StoreOption = None) -> N
 
         personafit label resume pilot r-1a2b3c4d
     """
-    from personafit.label import steering
+    from personafit.label import find_seat, set_state
+    from personafit.label import resume as resume_rater
 
     with opened_studies(store) as studies:
         if rater is None:
-            steering.set_state(studies, study, "open")
+            set_state(studies, study, "open")
         else:
-            steering.resume(studies, steering.find_seat(studies, study, rater))
+            resume_rater(studies, find_seat(studies, study, rater))
     print(f"{rater or study} goes on.")
 
 
@@ -258,10 +257,10 @@ def close(study: Study, store: StoreOption = None) -> None:
 
         personafit label close pilot
     """
-    from personafit.label import steering
+    from personafit.label import set_state
 
     with opened_studies(store) as studies:
-        steering.set_state(studies, study, "closed")
+        set_state(studies, study, "closed")
     print(f"{study} is closed.")
 
 
@@ -273,10 +272,11 @@ def warn(study: Study, rater: Rater, message: Message, store: StoreOption = None
 
         personafit label warn pilot r-1a2b3c4d "Please take more time for each page."
     """
-    from personafit.label import steering
+    from personafit.label import find_seat
+    from personafit.label import warn as warn_rater
 
     with opened_studies(store) as studies:
-        steering.warn(studies, steering.find_seat(studies, study, rater), message)
+        warn_rater(studies, find_seat(studies, study, rater), message)
     print(f"{rater} is shown the message." if message.strip() else f"{rater} is shown no message any more.")
 
 
@@ -288,10 +288,11 @@ def exclude(study: Study, rater: Rater, reason: Reason, store: StoreOption = Non
 
         personafit label exclude pilot r-1a2b3c4d --reason "three seconds a page"
     """
-    from personafit.label import steering
+    from personafit.label import exclude as exclude_rater
+    from personafit.label import find_seat
 
     with opened_studies(store) as studies:
-        steering.exclude(studies, steering.find_seat(studies, study, rater), reason)
+        exclude_rater(studies, find_seat(studies, study, rater), reason)
     print(f"{rater} is excluded; nothing was deleted.")
 
 
@@ -303,15 +304,15 @@ def erase(study: Study, rater: Rater, yes: Yes = False, store: StoreOption = Non
 
         personafit label erase pilot r-1a2b3c4d
     """
-    from personafit.label import steering
+    from personafit.label import REMAIN, erase_rater, find_seat
 
     with opened_studies(store) as studies:
-        seat = steering.find_seat(studies, study, rater)
+        seat = find_seat(studies, study, rater)
         if not yes and not typer.confirm(f"Delete everything of {rater} for good?"):
             raise UserError("Nothing was erased.")
-        done = steering.erase_rater(studies, seat)
+        done = erase_rater(studies, seat)
     gone = ", ".join(f"{count:,} {what}" for what, count in done.counts.items() if count)
     print(f"{rater} is erased from {study}: {gone or 'there was nothing yet'}.")
     print("Exports and backups already made are outside its reach: delete those yourself.")
     if done.remains is not None:
-        raise UserError(steering.REMAIN.format(why=done.remains), code=1)
+        raise UserError(REMAIN.format(why=done.remains), code=1)

@@ -3,16 +3,10 @@
 from pathlib import Path
 from typing import Annotated
 
-import orjson
 import typer
 
-from personafit._errors import UserError
-from personafit.api.places import find_run, store_url
+from personafit.api import weights
 from personafit.cli.options import RunArgument, StoreOption
-from personafit.models.catalog import CATALOG, cache_folder, fetch, hub_source, is_address
-from personafit.models.embedded import find_weights
-from personafit.raters.recording import recording
-from personafit.store import Store
 
 app = typer.Typer(no_args_is_help=True, help="List and get model weights; record replies.")
 
@@ -25,19 +19,13 @@ def list_models() -> None:
 
         personafit models list
     """
-    for source in CATALOG.values():
-        try:
-            here = str(find_weights(source.name))
-        except UserError:
-            here = f"not here; personafit models get {source.name}"
+    for source, path in weights.known_weights():
+        here = path or f"not here; personafit models get {source.name}"
         print(
             f"embedded:{source.name:<20} {source.size / 1e6:>6,.0f} MB  {source.about}\n{'':30}{source.licence}\n{'':30}{here}"
         )
-    named = {source.file for source in CATALOG.values()}
-    for path in sorted(cache_folder().rglob("*.gguf")):
-        name = path.relative_to(cache_folder()).as_posix()
-        if is_address(name) and name not in named:
-            print(f"embedded:{name}\n{'':30}{path.stat().st_size / 1e6:,.0f} MB  {path}")
+    for name, path in weights.other_weights():
+        print(f"embedded:{name}\n{'':30}{path.stat().st_size / 1e6:,.0f} MB  {path}")
     print("embedded:PATH.gguf            any GGUF file that llama.cpp can load")
     print(
         "embedded:OWNER/REPO/FILE.gguf any GGUF file on the hub, after personafit models get OWNER/REPO/FILE.gguf"
@@ -65,18 +53,8 @@ def get(
 
         personafit models get qwen2.5-coder-1.5b && personafit run starter --rater embedded:qwen2.5-coder-1.5b,ask=likelihood
     """
-    if name in CATALOG:
-        source = CATALOG[name]
-        if sha256 is not None and sha256.lower() != source.sha256:
-            raise UserError(f"{name} is pinned to SHA-256 {source.sha256}; leave --sha256 away.")
-    elif is_address(name):
-        source = hub_source(name, sha256)
-    else:
-        raise UserError(
-            f"There are no weights called '{name}'; there are {', '.join(CATALOG)}, and OWNER/REPO/FILE.gguf on the hub."
-        )
-    path = fetch(source, file)
-    print(f"{path}\nSHA-256 {source.sha256}\nUse it as embedded:{name}.")
+    path, found = weights.get_weights(name, sha256, file)
+    print(f"{path}\nSHA-256 {found}\nUse it as embedded:{name}.")
 
 
 @app.command("record")
@@ -91,14 +69,4 @@ def record(
 
         personafit models record last --out said.jsonl && personafit run starter --rater replay:said.jsonl
     """
-    with Store(store_url(store)) as opened:
-        found = find_run(opened, run)
-        if found.config.get("kind") == "dialogue":
-            raise UserError(f"{found.name} is a run of dialogues, which cannot be recorded.")
-        rows = recording(opened, found)
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
-    except OSError as error:
-        raise UserError(f"{out} cannot be written ({error.strerror}).") from error
-    print(f"{len(rows):,} replies in {out}.")
+    print(f"{weights.record(run, out, store):,} replies in {out}.")

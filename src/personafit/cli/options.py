@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from personafit import Status
 from personafit._errors import UserError
-from personafit.store import Status
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 StoreOption = Annotated[

@@ -5,12 +5,22 @@ from typing import Annotated
 
 import typer
 
-from personafit._errors import writing
+from personafit import Run, Store
+from personafit import rescore as read_again
 from personafit._names import inside
 from personafit.api import reading
 from personafit.api.places import HOME, find_run, out_folder, require_judged, store_url
-from personafit.api.report import ReportFormat, collect_parts, parts_object, write_report
-from personafit.api.run import Run
+from personafit.api.report import (
+    MARGIN,
+    ReportFormat,
+    Sentences,
+    collect_parts,
+    is_other,
+    markdown,
+    parts_object,
+    print_pieces,
+    write_report,
+)
 from personafit.cli.common import console, print_object, show_analysis, this_command
 from personafit.cli.options import (
     DataOption,
@@ -21,12 +31,6 @@ from personafit.cli.options import (
     SeedOption,
     StoreOption,
 )
-from personafit.kinds.rescore import rescore as read_again
-from personafit.reports.files import markdown
-from personafit.reports.pieces import Sentences
-from personafit.reports.terminal import print_pieces
-from personafit.statistics.decisions import MARGIN
-from personafit.store import Store
 
 ALONE = (ReportFormat.HTML, ReportFormat.JSON)
 """Formats in which a single run has files or an object of its own."""
@@ -68,7 +72,7 @@ def report(
         personafit report last --format latex --out paper/tables
     """
     with Store(store_url(store)) as opened:
-        if len(names) == 1 and out is None and form in ALONE and not _is_other(names[0], opened):
+        if len(names) == 1 and out is None and form in ALONE and not is_other(names[0], opened):
             run = Run(opened, require_judged(find_run(opened, names[0])), margin=margin)
             if form is ReportFormat.JSON:
                 print_object(run.as_dict())
@@ -89,14 +93,6 @@ def report(
             print_pieces([Sentences(part.sentences)], console())
     default = HOME / ("report.html" if form is ReportFormat.HTML else f"report-{form.value}")
     print(f"Report: {write_report(parts, out or default, form)}")
-
-
-def _is_other(name: str, store: Store) -> bool:
-    """Whether a name is of a study or a folder, and not of a run."""
-    from personafit.reports.collect import folder_part
-
-    is_part = Path(name).is_dir() and folder_part(Path(name)) is not None
-    return is_part or reading.votes_source(name, store) is not None
 
 
 def compare(
@@ -122,8 +118,7 @@ def compare(
 
         personafit compare personalens-1a2b3c4d last --metric naturalness
     """
-    with Store(store_url(store)) as opened:
-        found = reading.compare(*runs, anyway=anyway, margin=margin, metric=metric, store=opened)
+    found = reading.compare(*runs, anyway=anyway, margin=margin, metric=metric, store=store)
     show_analysis(found, json)
 
 
@@ -137,8 +132,7 @@ def rescore(
 
         personafit rescore last
     """
-    with Store(store_url(store)) as opened:
-        read, changed = read_again(opened, require_judged(find_run(opened, run)))
+    read, changed = read_again(run, store=store)
     print(f"{read:,} replies read again, {changed:,} now say something else; the earlier readings are kept.")
 
 
@@ -185,16 +179,12 @@ def audit(
 
         personafit audit personafeedback --data DIR
     """
-    from personafit.reports.audit import audit_object, audit_part, write_audit
-
-    found = reading.audited(benchmark, data, seed)
-    place = out or inside(HOME / "audits", found.pairs.name)
-    with writing(place):
-        page = write_audit(found, place, this_command())
-    body = audit_object(found) | {"command": this_command()}
+    found = reading.audit(benchmark, data=data, seed=seed, command=this_command())
+    body = found.as_dict()
+    page = reading.write_audit(found, out or inside(HOME / "audits", body["benchmark"]))
     if json:
         print_object(body)
         return
-    part = audit_part(body, picture=False)
+    part = found.part(pictures=False)
     print_pieces([Sentences(part.sentences[:1]), *part.lead, *part.sections[0].pieces], console())
     print(f"Audit: {page}")

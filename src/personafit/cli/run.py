@@ -6,14 +6,13 @@ from typing import Annotated, Any
 import orjson
 import typer
 
+from personafit import Run, Status, Store
 from personafit.api.evaluating import carry_out
 from personafit.api.gate import Undecided, run_checks, say_end_of, write_junit
 from personafit.api.places import make_folder, out_folder, store_url, working_on
 from personafit.api.planning import ASKED, BENCHMARKS, EvaluationPlan, gated, prepare
-from personafit.api.run import Run
 from personafit.cli.common import console, print_object, this_command
 from personafit.cli.options import panel, read_assignments
-from personafit.store import Status, Store
 
 _what, _sampling = panel("What to evaluate"), panel("Sampling")
 _cost, _gate = panel("Cost and resuming"), panel("Gate and output")

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from personafit._errors import UserError
-from personafit.api.places import hint, results_object
+from personafit.api.places import hint, trained_object
 from personafit.cli.common import print_object
 from personafit.cli.options import JsonOption
-from personafit.models.reward import Layout
-from personafit.reports.result import Result
-from personafit.train.reward.settings import RECIPES, Preset, RewardSettings, is_first, parse_mix, processes
+from personafit.train import RECIPES, Layout, Preset, RewardSettings, is_first, parse_mix, processes
 
 if TYPE_CHECKING:
-    from personafit.train.cards import TrainedRater
+    from personafit.train import TrainedRater
 
 app = typer.Typer(no_args_is_help=True, help="Train raters and reward models on human judgments.")
 
@@ -36,18 +34,7 @@ def _show(trained: "TrainedRater", as_json: bool = False, used_as: str = "Rater"
         print(trained.card)
         print(f"{used_as}: {trained.rater}")
         return
-    results = [
-        Result.of(
-            figure.estimate,
-            metric=figure.metric,
-            rater=trained.rater,
-            slice={"split": figure.split},
-            control=figure.control,
-            fingerprint=trained.fingerprint if figure.control is None else None,
-        )
-        for figure in trained.figures
-    ]
-    print_object(results_object(trained.source, results))
+    print_object(trained_object(trained))
 
 
 @app.command("pairwise")
@@ -65,7 +52,7 @@ def pairwise(
 
         personafit train pairwise --data starter --out my-rater && personafit run starter --rater fitted:my-rater
     """
-    from personafit.train.pairwise import train_pairwise
+    from personafit.train import train_pairwise
 
     _show(train_pairwise(data, out, seed, hint))
 
@@ -128,7 +115,7 @@ def matcher(
     if method == "kernel":
         if model is not None:
             raise UserError("--model is for --method grpo; the kernel method starts from nothing.")
-        from personafit.train.matcher import train_matcher
+        from personafit.train import train_matcher
 
         _show(train_matcher(data, out, seed, hint), as_json)
         return
@@ -138,7 +125,7 @@ def matcher(
         raise UserError(
             f"--method grpo needs {', '.join(missing)}, which pip install 'personafit[train]' trl datasets brings."
         )
-    from personafit.train.grpo import GrpoSettings, train_grpo
+    from personafit.train import GrpoSettings, train_grpo
 
     batch = GrpoSettings.batch if per_device_batch_size is None else per_device_batch_size * processes()
     settings = GrpoSettings(model, max_steps, batch, num_generations, learning_rate, lora, seed)
@@ -161,7 +148,7 @@ def preference(
 
         personafit train preference --data starter --out my-head && personafit run responses --data starter --rater fitted:my-head
     """
-    from personafit.train.preference import train_preference
+    from personafit.train import train_preference
 
     _show(train_preference(data, out, seed, hint))
 
@@ -296,7 +283,7 @@ def reward(
             "Training a reward model needs PyTorch and transformers: pip install 'personafit[train]'. "
             f"(There is no {', '.join(missing)}.)"
         )
-    from personafit.train.reward.training import train_reward
+    from personafit.train import train_reward
 
     trained = train_reward(settings, hint)
     if is_first():
@@ -321,6 +308,6 @@ def verifier(
 
         personafit extract run chats.jsonl --model SPEC --verifier fitted:my-verifier --out people
     """
-    from personafit.train.verifier import train_verifier
+    from personafit.train import train_verifier
 
     _show(train_verifier(data, out, hint), as_json, "Verifier")

@@ -156,7 +156,8 @@ def in_one_language(pages: list[Page], source: StudySource, language: str) -> tu
         return pages, []
     kept = [page for page in pages if spoken.get(page.person, language) == language]
     left = len(pages) - len(kept)
-    return kept, [f"{left} pages in other languages are left out; --language names the one raters read."]
+    pages_left = "1 page in another language is" if left == 1 else f"{left} pages in other languages are"
+    return kept, [f"{pages_left} left out; --language names the one raters read."]
 
 
 def stratified_sample(

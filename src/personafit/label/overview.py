@@ -91,7 +91,7 @@ class Overview:
         return [rater for rater in self.raters if rater.seat.state not in AWAY]
 
 
-def overview(studies: Studies, name: str) -> Overview:
+def study_overview(studies: Studies, name: str) -> Overview:
     """Everything about a study as it stands."""
     study, plan, seats = studies.study(name), studies.assigned(name), studies.seats(name)
     everybody = study_votes(studies, name, excluded=True)

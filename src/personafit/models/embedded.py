@@ -46,7 +46,7 @@ class EmbeddedModel:
             "weights": _weights_hash(self.path),
             "cache": self._reuse_prefix,
         }
-        # Threads that spin for long starve on a busy machine: beside four busy processes four asks took 11 s instead of more than
+        # Threads that spin for long starve on a busy machine: beside four busy processes four asks took 11 to 15 s instead of more than
         # 110, and as long as before on an idle one. The engine's threads read it when the engine is first imported.
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")
         self._server: Any = None

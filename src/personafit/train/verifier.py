@@ -17,7 +17,7 @@ import numpy as np
 
 from personafit.benchmarks.statements import Statements, load_statements, turns_of
 from personafit.extract.records import LABELS, ExtractedAttribute
-from personafit.extract.rules import RuleVerifier
+from personafit.extract.verifying import RuleVerifier
 from personafit.models.embeddings import DEFAULT, Embedder, make_embedder
 from personafit.raters.fitted.model import Floats
 from personafit.raters.fitted.verifier import (

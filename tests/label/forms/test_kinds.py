@@ -21,7 +21,7 @@ from personafit.label.exports import FORMATS, export_study
 from personafit.label.forms import form_named
 from personafit.label.importing import import_votes
 from personafit.label.making import ExtraPages, StudySetup, make_study
-from personafit.label.overview import overview
+from personafit.label.overview import study_overview
 from personafit.label.records import Arrangement, StudyConfig
 from personafit.label.simulating import simulate_votes
 from personafit.label.studies import Studies
@@ -156,7 +156,7 @@ def test_votes_are_counted_decided_exported_and_read_again(tmp_path: Path, clien
             assert rater.answer(ranked(arrangement(store, seat, position).sides, label), position)["done"]
     with Store(store) as opened:
         studies = Studies(opened)
-        numbers = overview(studies, "dinner")
+        numbers = study_overview(studies, "dinner")
         assert {one.gold.right for one in numbers.raters} == {0, 2}
         (agreement,) = numbers.agreement
         assert (agreement.question, agreement.figures["percent"].value) == ("rank", 0.0)

@@ -17,7 +17,7 @@ from personafit.label.agreement import study_source
 from personafit.label.exports import FORMATS, export_study
 from personafit.label.gold import write_benchmark
 from personafit.label.importing import import_votes
-from personafit.label.overview import overview, status_object
+from personafit.label.overview import status_object, study_overview
 from personafit.label.records import RaterState
 from personafit.label.simulating import simulate_votes
 from personafit.label.steering import erase_rater, forget_in_studies
@@ -76,7 +76,7 @@ def test_who_somebody_is_elsewhere_never_leaves(studies: Studies, tmp_path: Path
     for format in FORMATS:
         export_study(studies, "pilot", tmp_path / "out" / format, format)
     write_benchmark(studies.store, "pilot", tmp_path / "out" / "benchmark")
-    (tmp_path / "out" / "status.json").write_text(json.dumps(status_object(overview(studies, "pilot"))))
+    (tmp_path / "out" / "status.json").write_text(json.dumps(status_object(study_overview(studies, "pilot"))))
     files = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
     assert [path for path in files if prolific.encode() in path.read_bytes()] == []
     assert len(files) > len(FORMATS)
@@ -107,14 +107,14 @@ def test_a_decision_stands_beside_the_votes_and_can_be_changed(studies: Studies)
 
 def test_excluded_raters_leave_everything_and_come_back(studies: Studies) -> None:
     seat = studies.seats("pilot")[1]
-    whole = status_object(overview(studies, "pilot"))
+    whole = status_object(study_overview(studies, "pilot"))
     steering.exclude(studies, seat, "never read the answers")
-    part = status_object(overview(studies, "pilot"))
+    part = status_object(study_overview(studies, "pilot"))
     assert (whole["votes"], part["votes"]) == (24, 16)
     assert seat.code not in set(study_votes(studies, "pilot")["rater"])
     assert part["agreement"][0]["raters"] == 2
     steering.resume(studies, steering.find_seat(studies, "pilot", seat.code))
-    back = status_object(overview(studies, "pilot"))
+    back = status_object(study_overview(studies, "pilot"))
     assert back["agreement"] == whole["agreement"]
     assert back["votes"] == 24
 

@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from personafit.label import steering
 from personafit.label.access import Access
 from personafit.label.adjudicating import disputes
-from personafit.label.overview import overview, status_object
+from personafit.label.overview import status_object, study_overview
 from personafit.label.records import RaterState
 from personafit.label.simulating import simulate_votes
 from personafit.label.studies import Studies
@@ -114,7 +114,7 @@ def test_raters_who_had_finished_are_called_back_to_the_pages_of_who_was_exclude
         assert set(left) <= {*given[0], *given[2]}
         called = len(given[0]) > 1
         assert studies.seats("pilot")[0].state is (RaterState.ACTIVE if called else RaterState.DONE)
-        status = status_object(overview(studies, "pilot"))
+        status = status_object(study_overview(studies, "pilot"))
         assert status["raters"][2]["open"] == 0, "a free seat has nobody who could answer"
 
 

@@ -10,7 +10,7 @@ from personafit._errors import UserError
 from personafit.label.exports import export_study
 from personafit.label.gold import write_benchmark
 from personafit.label.importing import import_votes
-from personafit.label.overview import overview
+from personafit.label.overview import study_overview
 from personafit.label.records import RaterState
 from personafit.label.studies import Studies
 from personafit.label.votes import study_votes
@@ -125,7 +125,7 @@ def test_a_page_is_done_when_two_files_have_answered_all_of_it(studies: Studies,
         about = {"item": page.items[0], "target": page.targets[0], "question": question}
         votes = write_votes(tmp_path / "votes.jsonl", [about | {"rater": NAME, "label": "3"}])
         import_votes(studies, "marks", votes)
-        assert overview(studies, "marks").raters[-1].done == done
+        assert study_overview(studies, "marks").raters[-1].done == done
 
 
 def test_a_cell_that_a_spreadsheet_would_run_comes_in_as_it_was(studies: Studies, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from personafit._errors import UserError
 from personafit.label import steering
 from personafit.label.access import RESEARCHER_SECONDS
 from personafit.label.adjudicating import decide, disputes, labels_of
-from personafit.label.overview import Overview, figure, overview
+from personafit.label.overview import Overview, figure, study_overview
 from personafit.label.records import RaterState
 from personafit.label.studies import Seat
 from personafit.label.votes import events, stored_page, study_votes
@@ -46,7 +46,7 @@ class Desk(ResearcherVisit):
     def numbers(self, study: str) -> Overview:
         """A study's numbers; 404 when there is no such study."""
         self.check(study)
-        return overview(self.studies, study)
+        return study_overview(self.studies, study)
 
     def check(self, study: str) -> None:
         """404 when there is no such study."""
@@ -93,7 +93,7 @@ FormDep = Annotated[Desk, Depends(_unforged)]
 @router.get("")
 def all_studies(desk: DeskDep) -> Response:
     """All studies."""
-    found = [overview(desk.studies, name) for name in desk.studies.names()]
+    found = [study_overview(desk.studies, name) for name in desk.studies.names()]
     return desk.show("researcher/studies.html", studies=found)
 
 

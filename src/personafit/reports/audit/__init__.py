@@ -40,7 +40,6 @@ from personafit.reports.pieces import (
 )
 from personafit.reports.plots import Panel, PlotRow, dot_of, panels_figure
 from personafit.reports.report import ReportPart
-from personafit.reports.report_page import write_page
 from personafit.reports.result import Result, with_interval
 from personafit.statistics import Estimate
 from personafit.statistics.clusters import FEWEST_PEOPLE
@@ -356,12 +355,3 @@ def shortcuts_picture(shortcuts: Lines) -> Picture:
         "benchmark that needs the person every shortcut is at chance.",
         panels_figure(rows, [Panel(tier, 50.0) for tier in tiers]),
     )
-
-
-def write_audit(audit: Audit, folder: Path, command: str | None = None) -> Path:
-    """Write audit.html and audit.json into a folder; returns the page's path."""
-    body = audit_object(audit) | ({} if command is None else {"command": command})
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / FILE).write_bytes(orjson.dumps(body, option=orjson.OPT_INDENT_2))
-    write_page([audit_part(body)], folder / "audit.html")
-    return folder / "audit.html"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from personafit._errors import UserError
-from personafit.models.reward import Layout
+from personafit.models.reward import Layout as Layout
 
 Preset = Literal["base", "helpsteer", "personal"]
 EVALUATIONS = 5  # and checkpoints

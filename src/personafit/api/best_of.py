@@ -5,7 +5,8 @@ so that any rater that chooses between two answers gives each candidate a score:
 the scores before the best is chosen.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,20 +16,23 @@ import orjson
 import polars as pl
 from pydantic import BaseModel, ConfigDict, Field
 
-from personafit._errors import UserError
+from personafit._errors import UserError, writing
 from personafit._hashing import content_hash
+from personafit.api.places import results_object
+from personafit.api.run import open_store
 from personafit.benchmarks import ingest
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo
 from personafit.benchmarks.config import RunConfig
 from personafit.benchmarks.lines import read_lines, validated
 from personafit.benchmarks.rows import RowChecks, inline_person
 from personafit.contexts import People, default_model, make_context, make_contexts
-from personafit.engine import ProgressView, Runner, Summary, check_budget
+from personafit.engine import Bars, ProgressView, Runner, Summary, check_budget
 from personafit.kinds.choice import ChoiceKind
 from personafit.kinds.kind import RunPlan
 from personafit.models import make_model
 from personafit.people import Person
 from personafit.raters import Rater, make_rater, rater_lane
+from personafit.reports.result import Result
 from personafit.simulate.answering import Answering
 from personafit.statistics import Estimate, cluster_mean
 from personafit.statistics.length import LengthControl, length_controlled
@@ -210,6 +214,25 @@ class BestOfChoices:
         people, questions = [row.prompt.person for row in made], [row.prompt.question for row in made]
         return cluster_mean(same, people, questions, (0.0, 1.0))
 
+    @property
+    def note(self) -> str | None:
+        """How scores go with length, as a sentence; None where length is not controlled."""
+        control = self.control
+        if control is None:
+            return None
+        if control.slope is None:
+            return "Too few questions to tell how scores go with length: they are taken as they are."
+        explained = 100 * (control.explained or 0.0)
+        return (
+            f"Within a question, twice the length goes with {control.slope:+.3g} points of score "
+            f"({explained:.1f} % of their variance); that is taken out."
+        )
+
+    def write(self, path: Path) -> None:
+        """Write a line for each question, with all scores."""
+        with writing(path):
+            path.write_bytes(b"".join(orjson.dumps(row.as_dict()) + b"\n" for row in self.rows))
+
 
 def choose(prompts: Sequence[CandidateSet], scores: Scores, control_length: bool) -> BestOfChoices:
     """Choose the best candidate of each question; of equals the first, so that repeating a run gives the same choice."""
@@ -264,9 +287,72 @@ class BestOf:
 class BestOfOutcome:
     """The choices, how each part of the run ended, and the rater's fingerprint; no choices if it ended before comparing."""
 
+    asked: BestOf
     choice: BestOfChoices | None
     summaries: list[Summary]
     fingerprint: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """The object that `--json` prints."""
+        asked, choice = self.asked, self.choice
+        assert choice is not None
+        figure = Result.of(
+            choice.same_as_longest(),
+            metric="same_as_longest",
+            rater=asked.rater,
+            system=asked.system,
+            given=asked.given if asked.system else None,
+            view=asked.view,
+            coverage=choice.coverage,
+            fingerprint=self.fingerprint,
+            note=choice.note,
+        )
+        return results_object("best-of", [figure])
+
+
+def best_of(
+    prompts: str | Path,
+    *,
+    rater: str,
+    context: str = "profile",
+    system: str | None = None,
+    system_context: str = "profile",
+    samples: int = 4,
+    temperature: float = 0.8,
+    length_control: bool = True,
+    seed: int = 0,
+    budget: float | None = None,
+    retry: Iterable[Status] = (),
+    store: str | Path | Store | None = None,
+) -> BestOfOutcome:
+    """Choose the best of several answers to each question of a file by a rater; the same call resumes.
+
+    Args:
+        prompts: JSONL with `person`, `question` and `answers` on each line.
+        rater: Who chooses.
+        context: What the rater is told about the person.
+        system: Who makes the answers, where lines have none.
+        system_context: What the system is told about the person.
+        samples: Number of answers the system makes to each question.
+        temperature: Sampling temperature of the system.
+        length_control: Whether to take out of the scores what length alone explains.
+        seed: Seed of all draws.
+        budget: The most this call may spend, in USD.
+        retry: Re-ask what ended with one of these statuses.
+        store: Where asks are kept.
+    """
+    asked = BestOf(
+        *(Path(prompts), rater, context, system, system_context, samples, temperature, length_control, seed),
+        budget=budget,
+        retry=frozenset(retry),
+    )
+    opened, owns = open_store(store)
+    try:
+        with Bars() as progress:
+            return asyncio.run(run_best_of(opened, asked, progress))
+    finally:
+        if owns:
+            opened.close()
 
 
 async def run_best_of(store: Store, asked: BestOf, progress: ProgressView) -> BestOfOutcome:
@@ -281,7 +367,7 @@ async def run_best_of(store: Store, asked: BestOf, progress: ProgressView) -> Be
             prompts, made = await _sampled(store, asked, prompts, people, progress)
             summaries.append(made)
             if made.ended_early:
-                return BestOfOutcome(None, summaries, rater.record.fingerprint)
+                return BestOfOutcome(asked, None, summaries, rater.record.fingerprint)
             if not any(prompt.answers for prompt in prompts):
                 raise UserError(
                     f"No answer could be made: {made.last_failure or 'the system answered nothing'}", code=1
@@ -291,10 +377,12 @@ async def run_best_of(store: Store, asked: BestOf, progress: ProgressView) -> Be
         scores, compared = await _compared(store, asked, prompts, people, rater, progress)
         summaries.append(compared)
         if scores is None:
-            return BestOfOutcome(None, summaries, rater.record.fingerprint)
+            return BestOfOutcome(asked, None, summaries, rater.record.fingerprint)
     finally:
         await rater.close()
-    return BestOfOutcome(choose(prompts, scores, asked.control_length), summaries, rater.record.fingerprint)
+    return BestOfOutcome(
+        asked, choose(prompts, scores, asked.control_length), summaries, rater.record.fingerprint
+    )
 
 
 def _check(asked: BestOf, prompts: list[CandidateSet]) -> None:
