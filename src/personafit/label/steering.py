@@ -27,6 +27,7 @@ REMAIN = (
     "The rows are removed, but their bytes may remain in the store's files ({why}); they go when the next one is erased or "
     "forgotten while nobody else uses the store."
 )
+"""What is said after erasing where the store could not be compacted."""
 
 
 def find_seat(studies: Studies, study: str, rater: str) -> Seat:

@@ -3,3 +3,4 @@
 from typing import Literal
 
 Layout = Literal["tree", "sequence", "none"]
+"""How sequences share a row: as a tree of common beginnings, one after another, or padded."""

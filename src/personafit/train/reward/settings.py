@@ -11,6 +11,7 @@ from personafit._errors import UserError
 from personafit.models.reward import Layout as Layout
 
 Preset = Literal["base", "helpsteer", "personal"]
+"""A published recipe: general pairs alone, with HelpSteer's, or personal and general pairs."""
 EVALUATIONS = 5  # and checkpoints
 LOGS = 100
 WARM_UP = 0.03  # of the steps
