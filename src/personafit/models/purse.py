@@ -1,6 +1,7 @@
 """The budget: an amount is reserved before a call is sent, and the actual cost booked afterwards."""
 
 import asyncio
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -11,10 +12,12 @@ import orjson
 
 from personafit.models.chat import ChatReply, ChatRequest, Message, ModelError, Transient
 
+WIDE = re.compile("[⺁-\U0010ffff]+")
+
 
 def count_tokens(text: str) -> int:
     """A rough count that needs no tokenizer: four characters a token, one where the script is not alphabetic."""
-    wide = sum(character > "⺀" for character in text)
+    wide = 0 if text.isascii() else sum(map(len, WIDE.findall(text)))
     return wide + (len(text) - wide) // 4 + 1
 
 
@@ -118,7 +121,7 @@ class Payment:
     @classmethod
     def for_request(cls, request: ChatRequest, price: Price) -> Self:
         """The payment of a chat request at a price: at most its prompt and all the tokens it may be answered with."""
-        return cls(cost_of(request_tokens(request), request.max_tokens, price))
+        return cls(cost_of(request_tokens(request), request.max_tokens, price) if price else 0.0)
 
     async def __aenter__(self) -> Self:
         purse = _PURSE.get()
