@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,9 @@ from personafit.benchmarks.config import Finished
 from personafit.kinds import run_lines
 from personafit.kinds.episode import load_units
 from personafit.store import Store
+from personafit.worlds import playing
 from personafit.worlds.agents import AGENTS
+from personafit.worlds.episode import start
 from personafit.worlds.sources import shipped
 from tests.scripted import run
 from tests.simulate.test_resume import await_asks
@@ -150,8 +153,9 @@ def test_an_endpoint_that_takes_no_tools_says_what_to_do(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_the_embedded_model_plays_ten_episodes(tmp_path: Path) -> None:
+def test_the_embedded_model_plays_ten_episodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("xllamacpp", reason="the embedded engine is not installed")
+    monkeypatch.setattr(playing, "start", partial(start, most_steps=2))
     with Store(tmp_path / "s.db") as store:
         done = run(store, configuration_of("embedded,threads=1", limit=10))
         found = only(store, done)

@@ -48,7 +48,7 @@ from personafit.worlds.user import UserReply, card
 WORDINGS: dict[str, dict[str, str]] = tomllib.loads(
     Path(__file__).with_name("wordings.toml").read_text(encoding="utf-8")
 )
-VERSION = "1"  # of how prompts are put together and replies are read
+VERSION = "2"  # of how prompts are put together and replies are read
 TURN_TOKENS = 1024
 SMALL_TOKENS = 96  # for the embedded model: calls are short, and thirty have to fit into its context
 CALLS, TEXT = "calls", "text"
@@ -88,13 +88,13 @@ class ModelAgent:
         return SMALL_TOKENS if self.model.settings.get("kind") == "embedded" else TURN_TOKENS
 
     def opening(self, request: Request, told: Context) -> tuple[Message, ...]:
-        """What the model is sent first: its task, what it was told about the person, the tools by text, and the request."""
+        """What the model is sent first: its task, the tools by text, what it was told about the person, and the request."""
         words = WORDINGS["agent"]
         parts = [words["task"].format(today=request.today)]
-        parts.append(words["told"].format(person=inert(told.text)) if told.text else words["untold"])
-        if self.by_text:
+        if self.by_text:  # before the person: a prompt's common beginning is read once for all episodes
             tools = "\n".join(orjson.dumps(tool).decode() for tool in functions(request))
             parts.append(WORDINGS["text"]["protocol"].format(tools=tools))
+        parts.append(words["told"].format(person=inert(told.text)) if told.text else words["untold"])
         return (
             {"role": "system", "content": "\n\n".join(parts)},
             {"role": "user", "content": request.text},

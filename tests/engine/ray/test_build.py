@@ -26,7 +26,7 @@ answerers = ["embedded:tiny.gguf,cache=off,threads=1"]
 [people]
 quota = 2
 [questions]
-specific = 8
+specific = 4
 general = 0
 shares = {recommendations = 0.5, leisure = 0.5}
 similarity = 1.0
