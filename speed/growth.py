@@ -17,8 +17,7 @@ TIME_BAR = 0.5  # at most twice as much for each judgment: beyond some 400,000 a
 
 COMMANDS = {
     "report --format json": ("report", RUN, "--format", "json"),
-    "report": ("report", RUN, "--out", "{place}"),
-    "report --whole": ("report", RUN, "--whole", "{place}/whole.html"),
+    "report": ("report", RUN, "--out", "{place}/report.html"),
     "compare": ("compare", RUN, RUN),
     "agree": ("agree", RUN),
     "bias": ("analyze", "bias", RUN),
