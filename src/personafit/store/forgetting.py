@@ -5,6 +5,7 @@ set, so two data sets may use the same one for different people. An ask belongs 
 what nobody else can be shown to own is theirs.
 """
 
+import re
 import sqlite3
 import time
 from collections import Counter
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Engine, Select, Table, delete, select, text, update
+from sqlalchemy import Connection, Engine, Select, String, Table, delete, select, text, update
 from sqlalchemy.exc import DBAPIError
 
 from personafit.store import tables as t
@@ -22,6 +23,9 @@ from personafit.store.records import original_of, tombstone_of
 ROWS = 10_000
 COPIED = "wrong"  # marks answers written for one person and shown to another: the text of the first, under another id
 STAND_INS = (COPIED, "generic")
+WAIT_SECONDS = 10.0
+"""How long the rewrite of a PostgreSQL store waits for transactions that can still read what was deleted."""
+PAUSE_SECONDS = 0.2
 
 
 @dataclass
@@ -290,18 +294,62 @@ def _without(value: Any, names: set[str]) -> Any:
 def free_bytes(engine: Engine) -> str | None:
     """Have the database rewrite its files, so that deleted text is not merely unlinked; says why not, if not."""
     try:
-        if engine.dialect.name == "postgresql":
-            _vacuum_postgresql(engine)
-            return None
-        return _vacuum_sqlite(engine)
+        return _vacuum_postgresql(engine) if engine.dialect.name == "postgresql" else _vacuum_sqlite(engine)
     except (DBAPIError, sqlite3.Error) as error:
         return " ".join(str(getattr(error, "orig", error)).split()).rstrip(".")
 
 
-def _vacuum_postgresql(engine: Engine) -> None:
+def _vacuum_postgresql(engine: Engine) -> str | None:
+    """Rewrite all tables, and the planner's statistics, which hold samples of their values."""
+    deadline = time.monotonic() + WAIT_SECONDS
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        reasons = []
         for table in t.metadata.sorted_tables:  # those of studies too: pages, chats, who took part
-            connection.execute(text(f"VACUUM FULL {table.name}"))
+            reasons.append(_rewrite(connection, table.name, deadline))
+            if connection.execute(select(table).limit(1)).first() is None:  # ANALYZE passes empty tables over
+                _drop_statistics(connection, table)
+        reasons.append(_rewrite(connection, "pg_statistic", deadline))
+    return next(filter(None, reasons), None)
+
+
+def _rewrite(connection: Connection, table: str, deadline: float) -> str | None:
+    """Rewrite a table until no deleted row is left in it; returns why one is.
+
+    A rewrite keeps deleted rows that another transaction can still read, such as a backup under way or an ANALYZE.
+    """
+    refused: list[str] = []
+    left: list[int] = []
+
+    def note(notice: Any) -> None:  # its fields are gone after the call
+        if notice.severity_nonlocalized == "WARNING":
+            refused.append(notice.message_primary)
+        elif count := re.match(r"\d+", notice.message_detail or ""):  # dead rows that cannot be removed yet
+            left.append(int(count[0]))
+
+    driver: Any = connection.connection.driver_connection
+    driver.add_notice_handler(note)
+    try:
+        while True:
+            connection.execute(text(f"VACUUM (FULL, ANALYZE, VERBOSE) {table}"))
+            if refused or not any(left):
+                return refused[0] if refused else None
+            if time.monotonic() > deadline:
+                return "another transaction, such as a backup, can still read what was deleted"
+            left.clear()
+            time.sleep(PAUSE_SECONDS)
+    finally:
+        driver.remove_notice_handler(note)
+
+
+def _drop_statistics(connection: Connection, table: Table) -> None:
+    """Drop the planner's statistics of texts, by giving each column its own type again: no superuser is needed for that."""
+    quote = connection.dialect.identifier_preparer.quote
+    types = (
+        f"ALTER COLUMN {quote(column.name)} TYPE {column.type.compile(connection.dialect)}"
+        for column in table.columns
+        if isinstance(column.type, String)
+    )
+    connection.execute(text(f"ALTER TABLE {table.name} {', '.join(types)}"))
 
 
 def _vacuum_sqlite(engine: Engine) -> str | None:
