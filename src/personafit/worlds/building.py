@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from itertools import combinations
+from math import ceil
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,6 +34,7 @@ FEWEST_VARYING = 3  # attributes of a domain that both people of a pair care abo
 LEAST_GAP: Mapping[Level, float] = {"easy": 0.05, "medium": 0.2, "hard": 0.2}
 NEAR_BEST = 0.25  # regret
 OTHERS = 30  # people looked at to find the other of a pair
+ROUND = 10  # budgets that a request names are multiples of it
 TELLING = 0.3  # share of medium and hard requests that end with a message to somebody
 
 
@@ -128,22 +130,27 @@ class _Builder:
     def _shared(self, subject: tuple[str, ...]) -> bool:
         """Whether two domains have something in common: prices for a budget, or hours for a calendar."""
         domains = [self._residents[0].domains[id] for id in subject]
-        return all(each.prices[1] for each in domains) or all(each.hours for each in domains)
+        return all(each.prices for each in domains) or all(each.hours for each in domains)
 
     def _pair(self, level: Level, one: Resident, option: _Option) -> list[Request]:
         """The request for both people; nothing if one of them could not be served."""
         self._made += 1
         other, domains = option.other, option.domains
         words, rng = texts()[one.language], Random(f"{self._seed}/{level}/{self._made}")  # nosec B311
-        day, people = TODAY + timedelta(days=rng.randint(2, 20)), rng.randint(2, 5)
+        first_day, people = TODAY + timedelta(days=rng.randint(2, 20)), rng.randint(2, 5)
         offers: list[Offer] = []
         for id in domains:
             drawer = Drawer(one.domains[id], (one.tastes, other.tastes), self._crowd, one.language, rng)
             varying = [option.attribute] if option.attribute else _varying(id, one, other)
             offers += drawer.draw(varying, conflict=level == "medium")
-        slots = {"date": day.isoformat(), "people": str(people)}
-        goals = tuple(Goal(id, {name: slots[name] for name in one.domains[id].slots}) for id in domains)
         timed = level == "hard" and all(one.domains[id].hours for id in domains)
+        calendar = timed and (not one.domains[domains[0]].prices or rng.random() < 0.7)
+        goals, day = [], first_day
+        for id in domains:
+            slots = {"date": day.isoformat(), "people": str(people)}
+            goals.append(Goal(id, {name: slots[name] for name in one.domains[id].slots}))
+            if not calendar:  # nobody has a lesson on the day they leave
+                day += timedelta(days=rng.randint(1, 4))
         contacts = rng.sample(words["contacts"], 4)
         made = Request(
             id="",
@@ -153,11 +160,11 @@ class _Builder:
             other=other,
             text="",
             today=TODAY.isoformat(),
-            goals=goals,
+            goals=tuple(goals),
             offers={offer.id: offer for offer in offers},
-            state=_state(contacts, words["entries"], day, rng),
+            state=_state(contacts, words["entries"], first_day, rng),
             tell=contacts[0] if level != "easy" and rng.random() < TELLING else None,
-            calendar=timed and (not one.domains[domains[0]].prices[1] or rng.random() < 0.7),
+            calendar=calendar,
         )
         both = [made, replace(made, resident=other, other=one)]
         if made.calendar:
@@ -166,7 +173,7 @@ class _Builder:
             both = [replace(each, budget=_budget(both)) for each in both]
         if not all(map(_servable, both)) or (both[0].best & both[1].best).any():
             return []
-        text = _text(both[0], day, people, rng)
+        text = _text(both[0], rng)
         return [replace(each, id=f"{each.resident.id}/{each.pair}", text=text) for each in both]
 
 
@@ -200,13 +207,11 @@ def _servable(request: Request) -> bool:
 
 
 def _budget(both: Sequence[Request]) -> int:
-    """A budget under which about half of all choices are out, and one of the best of either person is not."""
+    """A round sum that about half of all choices exceed, and one of the best choices of either person does not."""
     prices = [np.array([offer.price for offer in offers]) for offers in both[0].by_goal]
     sums = prices[0][:, None] + prices[1][None, :]
-    least = []
-    for request in both:
-        least.append(int(sums[request.best].min(initial=sums.max())))
-    return max(int(np.median(sums)), *least)
+    least = [sums[request.best].min(initial=sums.max()) for request in both]
+    return ceil(max(np.median(sums), *least) / ROUND) * ROUND
 
 
 def _state(
@@ -255,14 +260,12 @@ def _with_appointments(request: Request, titles: Sequence[str], rng: Random) -> 
     )
 
 
-def _text(request: Request, day: date, people: int, rng: Random) -> str:
+def _text(request: Request, rng: Random) -> str:
+    """The request as the person says it."""
     words = texts()[request.language]
-    when = words["date"].format(
-        day=words["days"][day.weekday()], number=day.day, month=words["months"][day.month - 1]
-    )
     said = [
         rng.choice(request.domains[goal.domain].requests[request.language]).format(
-            date=when, people=words["numbers"][people]
+            **{name: _spoken(name, value, words) for name, value in goal.slots.items()}
         )
         for goal in request.goals
     ]
@@ -277,3 +280,12 @@ def _text(request: Request, day: date, people: int, rng: Random) -> str:
     if request.tell:
         parts.append(rng.choice(wordings["tell"]).format(contact=request.tell))
     return (" " if request.language == "en" else "").join(parts)
+
+
+def _spoken(slot: str, value: str, words: Mapping[str, Any]) -> str:
+    """A slot's value as people say it: `Friday 6 March`, `three`."""
+    if slot == "people":
+        return str(words["numbers"][int(value)])
+    day = date.fromisoformat(value)
+    weekday, month = words["days"][day.weekday()], words["months"][day.month - 1]
+    return str(words["date"].format(day=weekday, number=day.day, month=month))

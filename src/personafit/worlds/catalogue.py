@@ -40,7 +40,7 @@ class Offer:
     def shown(self, domain: WorldDomain, language: str) -> dict[str, Any]:
         """The offer as a service would show it."""
         row: dict[str, Any] = {"id": self.id, "name": self.name}
-        if domain.prices[1]:
+        if domain.prices:
             row["price"] = self.price
         if self.hour is not None:
             row["time"] = f"{self.hour:02}:00"
@@ -167,7 +167,9 @@ class Drawer:
         )
 
     def _price(self, draft: _Draft) -> int:
-        low, high = self._domain.prices
+        if not self._domain.prices:
+            return 0
+        low, high = self._domain.prices[self._language]
         budgets = [budget for who in self._pair if (budget := who.budget(self._domain.id)) is not None]
         limit = min(budgets, default=high)
         trapped = draft.trap and not draft.trap.needs(self._domain.id)

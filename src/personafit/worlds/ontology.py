@@ -90,7 +90,9 @@ class WorldDomain(_Definition):
     id: str
     label: dict[str, str] = Field(description="Name by language.")
     table: Literal["bookings", "orders", "playlists"] = Field(description="Table that a commit writes to.")
-    prices: tuple[int, int] = Field(description="Least and greatest price; both 0 if nothing is paid.")
+    prices: dict[str, tuple[int, int]] = Field(
+        {}, description="Least and greatest price by language, each in its own money; none if nothing is paid."
+    )
     hours: int = Field(0, description="How long it takes; 0 if it happens at no particular time of day.")
     slots: tuple[Literal["date", "people"], ...] = Field(
         (), description="What a commit needs besides the offer."
@@ -110,6 +112,10 @@ class WorldDomain(_Definition):
             raise ValueError("attributes and needs must have the languages of the domain's label")
         if not self.attributes or not all(self.requests.get(language) for language in self.label):
             raise ValueError("a domain needs an attribute, and a request in each of its languages")
+        if self.prices and (
+            self.prices.keys() != self.label.keys() or any(low > high for low, high in self.prices.values())
+        ):
+            raise ValueError("prices are two numbers, the lesser first, for each language of the domain's label")
         for phrasings in self.requests.values():
             for text in phrasings:
                 if missing := [slot for slot in self.slots if f"{{{slot}}}" not in text]:
@@ -122,7 +128,7 @@ class WorldDomain(_Definition):
     def topics(self) -> Mapping[str, WorldAttribute]:
         """Everything a question can be about: attributes, hard needs, the budget."""
         needs = {NEEDS: self.needs} if self.needs else {}
-        return {**self.attributes, **needs, **({BUDGET: BUDGET_TOPIC} if self.prices[1] else {})}
+        return {**self.attributes, **needs, **({BUDGET: BUDGET_TOPIC} if self.prices else {})}
 
     def asked_in(self, text: str, language: str) -> list[str]:
         """The topics of this domain that a question is about; of two words that overlap, the longer counts."""

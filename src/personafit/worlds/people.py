@@ -244,7 +244,7 @@ def generate(domains: Mapping[str, WorldDomain], count: int, seed: int) -> list[
     people = []
     for number in range(count):
         language, rng = languages[number % len(languages)], Random(f"{seed}/person/{number}")  # nosec B311
-        facts = [fact for domain in domains.values() for fact in _facts(domain, usual, rng)]
+        facts = [fact for domain in domains.values() for fact in _facts(domain, language, usual, rng)]
         people.append(
             Resident(
                 id=f"p{number + 1:02}",
@@ -258,7 +258,9 @@ def generate(domains: Mapping[str, WorldDomain], count: int, seed: int) -> list[
     return people
 
 
-def _facts(domain: WorldDomain, usual: Mapping[tuple[str, str], str], rng: Random) -> Iterable[Fact]:
+def _facts(
+    domain: WorldDomain, language: str, usual: Mapping[tuple[str, str], str], rng: Random
+) -> Iterable[Fact]:
     for name, attribute in domain.attributes.items():
         common = usual[domain.id, name]
         others = [value for value in attribute.ids if value != common] or [common]
@@ -268,8 +270,8 @@ def _facts(domain: WorldDomain, usual: Mapping[tuple[str, str], str], rng: Rando
         yield Fact(domain.id, name, tuple(liked), rng.randint(LIGHT, HEAVY), "profile")
     if domain.needs and rng.random() < NEED_SHARE:
         yield Fact(domain.id, NEEDS, (rng.choice(domain.needs.ids),), 0, "profile")
-    low, high = domain.prices
-    if high and rng.random() < BUDGET_SHARE:
+    if domain.prices and rng.random() < BUDGET_SHARE:
+        low, high = domain.prices[language]
         yield Fact(domain.id, BUDGET, (str(round(low + (high - low) * rng.uniform(0.8, 0.9))),), 0, "profile")
 
 

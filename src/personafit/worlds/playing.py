@@ -43,7 +43,7 @@ from personafit.worlds.requests import Request, World
 from personafit.worlds.scoring import EpisodeScore, score
 from personafit.worlds.user import UserReply
 
-INSTRUMENT = "episode-1"
+INSTRUMENT = "episode-2"
 """Tools, the template user, scripts and figures together: a change of any raises it. What is asked of whom is hashed with the items."""
 EPISODE = "episode-"  # and the id of the ask that ended it
 AGENT_STEP, USER_STEP, WHOLE = "agent step", "user step", "episode"
