@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from personafit._errors import UserError
-from personafit.worlds.agents import AGENTS, play, told_to
 from personafit.worlds.episode import Call, End, EpisodeRecord, EpisodeState, Say, replay, start
 from personafit.worlds.requests import Request
 from personafit.worlds.scoring import score
+from personafit.worlds.scripted import AGENTS, play, told_to
 from personafit.worlds.sources import shipped
-from personafit.worlds.tools import TOOLS, schemas
+from personafit.worlds.tools import TOOLS, functions
 from personafit.worlds.user import UserReply, card, topics_asked
 
 NOTHING: frozenset[str] = frozenset()
@@ -188,12 +188,11 @@ def test_filters_take_ids_and_labels_and_pages_cover_everything() -> None:
 
 
 def test_the_schemas_are_function_definitions() -> None:
-    tools = schemas(request_with(level="easy"))
-    assert [tool["function"]["name"] for tool in tools] == list(TOOLS)
+    tools = functions(request_with(level="easy"))
+    assert [tool["name"] for tool in tools] == list(TOOLS)
     for tool in tools:
-        assert tool["type"] == "function"
-        assert tool["function"]["description"].endswith(".")
-        parameters = tool["function"]["parameters"]
+        assert tool["description"].endswith(".")
+        parameters = tool["parameters"]
         assert parameters["type"] == "object"
         assert parameters["additionalProperties"] is False
         assert all("description" in each for each in parameters["properties"].values())

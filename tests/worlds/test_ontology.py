@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from personafit._errors import UserError
-from personafit.worlds.agents import AGENTS, play, told_to
 from personafit.worlds.building import build
 from personafit.worlds.ontology import read_domain, starter_domains
 from personafit.worlds.people import Resident, generate
 from personafit.worlds.scoring import score
+from personafit.worlds.scripted import AGENTS, play, told_to
 
 PETS = """
 label = { en = "Pets", zh = "宠物" }

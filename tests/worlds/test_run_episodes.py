@@ -19,8 +19,8 @@ from personafit.kinds import run_lines
 from personafit.kinds.episode import load_units
 from personafit.store import Store
 from personafit.worlds import playing
-from personafit.worlds.agents import AGENTS
 from personafit.worlds.episode import start
+from personafit.worlds.scripted import AGENTS
 from personafit.worlds.sources import shipped
 from tests.scripted import run
 from tests.simulate.test_resume import await_asks

@@ -19,7 +19,7 @@ from personafit.reports.result import Result
 from personafit.statistics import cluster_mean
 from personafit.store import Store
 from personafit.testing import assert_metric
-from personafit.worlds.agents import AGENTS
+from personafit.worlds.scripted import AGENTS
 from tests.reports.unpacking import unpacked
 from tests.scripted import invoke
 

@@ -16,9 +16,9 @@ from personafit.store import Item, Product
 from personafit.worlds.building import build
 from personafit.worlds.ontology import WorldDomain, read_domain
 from personafit.worlds.people import generate
-from personafit.worlds.playing import INSTRUMENT, request_item
 from personafit.worlds.requests import World
 from personafit.worlds.sources import personalens, shipped
+from personafit.worlds.storage import INSTRUMENT, request_item
 
 PEOPLE = 40  # of a world of one's own domains
 ABOUT = (

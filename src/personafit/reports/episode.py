@@ -23,12 +23,12 @@ from personafit.reports.pieces import Grid, Picture, Piece, Section
 from personafit.reports.result import Result
 from personafit.statistics.decisions import Hypothesis, decide_together
 from personafit.store import RunRecord, Store, run_answers
-from personafit.worlds.agents_models import spoken
+from personafit.worlds.chat_agents import spoken
 from personafit.worlds.episode import Call, EpisodeRecord
 from personafit.worlds.ontology import BUDGET, NEEDS
-from personafit.worlds.playing import read_episodes
 from personafit.worlds.scoring import net_changes
 from personafit.worlds.state import Change
+from personafit.worlds.storage import read_episodes
 
 CLUSTERED = "95 % intervals below are clustered by person and by request."
 REGRETS = FigureUnit(1.0, "of regret", 2)

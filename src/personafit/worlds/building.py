@@ -11,13 +11,14 @@ from datetime import date, timedelta
 from itertools import combinations
 from math import ceil
 from random import Random
+from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from personafit._errors import UserError
-from personafit.worlds.catalogue import FIRST_HOUR, LAST_HOUR, Drawer, Offer
-from personafit.worlds.ontology import texts
+from personafit.worlds.catalogue import FIRST_HOUR, LAST_HOUR, OfferSampler
+from personafit.worlds.ontology import WorldDomain, texts
 from personafit.worlds.people import Resident, Tastes, majority
 from personafit.worlds.requests import Goal, Level, Request, World, entry_of
 from personafit.worlds.state import TABLES, Entry, WorldState
@@ -34,6 +35,7 @@ FEWEST_VARYING = 3  # attributes of a domain that both people of a pair care abo
 LEAST_GAP: Mapping[Level, float] = {"easy": 0.05, "medium": 0.2, "hard": 0.2}
 NEAR_BEST = 0.25  # regret
 OTHERS = 30  # people looked at to find the other of a pair
+CALENDAR = 0.7  # share of hard requests of two timed and priced domains that turn on the calendar
 ROUND = 10  # budgets that a request names are multiples of it
 TELLING = 0.3  # share of medium and hard requests that end with a message to somebody
 
@@ -64,7 +66,7 @@ class _Option(NamedTuple):
 class _Builder:
     def __init__(self, residents: Sequence[Resident], seed: int) -> None:
         self._residents, self._seed = residents, seed
-        self._crowd = majority(residents)
+        self._majority = majority(residents)
         self._made = 0
 
     def requests(self) -> Iterator[Request]:
@@ -97,22 +99,27 @@ class _Builder:
             if level == "easy":
                 yield from self._deciding(one, other)
                 continue
-            apart = {domain: self._differences(domain, one, other) for domain in one.domains}
-            known = {domain: each for domain, each in apart.items() if each is not None}
+            known = {
+                domain: apart
+                for domain in one.domains
+                if (apart := self._differences(domain, one, other)) is not None
+            }
             for domains in combinations(known, 1 if level == "medium" else 2):
-                crowd, pair = (
-                    sum(side) / len(domains) for side in zip(*map(known.__getitem__, domains), strict=True)
-                )
-                enough = crowd >= LEAST_APART[0] and pair >= LEAST_APART[1]
-                if enough and (level == "medium" or self._shared(domains)):
-                    distance = abs(crowd - IDEAL_APART[0]) + abs(pair - IDEAL_APART[1])
+                apart = [fmean(side) for side in zip(*(known[domain] for domain in domains), strict=True)]
+                enough = all(found >= least for found, least in zip(apart, LEAST_APART, strict=True))
+                if enough and (level == "medium" or _combine([one.domains[id] for id in domains])):
+                    distance = sum(
+                        abs(found - ideal) for found, ideal in zip(apart, IDEAL_APART, strict=True)
+                    )
                     yield _Option(other, domains, distance=distance)
 
     def _deciding(self, one: Resident, other: Resident) -> Iterator[_Option]:
         """Attributes in which two people and the majority all differ."""
         for domain in one.domains.values():
             for name, attribute in domain.attributes.items():
-                liked = [set(who.liked(domain.id, name)) for who in (one.tastes, other.tastes, self._crowd)]
+                liked = [
+                    set(who.liked(domain.id, name)) for who in (one.tastes, other.tastes, self._majority)
+                ]
                 few = all(0 < len(each) <= FEW_VALUES * len(attribute.ids) for each in liked)
                 if few and len(set.union(*liked)) == sum(map(len, liked)):
                     yield _Option(other, (domain.id,), name)
@@ -123,51 +130,40 @@ class _Builder:
         if len(varying) < FEWEST_VARYING:
             return None
         return (
-            min(_difference(domain, varying, who, self._crowd) for who in (first, second)),
+            min(_difference(domain, varying, who, self._majority) for who in (first, second)),
             min(_difference(domain, varying, *pair) for pair in ((first, second), (second, first))),
         )
-
-    def _shared(self, subject: tuple[str, ...]) -> bool:
-        """Whether two domains have something in common: prices for a budget, or hours for a calendar."""
-        domains = [self._residents[0].domains[id] for id in subject]
-        return all(each.prices for each in domains) or all(each.hours for each in domains)
 
     def _pair(self, level: Level, one: Resident, option: _Option) -> list[Request]:
         """The request for both people; nothing if one of them could not be served."""
         self._made += 1
-        other, domains = option.other, option.domains
+        other, domains = option.other, [one.domains[id] for id in option.domains]
         words, rng = texts()[one.language], Random(f"{self._seed}/{level}/{self._made}")  # nosec B311
         first_day, people = TODAY + timedelta(days=rng.randint(2, 20)), rng.randint(2, 5)
-        offers: list[Offer] = []
-        for id in domains:
-            drawer = Drawer(one.domains[id], (one.tastes, other.tastes), self._crowd, one.language, rng)
-            varying = [option.attribute] if option.attribute else _varying(id, one, other)
-            offers += drawer.draw(varying, conflict=level == "medium")
-        timed = level == "hard" and all(one.domains[id].hours for id in domains)
-        calendar = timed and (not one.domains[domains[0]].prices or rng.random() < 0.7)
-        goals, day = [], first_day
-        for id in domains:
-            slots = {"date": day.isoformat(), "people": str(people)}
-            goals.append(Goal(id, {name: slots[name] for name in one.domains[id].slots}))
-            if not calendar:  # nobody has a lesson on the day they leave
-                day += timedelta(days=rng.randint(1, 4))
+        offers = []
+        for domain in domains:
+            pair = one.tastes, other.tastes
+            varying = [option.attribute] if option.attribute else _varying(domain.id, one, other)
+            sampler = OfferSampler(domain, pair, self._majority, one.language, rng)
+            offers += sampler.sample(varying, conflict=level == "medium")
+        calendar = level == "hard" and _by_calendar(domains, rng)
         contacts = rng.sample(words["contacts"], 4)
         made = Request(
             id="",
-            pair=f"{level}-{'+'.join(domains)}-{self._made}",
+            pair=f"{level}-{'+'.join(option.domains)}-{self._made}",
             level=level,
             resident=one,
             other=other,
             text="",
             today=TODAY.isoformat(),
-            goals=tuple(goals),
+            goals=_goals(domains, first_day, people, calendar, rng),
             offers={offer.id: offer for offer in offers},
             state=_state(contacts, words["entries"], first_day, rng),
             tell=contacts[0] if level != "easy" and rng.random() < TELLING else None,
             calendar=calendar,
         )
         both = [made, replace(made, resident=other, other=one)]
-        if made.calendar:
+        if calendar:
             both = [_with_appointments(each, words["entries"]["calendar"], rng) for each in both]
         elif level == "hard":
             both = [replace(each, budget=_budget(both)) for each in both]
@@ -175,6 +171,31 @@ class _Builder:
             return []
         text = _text(both[0], rng)
         return [replace(each, id=f"{each.resident.id}/{each.pair}", text=text) for each in both]
+
+
+def _combine(domains: Sequence[WorldDomain]) -> bool:
+    """Whether a request can be about both domains: under one budget, or in one calendar."""
+    return all(each.prices for each in domains) or all(each.hours for each in domains)
+
+
+def _by_calendar(domains: Sequence[WorldDomain], rng: Random) -> bool:
+    """Whether a request about these domains is bound by the calendar, and not by a budget."""
+    return all(each.hours for each in domains) and (
+        not all(each.prices for each in domains) or rng.random() < CALENDAR
+    )
+
+
+def _goals(
+    domains: Sequence[WorldDomain], day: date, people: int, same_day: bool, rng: Random
+) -> tuple[Goal, ...]:
+    """What has to be committed: on one day, or one after the other, as nobody has a lesson on the day they leave."""
+    goals = []
+    for domain in domains:
+        slots = {"date": day.isoformat(), "people": str(people)}
+        goals.append(Goal(domain.id, {name: slots[name] for name in domain.slots}))
+        if not same_day:
+            day += timedelta(days=rng.randint(1, 4))
+    return tuple(goals)
 
 
 def _varying(domain: str, one: Resident, other: Resident) -> list[str]:
@@ -220,8 +241,7 @@ def _state(
     tables: dict[str, dict[str, Entry]] = {name: {} for name in TABLES}
     tables["contacts"] = {name: Entry(name, name) for name in contacts}
     for name in ("bookings", "orders", "playlists"):
-        for number, title in enumerate(rng.sample(entries[name], 1), 1):
-            tables[name][f"{name}-{number}"] = Entry(f"{name}-{number}", title)
+        tables[name][f"{name}-1"] = Entry(f"{name}-1", rng.choice(entries[name]))
     for number, title in enumerate(rng.sample(entries["calendar"], 2), 1):
         when = day + timedelta(days=rng.choice((-1, 1)) * rng.randint(1, 2))
         tables["calendar"][f"calendar-{number}"] = Entry(
@@ -236,11 +256,10 @@ def _state(
 
 def _with_appointments(request: Request, titles: Sequence[str], rng: Random) -> Request:
     """The request with two appointments on its day that leave one of the best choices free."""
-    utilities, valid = request.choices(request.resident.tastes)
-    if not valid.any():
+    best = np.argwhere(request.best).tolist()
+    if not best:
         return request
-    best = np.argwhere(valid & (utilities >= utilities[valid].max() - 1e-9))
-    chosen = [offers[index] for offers, index in zip(request.by_goal, rng.choice(best.tolist()), strict=True)]
+    chosen = [offers[index] for offers, index in zip(request.by_goal, rng.choice(best), strict=True)]
     kept = [
         entry_of(goal, offer, request.domains[goal.domain])
         for goal, offer in zip(request.goals, chosen, strict=True)
@@ -254,10 +273,8 @@ def _with_appointments(request: Request, titles: Sequence[str], rng: Random) -> 
     free = [entry for entry in possible if not any(entry.overlaps(one) for one in kept)]
     rng.shuffle(free)
     busy = {entry.id: entry for entry in free}  # one hour for each title
-    calendar = {**request.state.tables["calendar"], **busy}
-    return replace(
-        request, state=replace(request.state, tables={**request.state.tables, "calendar": calendar})
-    )
+    tables = {**request.state.tables, "calendar": {**request.state.tables["calendar"], **busy}}
+    return replace(request, state=WorldState(tables))
 
 
 def _text(request: Request, rng: Random) -> str:

@@ -52,13 +52,7 @@ class WorldAttribute(_Definition):
 
     def show(self, value: str, language: str) -> str:
         """The value's label in a language."""
-        return self._shown[language][value]
-
-    @cached_property
-    def _shown(self) -> dict[str, dict[str, str]]:
-        return {
-            language: dict(zip(self.ids, labels, strict=True)) for language, labels in self.values.items()
-        }
+        return self.values[language][self.ids.index(value)]
 
     def find(self, text: str, language: str) -> list[str]:
         """Ids of the values that a text names; of two that overlap, the longer."""
@@ -73,11 +67,6 @@ class WorldAttribute(_Definition):
             for language, labels in self.values.items()
         }
 
-    def words(self, language: str) -> Iterator[str]:
-        """The words, in lower case, that show that a question is about this attribute."""
-        for word in (self.label[language], *self.cues.get(language, ()), *self.values[language]):
-            yield word.casefold()
-
     def parse(self, value: str) -> str | None:
         """The id of a value given by its id or by its label in any language."""
         lowered = value.casefold()
@@ -91,7 +80,8 @@ class WorldDomain(_Definition):
     label: dict[str, str] = Field(description="Name by language.")
     table: Literal["bookings", "orders", "playlists"] = Field(description="Table that a commit writes to.")
     prices: dict[str, tuple[int, int]] = Field(
-        {}, description="Least and greatest price by language, each in its own money; none if nothing is paid."
+        {},
+        description="Least and greatest price by language, each in its own money; none if nothing is paid.",
     )
     hours: int = Field(0, description="How long it takes; 0 if it happens at no particular time of day.")
     slots: tuple[Literal["date", "people"], ...] = Field(
@@ -115,7 +105,9 @@ class WorldDomain(_Definition):
         if self.prices and (
             self.prices.keys() != self.label.keys() or any(low > high for low, high in self.prices.values())
         ):
-            raise ValueError("prices are two numbers, the lesser first, for each language of the domain's label")
+            raise ValueError(
+                "prices are two numbers, the lesser first, for each language of the domain's label"
+            )
         for phrasings in self.requests.values():
             for text in phrasings:
                 if missing := [slot for slot in self.slots if f"{{{slot}}}" not in text]:
@@ -142,8 +134,8 @@ class WorldDomain(_Definition):
         shown: dict[str, dict[str, set[str]]] = {language: {} for language in self.label}
         for name, topic in self.topics.items():
             for language, words in shown.items():
-                for word in topic.words(language):
-                    words.setdefault(word, set()).add(name)
+                for word in (topic.label[language], *topic.cues.get(language, ()), *topic.values[language]):
+                    words.setdefault(word.casefold(), set()).add(name)
         return shown
 
 
@@ -191,7 +183,7 @@ def read_domain(id: str, text: str, place: object) -> WorldDomain:
         first = error.errors()[0]
         field = f", field '{'.'.join(map(str, first['loc']))}'" if first["loc"] else ""
         said = first["msg"].removeprefix("Value error, ")
-        raise UserError(f"{place}{field}: {said}.") from error
+        raise UserError(f"{place}{field}: {said} (the guide on worlds shows a whole domain).") from error
 
 
 BUDGET_TOPIC = WorldAttribute(

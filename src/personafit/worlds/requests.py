@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from personafit.worlds.catalogue import Offer, affordable, utility
+from personafit.worlds.catalogue import Offer, acceptable, utility
 from personafit.worlds.ontology import WorldDomain
 from personafit.worlds.people import Resident, Tastes, majority
 from personafit.worlds.state import Entry, WorldState
@@ -114,7 +114,7 @@ class Request:
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[Any], NDArray[Any]]:
         return (
             np.array([utility(offer, tastes) for offer in offers]),
-            np.array([affordable(offer, tastes) and not self.clashes(goal, offer) for offer in offers]),
+            np.array([acceptable(offer, tastes) and not self.clashes(goal, offer) for offer in offers]),
             np.array([offer.price for offer in offers]),
             np.array([offer.hour or 0 for offer in offers]),
         )
