@@ -363,7 +363,10 @@ def test_a_context_of_ones_own_that_fails_is_named(
         ({"raters": ["rule:length"]}, "--rater means nothing in `run world`"),
         ({"contexts": ["profile"]}, "Say what systems are told with --system-context"),
         ({"systems": ["oracle"], "system_contexts": ["attic"]}, "Unknown context 'attic'"),
-        ({"data": "tests"}, "is not PersonaLens"),
+        (
+            {"data": "tests"},
+            "holds no world: give --data a folder with a TOML file for each domain, or a copy of",
+        ),
     ],
 )
 def test_what_means_nothing_is_refused(tmp_path: Path, arguments: dict[str, Any], why: str) -> None:

@@ -13,7 +13,8 @@ import pytest
 import personafit as pf
 from personafit.api.forgetting import forget
 from personafit.kinds import run_lines
-from personafit.reports.episode import EpisodeReport, episode_items
+from personafit.reports.episode import EpisodeReport
+from personafit.reports.episode_viewer import episode_items
 from personafit.reports.gate import gate_verdicts
 from personafit.reports.result import Result
 from personafit.statistics import cluster_mean

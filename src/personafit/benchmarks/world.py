@@ -72,6 +72,10 @@ def open_world(data: Path | None) -> WorldBenchmark:
         domains = {file.stem: _domain(file) for file in files}
         world = build(as_name(data.resolve().name), generate(domains, PEOPLE, 0), 0)
         return WorldBenchmark(world, "unknown", "Domains are from a folder; people and offers are generated.")
+    if not (data / "res").is_dir():
+        raise UserError(
+            f"{data} holds no world: give --data a folder with a TOML file for each domain, or a copy of PersonaLens (with res/schema.json)."
+        )
     from personafit.benchmarks.personalens import PersonaLens
 
     reader = PersonaLens(data)

@@ -33,7 +33,7 @@ from personafit.worlds.playing import EpisodePlan
 from personafit.worlds.scripted import AGENTS, ScriptedAgent
 from personafit.worlds.storage import FIGURES, INSTRUMENT, episode_rows
 
-GIVENS = ("profile",)
+DEFAULT_CONTEXTS = ("profile",)
 PAGE = 10_000  # episodes read at a time
 TEMPLATE_USER = {"name": "template", "fingerprint": INSTRUMENT}
 USUAL_STEPS = 8  # for estimates only
@@ -92,7 +92,7 @@ class EpisodeKind(Kind):
         asked = {one.name for one in systems}
         controls = [ScriptedAgent(name) for name in AGENTS if name not in asked]
         makes = default_model(config.systems)
-        given = config.system_contexts or GIVENS if systems else ()
+        given = config.system_contexts or DEFAULT_CONTEXTS if systems else ()
         plan.builders = [make_context(name, plan.people, config.seed, makes) for name in given]
         acting: list[Any] = [one.model if isinstance(one, ChatAgent) else one for one in systems]
         plan.systems = acting
