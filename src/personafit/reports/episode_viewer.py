@@ -194,7 +194,7 @@ def _choices(request: Mapping[str, Any], chosen: Sequence[str]) -> Iterator[tupl
                 cells = [", ".join(map(str, values)), str(weight) if weight else "must", known]
                 met = _met(got, topic, values)
                 yield (
-                    f"{domain}: {topic}",
+                    str(topic),
                     [
                         *([text, False, None] for text in cells),
                         [_value(got, topic) or "–", not met, None],
