@@ -105,12 +105,10 @@ class _Builder:
                 if (apart := self._differences(domain, one, other)) is not None
             }
             for domains in combinations(known, 1 if level == "medium" else 2):
-                apart = [fmean(side) for side in zip(*(known[domain] for domain in domains), strict=True)]
-                enough = all(found >= least for found, least in zip(apart, LEAST_APART, strict=True))
+                crowd, pair = map(fmean, zip(*(known[id] for id in domains), strict=True))
+                enough = crowd >= LEAST_APART[0] and pair >= LEAST_APART[1]
                 if enough and (level == "medium" or _combine([one.domains[id] for id in domains])):
-                    distance = sum(
-                        abs(found - ideal) for found, ideal in zip(apart, IDEAL_APART, strict=True)
-                    )
+                    distance = abs(crowd - IDEAL_APART[0]) + abs(pair - IDEAL_APART[1])
                     yield _Option(other, domains, distance=distance)
 
     def _deciding(self, one: Resident, other: Resident) -> Iterator[_Option]:
@@ -231,8 +229,8 @@ def _budget(both: Sequence[Request]) -> int:
     """A round sum that about half of all choices exceed, and one of the best choices of either person does not."""
     prices = [np.array([offer.price for offer in offers]) for offers in both[0].by_goal]
     sums = prices[0][:, None] + prices[1][None, :]
-    least = [sums[request.best].min(initial=sums.max()) for request in both]
-    return ceil(max(np.median(sums), *least) / ROUND) * ROUND
+    least = [int(sums[request.best].min(initial=sums.max())) for request in both]
+    return ceil(max(float(np.median(sums)), *least) / ROUND) * ROUND
 
 
 def _state(

@@ -36,7 +36,7 @@ LONGEST_REPLY = 20_000  # characters of a malformed reply that are kept
 _FENCE = re.compile(r"\A```(?:json)?\s*\n(.*)\n\s*```\Z", re.DOTALL)
 
 
-class Speaker:
+class EpisodeSpeaker:
     """A chat model that takes part in an episode."""
 
     refused: ClassVar[str]
@@ -72,7 +72,7 @@ class AgentReply(NamedTuple):
     actions: tuple[Action, ...]
 
 
-class ChatAgent(Speaker):
+class ChatAgent(EpisodeSpeaker):
     """A chat model that acts through tools: by function calling, or by text."""
 
     refused = "The assistant refused."
@@ -169,7 +169,7 @@ def read_text(reply: str) -> Action:
 # -- the simulated user ------------------------------------------------------------------------------------------------
 
 
-class ChatUser(Speaker):
+class ChatUser(EpisodeSpeaker):
     """A chat model that plays the user from a card; without one, the world's own user answers by templates."""
 
     refused = "The simulated user refused to play its part."

@@ -6,7 +6,7 @@ the profile, 20 % only in memories, and 20 % nowhere: the person says them when 
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from random import Random
 from typing import Any, Literal
@@ -202,14 +202,11 @@ def majority(residents: Iterable[Resident]) -> Tastes:
         for fact in resident.facts:
             if not fact.hard:
                 values.setdefault((fact.domain, fact.topic), Counter()).update(fact.values)
-    return Tastes(
-        {
-            f"{domain}.{topic}": Fact(
-                domain, topic, (min(counts, key=lambda one: (-counts[one], one)),), 2, "user"
-            )
-            for (domain, topic), counts in values.items()
-        }
-    )
+    facts = [
+        Fact(domain, topic, (min(counts, key=lambda one: (-counts[one], one)),), 2, "user")
+        for (domain, topic), counts in values.items()
+    ]
+    return Tastes({fact.key: fact for fact in facts})
 
 
 def placed(facts: Sequence[Fact], rng: Random) -> tuple[Fact, ...]:
@@ -221,10 +218,7 @@ def placed(facts: Sequence[Fact], rng: Random) -> tuple[Fact, ...]:
         index: "profile" if rank < first else "memory" if rank < second else "user"
         for rank, index in enumerate(order)
     }
-    return tuple(
-        Fact(fact.domain, fact.topic, fact.values, fact.weight, place[index])
-        for index, fact in enumerate(facts)
-    )
+    return tuple(replace(fact, place=place[index]) for index, fact in enumerate(facts))
 
 
 def generate(domains: Mapping[str, WorldDomain], count: int, seed: int) -> list[Resident]:
