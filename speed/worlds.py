@@ -28,8 +28,8 @@ FLAT = 0.83  # of the peak memory of many episodes, what a few take
 
 def loop(episodes: int) -> float:
     """Play and score so many episodes; the rate in episodes per second of processor time."""
-    from personafit.worlds.agents import AGENTS, play, told_to
     from personafit.worlds.scoring import score
+    from personafit.worlds.scripted import AGENTS, play, told_to
     from personafit.worlds.sources import shipped
 
     world = shipped()

@@ -2,6 +2,9 @@
 
 import json
 from dataclasses import replace
+from itertools import cycle, product
+from statistics import fmean
+from typing import Any
 
 import orjson
 import pytest
@@ -9,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from personafit._errors import UserError
-from personafit.worlds.agents import AGENTS, play, told_to
 from personafit.worlds.episode import Call, End, EpisodeRecord, EpisodeState, Say, replay, start
 from personafit.worlds.requests import Request
 from personafit.worlds.scoring import score
+from personafit.worlds.scripted import AGENTS, play, told_to
 from personafit.worlds.sources import shipped
-from personafit.worlds.tools import TOOLS, schemas
+from personafit.worlds.storage import request_json
+from personafit.worlds.tools import TOOLS, functions
 from personafit.worlds.user import UserReply, card, topics_asked
 
 NOTHING: frozenset[str] = frozenset()
@@ -188,12 +192,11 @@ def test_filters_take_ids_and_labels_and_pages_cover_everything() -> None:
 
 
 def test_the_schemas_are_function_definitions() -> None:
-    tools = schemas(request_with(level="easy"))
-    assert [tool["function"]["name"] for tool in tools] == list(TOOLS)
+    tools = functions(request_with(level="easy"))
+    assert [tool["name"] for tool in tools] == list(TOOLS)
     for tool in tools:
-        assert tool["type"] == "function"
-        assert tool["function"]["description"].endswith(".")
-        parameters = tool["function"]["parameters"]
+        assert tool["description"].endswith(".")
+        parameters = tool["parameters"]
         assert parameters["type"] == "object"
         assert parameters["additionalProperties"] is False
         assert all("description" in each for each in parameters["properties"].values())
@@ -232,6 +235,51 @@ def test_any_valid_sequence_of_calls_scores_alike(data: st.DataObject) -> None:
     assert one.success
     assert other.steps >= one.steps
     assert replace(other, steps=one.steps, stop=one.stop) == one
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("level", ["easy", "medium", "hard"])
+def test_regret_is_what_counting_every_choice_gives(level: str, language: str) -> None:
+    """From the stored request alone, choice by choice, without the arrays that the world is scored by."""
+    requests = [one for one in shipped().requests.values() if (one.level, one.language) == (level, language)]
+    for request, agent in zip(requests[::9], cycle(AGENTS)):
+        state = play(shipped(), request, agent, seed=3)
+        told = orjson.loads(request_json(request))
+        sides = [[one for one in told["offers"] if one[1] == goal["domain"]] for goal in told["goals"]]
+        worth = {one[0]: _worth(one, told["facts"]) for side in sides for one in side}
+        valid = [chosen for chosen in product(*sides) if _valid(chosen, told, request)]
+        values = {tuple(one[0] for one in chosen): fmean(worth[one[0]] for one in chosen) for chosen in valid}
+        got = tuple(
+            orjson.loads(turn.action.arguments)["id"]
+            for turn in state.turns
+            if isinstance(turn.action, Call) and turn.action.name == "commit"
+        )
+        best, mean = max(values.values()), fmean(values.values())
+        regret = (best - values[got]) / (best - mean) if got in values else 1.0
+        assert score(state.record, request, NOTHING).regret == pytest.approx(regret)
+
+
+def _worth(offer: list[Any], facts: list[Any]) -> float:
+    likes = [fact for fact in facts if fact[0] == offer[1] and fact[3]]
+    return sum(fact[3] for fact in likes if offer[5][fact[1]] in fact[2]) / sum(fact[3] for fact in likes)
+
+
+def _valid(chosen: tuple[Any, ...], told: dict[str, Any], request: Request) -> bool:
+    for domain, topic, values, _, _ in told["facts"]:
+        for offer in chosen:
+            failed = topic == "budget" and offer[3] > int(values[0])
+            if domain == offer[1] and (failed or (topic == "needs" and not set(values) <= set(offer[6]))):
+                return False
+    if told["budget"] is not None and sum(offer[3] for offer in chosen) > told["budget"]:
+        return False
+    busy = [(one["date"], int(one["time"][:2]), one["hours"]) for one in told["state"]["calendar"]]
+    for goal, offer in zip(told["goals"], chosen, strict=True):
+        if told["calendar"]:
+            at = (goal["slots"]["date"], offer[4], request.domains[offer[1]].hours)
+            if any(at[0] == day and at[1] < hour + long and hour < at[1] + at[2] for day, hour, long in busy):
+                return False
+            busy.append(at)
+    return True
 
 
 def test_what_was_not_asked_for_is_collateral_damage() -> None:

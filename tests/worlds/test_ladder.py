@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from personafit.benchmarks.personalens import PersonaLens
 from personafit.benchmarks.world import open_world
 from personafit.statistics import Estimate, cluster_mean
-from personafit.worlds.agents import AGENTS, play, told_to
 from personafit.worlds.catalogue import Offer
 from personafit.worlds.requests import Request, World
 from personafit.worlds.scoring import EpisodeScore, score
+from personafit.worlds.scripted import AGENTS, play, told_to
 from personafit.worlds.sources import personalens, shipped
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "personalens"

@@ -6,16 +6,16 @@ from dataclasses import replace
 import pytest
 
 from personafit._errors import UserError
-from personafit.worlds.agents import AGENTS, play, told_to
 from personafit.worlds.building import build
 from personafit.worlds.ontology import read_domain, starter_domains
 from personafit.worlds.people import Resident, generate
 from personafit.worlds.scoring import score
+from personafit.worlds.scripted import AGENTS, play, told_to
 
 PETS = """
 label = { en = "Pets", zh = "宠物" }
 table = "bookings"
-prices = [10, 60]
+prices = { en = [10, 60], zh = [80, 480] }
 slots = ["date"]
 requests.en = ["Book somebody to look after the cat on {date}."]
 requests.zh = ["{date}找个人照看猫。"]
@@ -63,7 +63,9 @@ def test_a_domain_is_under_sixty_lines_and_can_be_played() -> None:
             "the languages of the domain's label",
         ),
         ("[attributes.price]", "[attributes.play]", "cannot be called"),
-        ("prices = 10 60", "prices = [10, 60]", "not a domain in TOML"),
+        ("prices = 10 60", "prices = { en = [10, 60], zh = [80, 480] }", "not a domain in TOML"),
+        ("zh = [480, 80]", "zh = [80, 480]", "the lesser first"),
+        ("prices = { en = [10, 60] }", "prices = { en = [10, 60], zh = [80, 480] }", "for each language"),
     ],
 )
 def test_faults_of_a_domain_are_named(wrong: str, right: str, said: str) -> None:

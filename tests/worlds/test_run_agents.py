@@ -8,15 +8,11 @@ import pytest
 
 from personafit._errors import UserError
 from personafit.contexts import Context
-from personafit.worlds.agents_models import (
-    ModelAgent,
-    PythonAgent,
-    ScriptedAgent,
-    make_agent,
-    read_text,
-    spoken,
-)
+from personafit.worlds.agents import make_agent
+from personafit.worlds.chat_agents import ChatAgent, read_text, spoken
 from personafit.worlds.episode import Call, Say
+from personafit.worlds.python_agents import PythonAgent
+from personafit.worlds.scripted import ScriptedAgent
 from tests.scripted import ScriptedModel
 
 NOBODY = Context("none", "", (), None)
@@ -67,8 +63,8 @@ def test_anything_else_is_a_malformed_call(reply: str) -> None:
     assert len(action.arguments) <= 20_000
 
 
-def agent(by_text: bool = False, **settings: Any) -> ModelAgent:
-    return ModelAgent(ScriptedModel([], settings={"kind": "scripted", **settings}), by_text)
+def agent(by_text: bool = False, **settings: Any) -> ChatAgent:
+    return ChatAgent(ScriptedModel([], settings={"kind": "scripted", **settings}), by_text)
 
 
 @pytest.mark.parametrize(
@@ -91,11 +87,11 @@ def test_a_stored_reply_reads_as_calls_or_words(stored: str, actions: list[Any])
 def test_a_call_and_its_result_are_sent_back_under_one_id() -> None:
     one = agent()
     turn = one.read('{"text":"Let me see.","calls":[["c1","get","{}"]]}')
-    said = one.said(turn)
+    said = one.own_message(turn)
     assert said["content"] == "Let me see."
     assert [call["id"] for call in said["tool_calls"]] == ["c1"]
     last: Any = SimpleNamespace(turns=[SimpleNamespace(reply="{}", by_user=False, action=turn.actions[0])])
-    assert one.heard(turn, 0, last) == {"role": "tool", "tool_call_id": "c1", "content": "{}"}
+    assert one.result_message(turn, 0, last) == {"role": "tool", "tool_call_id": "c1", "content": "{}"}
 
 
 def test_a_malformed_text_is_answered_with_the_error_and_the_form() -> None:
@@ -104,7 +100,7 @@ def test_a_malformed_text_is_answered_with_the_error_and_the_form() -> None:
     last: Any = SimpleNamespace(
         turns=[SimpleNamespace(reply="No tool.", by_user=False, action=turn.actions[0])]
     )
-    heard = one.heard(turn, 0, last)
+    heard = one.result_message(turn, 0, last)
     assert heard["role"] == "user"
     assert heard["content"].startswith("No tool.\n")
     assert '{"tool": "NAME", "arguments": {...}}' in heard["content"]
@@ -125,8 +121,8 @@ def test_specs_name_agents() -> None:
     assert isinstance(make_agent("oracle"), ScriptedAgent)
     assert isinstance(make_agent("profile+memories"), ScriptedAgent)
     by_calls, by_text = make_agent("openai:m@http://x/v1"), make_agent("openai:m@http://x/v1,tools=text")
-    assert isinstance(by_calls, ModelAgent)
-    assert isinstance(by_text, ModelAgent)
+    assert isinstance(by_calls, ChatAgent)
+    assert isinstance(by_text, ChatAgent)
     assert (by_calls.by_text, by_text.by_text) == (False, True)
 
 

@@ -19,8 +19,8 @@ from personafit.kinds import run_lines
 from personafit.kinds.episode import load_units
 from personafit.store import Store
 from personafit.worlds import playing
-from personafit.worlds.agents import AGENTS
 from personafit.worlds.episode import start
+from personafit.worlds.scripted import AGENTS
 from personafit.worlds.sources import shipped
 from tests.scripted import run
 from tests.simulate.test_resume import await_asks
@@ -363,7 +363,10 @@ def test_a_context_of_ones_own_that_fails_is_named(
         ({"raters": ["rule:length"]}, "--rater means nothing in `run world`"),
         ({"contexts": ["profile"]}, "Say what systems are told with --system-context"),
         ({"systems": ["oracle"], "system_contexts": ["attic"]}, "Unknown context 'attic'"),
-        ({"data": "tests"}, "is not PersonaLens"),
+        (
+            {"data": "tests"},
+            "holds no world: give --data a folder with a TOML file for each domain, or a copy of",
+        ),
     ],
 )
 def test_what_means_nothing_is_refused(tmp_path: Path, arguments: dict[str, Any], why: str) -> None:

@@ -8,8 +8,8 @@ import pytest
 import personafit as pf
 from personafit._errors import UserError
 from personafit.benchmarks.world import open_world
-from personafit.worlds.agents import play, told_to
 from personafit.worlds.scoring import score
+from personafit.worlds.scripted import play, told_to
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "worlds.md"
 MOST_LINES = 60

@@ -13,13 +13,14 @@ import pytest
 import personafit as pf
 from personafit.api.forgetting import forget
 from personafit.kinds import run_lines
-from personafit.reports.episode import EpisodeReport, episode_items
+from personafit.reports.episode import EpisodeReport
+from personafit.reports.episode_viewer import episode_items
 from personafit.reports.gate import gate_verdicts
 from personafit.reports.result import Result
 from personafit.statistics import cluster_mean
 from personafit.store import Store
 from personafit.testing import assert_metric
-from personafit.worlds.agents import AGENTS
+from personafit.worlds.scripted import AGENTS
 from tests.reports.unpacking import unpacked
 from tests.scripted import invoke
 

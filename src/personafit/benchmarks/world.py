@@ -16,9 +16,9 @@ from personafit.store import Item, Product
 from personafit.worlds.building import build
 from personafit.worlds.ontology import WorldDomain, read_domain
 from personafit.worlds.people import generate
-from personafit.worlds.playing import INSTRUMENT, request_item
 from personafit.worlds.requests import World
 from personafit.worlds.sources import personalens, shipped
+from personafit.worlds.storage import INSTRUMENT, request_item
 
 PEOPLE = 40  # of a world of one's own domains
 ABOUT = (
@@ -72,6 +72,10 @@ def open_world(data: Path | None) -> WorldBenchmark:
         domains = {file.stem: _domain(file) for file in files}
         world = build(as_name(data.resolve().name), generate(domains, PEOPLE, 0), 0)
         return WorldBenchmark(world, "unknown", "Domains are from a folder; people and offers are generated.")
+    if not (data / "res").is_dir():
+        raise UserError(
+            f"{data} holds no world: give --data a folder with a TOML file for each domain, or a copy of PersonaLens (with res/schema.json)."
+        )
     from personafit.benchmarks.personalens import PersonaLens
 
     reader = PersonaLens(data)

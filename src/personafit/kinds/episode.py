@@ -7,6 +7,7 @@ lost, and lowers coverage; one that was not played yet has no figures.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from math import comb
 from typing import Any, ClassVar
 
@@ -17,6 +18,7 @@ from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls
 from personafit.benchmarks.config import RunConfig
 from personafit.benchmarks.world import WorldBenchmark
 from personafit.contexts import context_fingerprint, default_model, make_context
+from personafit.engine import Lane
 from personafit.items.choice import CHOICES
 from personafit.items.reading import QuestionSet
 from personafit.kinds.kind import Kind, RunPlan
@@ -25,18 +27,14 @@ from personafit.models.purse import request_tokens
 from personafit.statistics import Estimate
 from personafit.statistics.clusters import ClusteredSums
 from personafit.store import RaterRecord, RunRecord, Status, Store, run_items
-from personafit.worlds.agents import AGENTS
-from personafit.worlds.agents_models import (
-    Agent,
-    ModelAgent,
-    ModelUser,
-    ScriptedAgent,
-    make_agent,
-    make_world_user,
-)
-from personafit.worlds.playing import FIGURES, INSTRUMENT, Playing, episode_rows
+from personafit.worlds.agents import Agent, make_agent, make_world_user
+from personafit.worlds.chat_agents import ChatAgent, ChatUser
+from personafit.worlds.playing import EpisodePlan
+from personafit.worlds.scripted import AGENTS, ScriptedAgent
+from personafit.worlds.storage import FIGURES, INSTRUMENT, episode_rows
 
-GIVENS = ("profile",)
+DEFAULT_CONTEXTS = ("profile",)
+PAGE = 10_000  # episodes read at a time
 TEMPLATE_USER = {"name": "template", "fingerprint": INSTRUMENT}
 USUAL_STEPS = 8  # for estimates only
 USUAL_TOKENS = (300, 60)  # that a step adds to the prompt, and that it writes
@@ -94,9 +92,9 @@ class EpisodeKind(Kind):
         asked = {one.name for one in systems}
         controls = [ScriptedAgent(name) for name in AGENTS if name not in asked]
         makes = default_model(config.systems)
-        given = config.system_contexts or GIVENS if systems else ()
+        given = config.system_contexts or DEFAULT_CONTEXTS if systems else ()
         plan.builders = [make_context(name, plan.people, config.seed, makes) for name in given]
-        acting: list[Any] = [one.model if isinstance(one, ModelAgent) else one for one in systems]
+        acting: list[Any] = [one.model if isinstance(one, ChatAgent) else one for one in systems]
         plan.systems = acting
         plan.models = [one for one in acting if not isinstance(one, ScriptedAgent)]
         plan.models += [user.model] if user else []
@@ -114,11 +112,11 @@ class EpisodeKind(Kind):
 
     def planned(self, plan: RunPlan) -> int:
         """How many episodes there are to be."""
-        return sum(_playing(plan, [one]).total for one in (*plan.state["systems"], *plan.state["controls"]))
+        return sum(map(_episodes(plan).total, (*plan.state["systems"], *plan.state["controls"])))
 
     def facts(self, plan: RunPlan) -> dict[str, Any]:
         """Who acts, told what, for which user."""
-        user: ModelUser | None = plan.state["user"]
+        user: ChatUser | None = plan.state["user"]
         found: dict[str, Any] = {
             "kind": self.name,
             "instrument": INSTRUMENT,
@@ -138,17 +136,20 @@ class EpisodeKind(Kind):
     def estimate(self, plan: RunPlan) -> list[str] | None:
         """What the episodes would take, at eight steps each."""
         lines = [f"{plan.info.name}: {self.planned(plan):,} episodes over {plan.count_items():,} requests."]
+        episodes = _episodes(plan)
         for agent in plan.state["systems"]:
-            playing = _playing(plan, [agent])
-            if not isinstance(agent, ModelAgent):
-                lines.append(f"  {agent.name}: {playing.total:,} episodes.")
+            total = episodes.total(agent)
+            if not isinstance(agent, ChatAgent):
+                lines.append(f"  {agent.name}: {total:,} episodes.")
                 continue
-            slot = next(playing.slots(), None)
+            slot = next(episodes.slots(agent), None)
             if slot is None:  # all that is told has to be made by a model first
                 lines.append(f"  {agent.name}: unknown, since what it is told is not made yet.")
                 continue
-            first = request_tokens(agent.ask(agent.opening(slot.request, slot.told), slot.request, "", None))
-            calls, (more, out) = playing.total * USUAL_STEPS, USUAL_TOKENS
+            first = request_tokens(
+                agent.ask(agent.opening(slot.request, slot.context), slot.request, "", None)
+            )
+            calls, (more, out) = total * USUAL_STEPS, USUAL_TOKENS
             tokens_in, tokens_out = calls * (first + more * USUAL_STEPS // 2), calls * out
             price = agent.model.price
             money = (
@@ -171,34 +172,32 @@ class EpisodeKind(Kind):
         return episode_lines(store, run)
 
 
-def _playing(plan: RunPlan, agents: Sequence[Agent]) -> Playing:
-    return Playing(
+def _episodes(plan: RunPlan) -> EpisodePlan:
+    return EpisodePlan(
         store=plan.store,
-        dataset=plan.dataset,
+        world=plan.state["world"],
         people=plan.people,
         items=plan.items,
         count=plan.count_items(),
-        world=plan.state["world"],
-        agents=agents,
         user=plan.state["user"],
-        givens=plan.builders,
+        contexts=plan.builders,
         seed=plan.config.seed,
         samples=plan.config.samples,
         attempt=plan.attempt,
     )
 
 
-def _lane(plan: RunPlan, agents: Sequence[Agent]) -> Any:
-    return _playing(plan, agents).lane()
+def _lane(plan: RunPlan, agents: Sequence[Agent]) -> Lane:
+    return _episodes(plan).lane(agents)
 
 
-def _who(one: Agent | ModelUser) -> dict[str, str]:
+def _who(one: Agent | ChatUser) -> dict[str, str]:
     return {"fingerprint": one.fingerprint, "name": one.name}
 
 
-def _speaker(role: str, one: Agent | ModelUser) -> RaterRecord:
+def _speaker(role: str, one: Agent | ChatUser) -> RaterRecord:
     """Who acts or plays the user, as a record: so that an episode's maker has a name."""
-    settings = one.model.settings if isinstance(one, ModelUser) else one.settings
+    settings = one.model.settings if isinstance(one, ChatUser) else one.settings
     return RaterRecord(fingerprint=one.fingerprint, name=one.name, kind=role, settings=settings)
 
 
@@ -278,18 +277,9 @@ def load_units(store: Store, run: RunRecord) -> pl.DataFrame:
     texts = ("episode", "status", "slot", "item", "agent", "given", "stop")
     schema: dict[str, Any] = dict.fromkeys(texts, pl.String()) | {"at": pl.Float64(), "sample": pl.Int64()}
     schema |= {name: pl.Float64() for name in FIGURES if name != "stop"}
-    pages, page = [pl.DataFrame(schema=schema)], []
-    for row in episode_rows(store, run.id):
-        page.append(
-            {
-                name: float(value) if schema[name] == pl.Float64 and value is not None else value
-                for name, value in row.items()
-            }
-        )
-        if len(page) == 10_000:
-            pages.append(pl.DataFrame(page, schema))
-            page = []
-    pages.append(pl.DataFrame(page, schema))
+    rows, pages = episode_rows(store, run.id), [pl.DataFrame(schema=schema)]
+    while page := list(islice(rows, PAGE)):
+        pages.append(pl.DataFrame(page, schema, strict=False))  # true and false as 1 and 0
     whole = pl.col("status") != Status.FAILED.value
     return pl.concat(pages).sort("slot", whole, "at").unique("slot", keep="last", maintain_order=True)
 

@@ -3,9 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-import orjson
-import polars as pl
-
 from personafit.kinds.episode import (
     COUNTS,
     MOST_QUESTIONS,
@@ -15,20 +12,14 @@ from personafit.kinds.episode import (
     questions_label,
 )
 from personafit.kinds.lines import Line
-from personafit.reports.browse import cut_text, facet_columns, pack_browser, people_texts
 from personafit.reports.claims import ClaimWords, FigureUnit, claim, legend_for, people_words
+from personafit.reports.episode_viewer import episode_items
 from personafit.reports.kind_report import Column, KindReport, LineId
 from personafit.reports.line_results import differences_of, results_of
 from personafit.reports.pieces import Grid, Picture, Piece, Section
 from personafit.reports.result import Result
 from personafit.statistics.decisions import Hypothesis, decide_together
 from personafit.store import RunRecord, Store, run_answers
-from personafit.worlds.agents_models import spoken
-from personafit.worlds.episode import Call, EpisodeRecord
-from personafit.worlds.ontology import BUDGET, NEEDS
-from personafit.worlds.playing import read_episodes
-from personafit.worlds.scoring import net_changes
-from personafit.worlds.state import Change
 
 CLUSTERED = "95 % intervals below are clustered by person and by request."
 REGRETS = FigureUnit(1.0, "of regret", 2)
@@ -278,212 +269,3 @@ def _curve_picture(curves: Mapping[str, Sequence[tuple[int, Result]]], caption: 
             axis.legend(frameon=False, fontsize=8, labelcolor=INK)
         figure.set_label(" ".join(said))
     return Picture("Regret by number of questions", caption, figure)
-
-
-# -- the item browser --------------------------------------------------------------------------------------------------
-
-MAX_EPISODES = 600
-MAX_TEXT = 1_500  # characters of one call, reply or message
-FAULTS = {
-    "leaks": "leak",
-    "collateral": "collateral damage",
-    "unasked_needs": "unasked need",
-    "malformed": "malformed call",
-    "impossible": "impossible call",
-    "re_asked": "asked again",
-    "spoilt": "spoilt by the user",
-}
-"""What an episode can be filtered by."""
-OUTCOMES = {"rsp": "done", "r": "done, best choice", "p": "done, regret 0.5 or more", "w": "not done"}
-"""What episodes are filtered by, by the letters they have."""
-WORDS = {
-    "rater": "figures",
-    "anybody": "all",
-    "right": "done, best choice",
-    "wrong": "otherwise",
-    "status": "Counted",
-    "chosen": "Where regret arose",
-    "cut": ", those of systems and the costliest choices first",
-}
-BITS = 1 << len(FAULTS)  # above the bits of what was counted
-PARTS = ["preference", "the person", "weight", "known from", "chosen", "best choice"]
-
-
-def episode_items(store: Store, run: RunRecord, lines: Sequence[Line]) -> dict[str, Any]:
-    """The item browser's data: an item is an episode; systems come first, and of each the costliest choices."""
-    frames = [
-        line.frame.with_columns(
-            system=pl.lit(line.system),
-            rank=pl.lit(line.asked_for + (line.asked_for and line.control is None)),
-        )
-        for line in lines
-    ]
-    played = pl.concat(frames, how="diagonal_relaxed").filter(pl.col("episode").is_not_null())
-    kept = played.sort("rank", "regret", descending=True, maintain_order=True).head(MAX_EPISODES)
-    figures = {row["episode"]: row for row in kept.iter_rows(named=True)}
-    episodes = list(read_episodes(store, list(figures)))
-    rows = [figures[one["id"]] for one in episodes]
-    stored = store.texts({one["context"] for one in episodes} | {one["request"] for one in episodes})
-    requests = [orjson.loads(stored[one["request"]]) for one in episodes]
-    records = [EpisodeRecord.from_json(orjson.dumps(one["record"]).decode()) for one in episodes]
-    texts: dict[str, int] = {}  # every text is kept once
-    turns = [_transcript(record, one["detail"], texts) for record, one in zip(records, episodes, strict=True)]
-    told = [
-        [("What the agent was told", texts.setdefault(text, len(texts)))]
-        if (text := stored.get(one["context"]))
-        else []
-        for one in episodes
-    ]
-    parts = [
-        [
-            [texts.setdefault(name, len(texts)), None, cells]
-            for name, cells in _choices(request, committed(record))
-        ]
-        for request, record in zip(requests, records, strict=True)
-    ]
-    facets, coded = facet_columns(
-        {
-            "system": [str(row["system"]) for row in rows],
-            "system context": [one["given"] or "–" for one in episodes],
-            "level": [row["level"] for row in rows],
-        }
-    )
-    counted = [name for name in FAULTS if any(row[name] for row in rows)]
-    return pack_browser(
-        raters=["figures"],
-        controls=[False],
-        views=[""],
-        words=WORDS,
-        verdicts=OUTCOMES,
-        facets=facets,
-        statuses=[FAULTS[name] for name in counted],
-        people=people_texts(store, run, [one["person"] for one in episodes]),
-        texts=texts,
-        asks=[[] for _ in episodes],
-        told=told,
-        turns=turns,
-        total=len(played),
-        columns=PARTS,
-        marks=parts,
-        index={
-            "id": [f"{row['request']} · {row['domain']}" for row in rows],
-            "question": [request["text"] for request in requests],
-            "person": [one["person"] for one in episodes],
-            "answers": [[] for _ in episodes],
-            "texts": [
-                [
-                    *(place for _, place in knew),
-                    *(turn[2] for turn in said["turns"]),
-                    *(part[0] for part in cells),
-                ]
-                for knew, said, cells in zip(told, turns, parts, strict=True)
-            ],
-            "about": list(map(_about, rows)),
-            "gold": [None] * len(rows),
-            "facets": coded,
-            "verdicts": ["".join(map(_letter, rows))],
-            "statuses": [
-                "".join(
-                    chr(BITS + sum(1 << place for place, name in enumerate(counted) if row[name]))
-                    for row in rows
-                )
-            ],
-        },
-    )
-
-
-def _letter(row: Mapping[str, Any]) -> str:
-    """A letter for whether the request was carried out, and how good the choice was."""
-    if not row["success"]:
-        return "w"
-    return "r" if row["regret"] <= 0.001 else "p" if row["regret"] >= 0.5 else "s"
-
-
-def _about(row: Mapping[str, Any]) -> str:
-    """A line of the list: how it came out, and what was counted."""
-    done = f"{'done' if row['success'] else 'not done'}, regret {row['regret']:.2f}"
-    return " · ".join([done, *(label for name, label in FAULTS.items() if row[name])])
-
-
-def _transcript(record: EpisodeRecord, detail: str | None, texts: dict[str, int]) -> dict[str, Any]:
-    """What the agent did and what came back, with what each call changed."""
-
-    def place(text: str) -> int:
-        return texts.setdefault(cut_text(text, MAX_TEXT) or "–", len(texts))
-
-    said: list[list[Any]] = []
-    for turn in record.turns:
-        action, tags = turn.action, [turn.fault] if turn.fault else []
-        if turn.by_user:
-            said.append(["Agent to the user", "assistant", place(spoken(action)), [], tags, ""])
-            said.append(["Simulated user", "user", place(turn.reply), [], [], ""])
-            continue
-        if isinstance(action, Call):
-            said.append(
-                [action.name or "unreadable call", "assistant", place(action.arguments), [], tags, ""]
-            )
-            said.append(["Reply", "tool", place(turn.reply), [], [_change(one) for one in turn.changes], ""])
-    why = f". {detail}" if detail else ""
-    return {"turns": said, "ended": f"Ended by: {record.stop}{why}", "notes": []}
-
-
-def _change(change: Change) -> str:
-    """A difference of the state: its sign, its table and the entry."""
-    sign = "+" if change.before is None else "−" if change.after is None else "±"
-    entry = change.after or change.before
-    assert entry is not None
-    shown = (str(value) for value in entry.shown().values() if not isinstance(value, dict))
-    return cut_text(f"{sign} {change.table}: {', '.join(shown)}", MAX_TEXT) or ""
-
-
-def committed(record: EpisodeRecord) -> list[str]:
-    """The ids of the offers that stand committed at the end."""
-    return [
-        change.after.offer
-        for change in net_changes(record)
-        if change.after is not None and change.after.offer is not None
-    ]
-
-
-def _choices(request: Mapping[str, Any], chosen: Sequence[str]) -> Iterator[tuple[str, list[list[Any]]]]:
-    """For each domain, what is true of the person beside what was chosen and what would have been best, as cells of the table."""
-    offers = {one[0]: one for one in request["offers"]}
-    for goal, place in zip(request["goals"], request["best"], strict=True):
-        domain, best = goal["domain"], offers[place]
-        got = next((offers[one] for one in chosen if one in offers and offers[one][1] == domain), None)
-        yield (
-            domain,
-            [["", False, None] for _ in range(3)] + [[_offer(one), False, None] for one in (got, best)],
-        )
-        for of, topic, values, weight, known in request["facts"]:
-            if of == domain:
-                cells = [", ".join(map(str, values)), str(weight) if weight else "must", known]
-                met = _met(got, topic, values)
-                yield (
-                    f"{domain}: {topic}",
-                    [
-                        *([text, False, None] for text in cells),
-                        [_value(got, topic) or "–", not met, None],
-                        [_value(best, topic) or "–", False, None],
-                    ],
-                )
-
-
-def _offer(offer: Sequence[Any] | None) -> str:
-    return "nothing" if offer is None else f"{offer[2]} ({offer[0]}, {offer[3]})"
-
-
-def _value(offer: Sequence[Any] | None, topic: str) -> str:
-    if offer is None:
-        return ""
-    if topic == BUDGET:
-        return str(offer[3])
-    return ", ".join(offer[6]) if topic == NEEDS else str(offer[5].get(topic, ""))
-
-
-def _met(offer: Sequence[Any] | None, topic: str, values: Sequence[str]) -> bool:
-    if offer is None:
-        return False
-    if topic == BUDGET:
-        return bool(offer[3] <= int(values[0]))
-    return set(values) <= set(offer[6]) if topic == NEEDS else offer[5].get(topic) in values

@@ -1,13 +1,18 @@
 """Worlds: personalization verified by what was done, not by what was said.
 
-A person's request goes to an agent that acts through seven tools; what it did is read from the state that it leaves behind. Pure: no
-store and no model is needed to play scripted agents; `agents_models` and `playing` bring models and the store.
+A person's request goes to an agent that acts through seven tools; what it did is read from the state that it leaves behind.
+
+- What there is: `ontology` (domains, from `data/`), `people`, `catalogue` (offers), `requests`; `building` makes a world of them, and
+  `sources` the shipped one and PersonaLens's.
+- An episode: `state` (tables), `tools`, `user` (the template user), `episode` (the loop and its record), `scoring` (figures).
+- Who acts: `scripted` (the controls), `chat_agents` and `python_agents`, by their spec in `agents`.
+- Runs: `playing` (episodes as jobs that resume) and `storage`. All else needs neither a store nor a model.
 """
 
-from personafit.worlds.agents import AGENTS, play, told_to
 from personafit.worlds.episode import Call, End, EpisodeRecord, EpisodeState, Say, replay, start
 from personafit.worlds.requests import Request, World
 from personafit.worlds.scoring import EpisodeScore, score
+from personafit.worlds.scripted import AGENTS, play, told_to
 from personafit.worlds.sources import personalens, shipped
 from personafit.worlds.user import UserReply, card
 

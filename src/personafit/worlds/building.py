@@ -9,14 +9,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from itertools import combinations
+from math import ceil
 from random import Random
-from typing import NamedTuple
+from statistics import fmean
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from personafit._errors import UserError
-from personafit.worlds.catalogue import FIRST_HOUR, LAST_HOUR, Drawer, Offer
-from personafit.worlds.ontology import texts
+from personafit.worlds.catalogue import FIRST_HOUR, LAST_HOUR, OfferSampler
+from personafit.worlds.ontology import WorldDomain, texts
 from personafit.worlds.people import Resident, Tastes, majority
 from personafit.worlds.requests import Goal, Level, Request, World, entry_of
 from personafit.worlds.state import TABLES, Entry, WorldState
@@ -33,6 +35,8 @@ FEWEST_VARYING = 3  # attributes of a domain that both people of a pair care abo
 LEAST_GAP: Mapping[Level, float] = {"easy": 0.05, "medium": 0.2, "hard": 0.2}
 NEAR_BEST = 0.25  # regret
 OTHERS = 30  # people looked at to find the other of a pair
+CALENDAR = 0.7  # share of hard requests of two timed and priced domains that turn on the calendar
+ROUND = 10  # budgets that a request names are multiples of it
 TELLING = 0.3  # share of medium and hard requests that end with a message to somebody
 
 
@@ -62,7 +66,7 @@ class _Option(NamedTuple):
 class _Builder:
     def __init__(self, residents: Sequence[Resident], seed: int) -> None:
         self._residents, self._seed = residents, seed
-        self._crowd = majority(residents)
+        self._majority = majority(residents)
         self._made = 0
 
     def requests(self) -> Iterator[Request]:
@@ -95,14 +99,15 @@ class _Builder:
             if level == "easy":
                 yield from self._deciding(one, other)
                 continue
-            apart = {domain: self._differences(domain, one, other) for domain in one.domains}
-            known = {domain: each for domain, each in apart.items() if each is not None}
+            known = {
+                domain: apart
+                for domain in one.domains
+                if (apart := self._differences(domain, one, other)) is not None
+            }
             for domains in combinations(known, 1 if level == "medium" else 2):
-                crowd, pair = (
-                    sum(side) / len(domains) for side in zip(*map(known.__getitem__, domains), strict=True)
-                )
+                crowd, pair = map(fmean, zip(*(known[id] for id in domains), strict=True))
                 enough = crowd >= LEAST_APART[0] and pair >= LEAST_APART[1]
-                if enough and (level == "medium" or self._shared(domains)):
+                if enough and (level == "medium" or _combine([one.domains[id] for id in domains])):
                     distance = abs(crowd - IDEAL_APART[0]) + abs(pair - IDEAL_APART[1])
                     yield _Option(other, domains, distance=distance)
 
@@ -110,7 +115,9 @@ class _Builder:
         """Attributes in which two people and the majority all differ."""
         for domain in one.domains.values():
             for name, attribute in domain.attributes.items():
-                liked = [set(who.liked(domain.id, name)) for who in (one.tastes, other.tastes, self._crowd)]
+                liked = [
+                    set(who.liked(domain.id, name)) for who in (one.tastes, other.tastes, self._majority)
+                ]
                 few = all(0 < len(each) <= FEW_VALUES * len(attribute.ids) for each in liked)
                 if few and len(set.union(*liked)) == sum(map(len, liked)):
                     yield _Option(other, (domain.id,), name)
@@ -121,53 +128,72 @@ class _Builder:
         if len(varying) < FEWEST_VARYING:
             return None
         return (
-            min(_difference(domain, varying, who, self._crowd) for who in (first, second)),
+            min(_difference(domain, varying, who, self._majority) for who in (first, second)),
             min(_difference(domain, varying, *pair) for pair in ((first, second), (second, first))),
         )
-
-    def _shared(self, subject: tuple[str, ...]) -> bool:
-        """Whether two domains have something in common: prices for a budget, or hours for a calendar."""
-        domains = [self._residents[0].domains[id] for id in subject]
-        return all(each.prices[1] for each in domains) or all(each.hours for each in domains)
 
     def _pair(self, level: Level, one: Resident, option: _Option) -> list[Request]:
         """The request for both people; nothing if one of them could not be served."""
         self._made += 1
-        other, domains = option.other, option.domains
+        other, domains = option.other, [one.domains[id] for id in option.domains]
         words, rng = texts()[one.language], Random(f"{self._seed}/{level}/{self._made}")  # nosec B311
-        day, people = TODAY + timedelta(days=rng.randint(2, 20)), rng.randint(2, 5)
-        offers: list[Offer] = []
-        for id in domains:
-            drawer = Drawer(one.domains[id], (one.tastes, other.tastes), self._crowd, one.language, rng)
-            varying = [option.attribute] if option.attribute else _varying(id, one, other)
-            offers += drawer.draw(varying, conflict=level == "medium")
-        slots = {"date": day.isoformat(), "people": str(people)}
-        goals = tuple(Goal(id, {name: slots[name] for name in one.domains[id].slots}) for id in domains)
-        timed = level == "hard" and all(one.domains[id].hours for id in domains)
+        first_day, people = TODAY + timedelta(days=rng.randint(2, 20)), rng.randint(2, 5)
+        offers = []
+        for domain in domains:
+            pair = one.tastes, other.tastes
+            varying = [option.attribute] if option.attribute else _varying(domain.id, one, other)
+            sampler = OfferSampler(domain, pair, self._majority, one.language, rng)
+            offers += sampler.sample(varying, conflict=level == "medium")
+        calendar = level == "hard" and _by_calendar(domains, rng)
         contacts = rng.sample(words["contacts"], 4)
         made = Request(
             id="",
-            pair=f"{level}-{'+'.join(domains)}-{self._made}",
+            pair=f"{level}-{'+'.join(option.domains)}-{self._made}",
             level=level,
             resident=one,
             other=other,
             text="",
             today=TODAY.isoformat(),
-            goals=goals,
+            goals=_goals(domains, first_day, people, calendar, rng),
             offers={offer.id: offer for offer in offers},
-            state=_state(contacts, words["entries"], day, rng),
+            state=_state(contacts, words["entries"], first_day, rng),
             tell=contacts[0] if level != "easy" and rng.random() < TELLING else None,
-            calendar=timed and (not one.domains[domains[0]].prices[1] or rng.random() < 0.7),
+            calendar=calendar,
         )
         both = [made, replace(made, resident=other, other=one)]
-        if made.calendar:
+        if calendar:
             both = [_with_appointments(each, words["entries"]["calendar"], rng) for each in both]
         elif level == "hard":
             both = [replace(each, budget=_budget(both)) for each in both]
         if not all(map(_servable, both)) or (both[0].best & both[1].best).any():
             return []
-        text = _text(both[0], day, people, rng)
+        text = _text(both[0], rng)
         return [replace(each, id=f"{each.resident.id}/{each.pair}", text=text) for each in both]
+
+
+def _combine(domains: Sequence[WorldDomain]) -> bool:
+    """Whether a request can be about both domains: under one budget, or in one calendar."""
+    return all(each.prices for each in domains) or all(each.hours for each in domains)
+
+
+def _by_calendar(domains: Sequence[WorldDomain], rng: Random) -> bool:
+    """Whether a request about these domains is bound by the calendar, and not by a budget."""
+    return all(each.hours for each in domains) and (
+        not all(each.prices for each in domains) or rng.random() < CALENDAR
+    )
+
+
+def _goals(
+    domains: Sequence[WorldDomain], day: date, people: int, same_day: bool, rng: Random
+) -> tuple[Goal, ...]:
+    """What has to be committed: on one day, or one after the other, as nobody has a lesson on the day they leave."""
+    goals = []
+    for domain in domains:
+        slots = {"date": day.isoformat(), "people": str(people)}
+        goals.append(Goal(domain.id, {name: slots[name] for name in domain.slots}))
+        if not same_day:
+            day += timedelta(days=rng.randint(1, 4))
+    return tuple(goals)
 
 
 def _varying(domain: str, one: Resident, other: Resident) -> list[str]:
@@ -200,13 +226,11 @@ def _servable(request: Request) -> bool:
 
 
 def _budget(both: Sequence[Request]) -> int:
-    """A budget under which about half of all choices are out, and one of the best of either person is not."""
+    """A round sum that about half of all choices exceed, and one of the best choices of either person does not."""
     prices = [np.array([offer.price for offer in offers]) for offers in both[0].by_goal]
     sums = prices[0][:, None] + prices[1][None, :]
-    least = []
-    for request in both:
-        least.append(int(sums[request.best].min(initial=sums.max())))
-    return max(int(np.median(sums)), *least)
+    least = [int(sums[request.best].min(initial=sums.max())) for request in both]
+    return ceil(max(float(np.median(sums)), *least) / ROUND) * ROUND
 
 
 def _state(
@@ -215,8 +239,7 @@ def _state(
     tables: dict[str, dict[str, Entry]] = {name: {} for name in TABLES}
     tables["contacts"] = {name: Entry(name, name) for name in contacts}
     for name in ("bookings", "orders", "playlists"):
-        for number, title in enumerate(rng.sample(entries[name], 1), 1):
-            tables[name][f"{name}-{number}"] = Entry(f"{name}-{number}", title)
+        tables[name][f"{name}-1"] = Entry(f"{name}-1", rng.choice(entries[name]))
     for number, title in enumerate(rng.sample(entries["calendar"], 2), 1):
         when = day + timedelta(days=rng.choice((-1, 1)) * rng.randint(1, 2))
         tables["calendar"][f"calendar-{number}"] = Entry(
@@ -231,11 +254,10 @@ def _state(
 
 def _with_appointments(request: Request, titles: Sequence[str], rng: Random) -> Request:
     """The request with two appointments on its day that leave one of the best choices free."""
-    utilities, valid = request.choices(request.resident.tastes)
-    if not valid.any():
+    best = np.argwhere(request.best).tolist()
+    if not best:
         return request
-    best = np.argwhere(valid & (utilities >= utilities[valid].max() - 1e-9))
-    chosen = [offers[index] for offers, index in zip(request.by_goal, rng.choice(best.tolist()), strict=True)]
+    chosen = [offers[index] for offers, index in zip(request.by_goal, rng.choice(best), strict=True)]
     kept = [
         entry_of(goal, offer, request.domains[goal.domain])
         for goal, offer in zip(request.goals, chosen, strict=True)
@@ -249,20 +271,16 @@ def _with_appointments(request: Request, titles: Sequence[str], rng: Random) -> 
     free = [entry for entry in possible if not any(entry.overlaps(one) for one in kept)]
     rng.shuffle(free)
     busy = {entry.id: entry for entry in free}  # one hour for each title
-    calendar = {**request.state.tables["calendar"], **busy}
-    return replace(
-        request, state=replace(request.state, tables={**request.state.tables, "calendar": calendar})
-    )
+    tables = {**request.state.tables, "calendar": {**request.state.tables["calendar"], **busy}}
+    return replace(request, state=WorldState(tables))
 
 
-def _text(request: Request, day: date, people: int, rng: Random) -> str:
+def _text(request: Request, rng: Random) -> str:
+    """The request as the person says it."""
     words = texts()[request.language]
-    when = words["date"].format(
-        day=words["days"][day.weekday()], number=day.day, month=words["months"][day.month - 1]
-    )
     said = [
         rng.choice(request.domains[goal.domain].requests[request.language]).format(
-            date=when, people=words["numbers"][people]
+            **{name: _spoken(name, value, words) for name, value in goal.slots.items()}
         )
         for goal in request.goals
     ]
@@ -277,3 +295,12 @@ def _text(request: Request, day: date, people: int, rng: Random) -> str:
     if request.tell:
         parts.append(rng.choice(wordings["tell"]).format(contact=request.tell))
     return (" " if request.language == "en" else "").join(parts)
+
+
+def _spoken(slot: str, value: str, words: Mapping[str, Any]) -> str:
+    """A slot's value as people say it: `Friday 6 March`, `three`."""
+    if slot == "people":
+        return str(words["numbers"][int(value)])
+    day = date.fromisoformat(value)
+    weekday, month = words["days"][day.weekday()], words["months"][day.month - 1]
+    return str(words["date"].format(day=weekday, number=day.day, month=month))

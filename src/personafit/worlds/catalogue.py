@@ -12,12 +12,10 @@ from typing import Any
 from personafit.worlds.ontology import WorldDomain, texts
 from personafit.worlds.people import Tastes
 
-SIZE, BEST, POPULAR, NEAR = (
-    40,
-    2,
-    4,
-    4,
-)  # offers; for each of the two people; for the majority; near misses for each
+SIZE = 40  # offers of a catalogue
+BEST = 2  # that suit each of the two people
+NEAR = 4  # that nearly suit each of them
+POPULAR = 4  # that suit the majority
 OVER_BUDGET = 0.1  # share of random offers above a budget
 FIRST_HOUR, LAST_HOUR = 9, 20
 
@@ -40,7 +38,7 @@ class Offer:
     def shown(self, domain: WorldDomain, language: str) -> dict[str, Any]:
         """The offer as a service would show it."""
         row: dict[str, Any] = {"id": self.id, "name": self.name}
-        if domain.prices[1]:
+        if domain.prices:
             row["price"] = self.price
         if self.hour is not None:
             row["time"] = f"{self.hour:02}:00"
@@ -62,7 +60,7 @@ def utility(offer: Offer, tastes: Tastes) -> float:
     return met / total if total else 0.0
 
 
-def affordable(offer: Offer, tastes: Tastes) -> bool:
+def acceptable(offer: Offer, tastes: Tastes) -> bool:
     """Whether an offer meets a person's hard needs and budget."""
     budget = tastes.budget(offer.domain)
     return (budget is None or offer.price <= budget) and tastes.needs(offer.domain) <= offer.suits
@@ -70,6 +68,8 @@ def affordable(offer: Offer, tastes: Tastes) -> bool:
 
 @dataclass(frozen=True)
 class _Draft:
+    """An offer before it has a name, a price and the needs that it meets."""
+
     values: Mapping[str, str]
     proper: bool
     """Whether it meets the hard needs and budgets of both people; else this is left to chance."""
@@ -77,16 +77,16 @@ class _Draft:
     """Somebody whose hard needs or budget it fails."""
 
 
-class Drawer:
-    """Draws the catalogue of one domain for two people."""
+class OfferSampler:
+    """Draws the offers of one domain for two people."""
 
     def __init__(
-        self, domain: WorldDomain, pair: tuple[Tastes, Tastes], crowd: Tastes, language: str, rng: Random
+        self, domain: WorldDomain, pair: tuple[Tastes, Tastes], majority: Tastes, language: str, rng: Random
     ) -> None:
-        self._domain, self._pair, self._crowd = domain, pair, crowd
+        self._domain, self._pair, self._majority = domain, pair, majority
         self._language, self._rng = language, rng
 
-    def draw(self, varying: Sequence[str], conflict: bool) -> list[Offer]:
+    def sample(self, varying: Sequence[str], conflict: bool) -> list[Offer]:
         """The offers in the order of searches; attributes that do not vary have one value in all of them.
 
         With `conflict`, nothing meets all preferences: the best give up the lightest one, near misses a heavier one.
@@ -96,9 +96,8 @@ class Drawer:
             for name, attribute in self._domain.attributes.items()
             if name not in varying
         }
-        drafts = list(
-            self._one_attribute(varying[0]) if len(varying) == 1 else self._drafts(varying, conflict)
-        )
+        several = len(varying) > 1
+        drafts = list(self._drafts(varying, conflict) if several else self._one_attribute(varying[0]))
         self._rng.shuffle(drafts)
         return [
             self._offer(number, name, draft, fixed)
@@ -112,26 +111,24 @@ class Drawer:
             yield _Draft({name: values[number % len(values)]}, proper=number < BEST * len(values))
 
     def _drafts(self, varying: Sequence[str], conflict: bool) -> Iterator[_Draft]:
+        domain = self._domain.id
         for who, other in (self._pair, self._pair[::-1]):
-            ranked = sorted(varying, key=lambda name: who.weight(self._domain.id, name))
-            lightest, heavier = ranked[:1], ranked[1:]
+            lightest, *heavier = sorted(varying, key=lambda name: who.weight(domain, name))
+            others = (self._majority, other)
             for _ in range(BEST):
-                yield _Draft(
-                    self._liked(who, (self._crowd, other), varying, lightest if conflict else ()), True
-                )
+                yield _Draft(self._liked(who, others, varying, [lightest] if conflict else []), proper=True)
             for number in range(NEAR):
                 missed = [self._rng.choice(heavier)]
-                hard = who.needs(self._domain.id) or who.budget(self._domain.id) is not None
-                if number == 0 and hard:  # ideal, but for a hard need
-                    yield _Draft(self._liked(who, (self._crowd, other), varying), False, trap=who)
+                if number == 0 and (who.needs(domain) or who.budget(domain) is not None):
+                    ideal = self._liked(who, others, varying)  # but for a hard need
+                    yield _Draft(ideal, proper=False, trap=who)
                 else:
-                    yield _Draft(self._liked(who, (self._crowd, other), varying, missed), True)
+                    yield _Draft(self._liked(who, others, varying, missed), proper=True)
         for _ in range(POPULAR):
-            yield _Draft(self._liked(self._crowd, (), varying), True)
+            yield _Draft(self._liked(self._majority, (), varying), proper=True)
         for _ in range(SIZE - POPULAR - 2 * (BEST + NEAR)):
-            yield _Draft(
-                {name: self._rng.choice(self._domain.attributes[name].ids) for name in varying}, False
-            )
+            values = {name: self._rng.choice(self._domain.attributes[name].ids) for name in varying}
+            yield _Draft(values, proper=False)
 
     def _liked(
         self, who: Tastes, others: Sequence[Tastes], varying: Sequence[str], missed: Sequence[str] = ()
@@ -143,37 +140,35 @@ class Drawer:
             if name in missed:
                 values[name] = self._rng.choice([id for id in ids if id not in liked] or ids)
                 continue
-            for number in range(
-                len(others) + 1
-            ):  # keep clear of all others, else of the last, else of nobody
-                taken = {value for other in others[number:] for value in other.liked(self._domain.id, name)}
+            for first in range(len(others) + 1):  # keep clear of all others, else of the last, else of nobody
+                taken = {value for other in others[first:] for value in other.liked(self._domain.id, name)}
                 if free := [id for id in liked if id not in taken]:
                     break
             values[name] = self._rng.choice(free or ids)
         return values
 
     def _offer(self, number: int, name: str, draft: _Draft, fixed: Mapping[str, str]) -> Offer:
-        domain, rng = self._domain, self._rng
-        order = {**fixed, **draft.values}
-        hours = (FIRST_HOUR, LAST_HOUR - domain.hours)
+        domain, values = self._domain, {**fixed, **draft.values}
         return Offer(
             id=f"{domain.id}-{number:02}",
             domain=domain.id,
             name=name,
             price=self._price(draft),
-            hour=rng.randint(*hours) if domain.hours else None,
-            values={attribute: order[attribute] for attribute in domain.attributes},
+            hour=self._rng.randint(FIRST_HOUR, LAST_HOUR - domain.hours) if domain.hours else None,
+            values={attribute: values[attribute] for attribute in domain.attributes},
             suits=self._suits(draft),
         )
 
     def _price(self, draft: _Draft) -> int:
-        low, high = self._domain.prices
+        if not self._domain.prices:
+            return 0
+        low, high = self._domain.prices[self._language]
         budgets = [budget for who in self._pair if (budget := who.budget(self._domain.id)) is not None]
-        limit = min(budgets, default=high)
         trapped = draft.trap and not draft.trap.needs(self._domain.id)
         if trapped or (budgets and not draft.proper and self._rng.random() < OVER_BUDGET):
-            return self._rng.randint(max(budgets) + 1, max(high, max(budgets) + 1))
-        return self._rng.randint(low, limit)
+            least = max(budgets) + 1
+            return self._rng.randint(least, max(high, least))
+        return self._rng.randint(low, min(budgets, default=high))
 
     def _suits(self, draft: _Draft) -> frozenset[str]:
         """As many needs in every offer: those that it has to meet, filled up with others."""

@@ -4,7 +4,7 @@ An episode is never changed: a step gives a new one. The record holds every acti
 episode again, bit for bit.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from personafit._errors import UserError
 from personafit.worlds.requests import Request
 from personafit.worlds.state import Change, WorldState, differences
-from personafit.worlds.tools import MOST_ARGUMENTS, MOST_TEXT, CallOutcome, Fault, call
+from personafit.worlds.tools import MOST_ARGUMENTS, MOST_TEXT, Fault, call
 from personafit.worlds.user import UserReply, is_question, reply
 
 MOST_STEPS = 30
@@ -101,7 +101,7 @@ class EpisodeState:
     state: WorldState
     turns: tuple[EpisodeTurn, ...] = ()
     stop: StopReason | None = None
-    most_steps: int = field(default=MOST_STEPS)
+    most_steps: int = MOST_STEPS
 
     def awaits_user(self, action: Action) -> str | None:
         """The text that the user would answer if this action were taken; None if it asks nobody."""
@@ -128,26 +128,23 @@ class EpisodeState:
         outcome = call(self.request, self.state, action.name, action.arguments)
         if outcome.asks is not None:
             return self._heard(action, said or reply(self.request, outcome.asks, True, self.done))
-        return self._with(self._turn(action, outcome), outcome.state)
+        changes = tuple(differences(self.state, outcome.state))
+        turn = EpisodeTurn(action, outcome.reply, fault=outcome.fault, changes=changes)
+        return self._with(turn, outcome.state)
 
     @property
     def done(self) -> bool:
         """Whether something was committed for every goal, and the message sent."""
-        new = [change for change in differences(self.request.state, self.state) if change.after is not None]
-        committed = {change.after.domain for change in new if change.after}
-        told = {change.after.title for change in new if change.table == "messages" and change.after}
-        return {goal.domain for goal in self.request.goals} <= committed and (
-            self.request.tell is None or self.request.tell in told
-        )
+        changes = differences(self.request.state, self.state)
+        new = [(change.table, change.after) for change in changes if change.after is not None]
+        committed = {entry.domain for _, entry in new}
+        told = {None, *(entry.title for table, entry in new if table == "messages")}
+        return {goal.domain for goal in self.request.goals} <= committed and self.request.tell in told
 
     @cached_property
     def record(self) -> EpisodeRecord:
         """What is kept of it."""
         return EpisodeRecord(self.request.id, self.seed, self.turns, self.stop, self.most_steps)
-
-    def _turn(self, action: Action, outcome: CallOutcome) -> EpisodeTurn:
-        changes = tuple(differences(self.state, outcome.state))
-        return EpisodeTurn(action, outcome.reply, fault=outcome.fault, changes=changes)
 
     def _heard(self, action: Action, said: UserReply) -> "EpisodeState":
         turn = EpisodeTurn(action, said.text[:MOST_TEXT], by_user=True, ends=said.ends)
@@ -166,7 +163,7 @@ def start(request: Request, seed: int = 0, most_steps: int = MOST_STEPS) -> Epis
 
 
 def replay(request: Request, record: EpisodeRecord) -> EpisodeState:
-    """The episode again, from its actions and from what the user said."""
+    """Play an episode again from its record: its actions, and what the user said."""
     state = start(request, record.seed, record.most_steps)
     for turn in record.turns:
         said = UserReply(turn.reply, turn.ends) if turn.by_user else None

@@ -52,13 +52,7 @@ class WorldAttribute(_Definition):
 
     def show(self, value: str, language: str) -> str:
         """The value's label in a language."""
-        return self._shown[language][value]
-
-    @cached_property
-    def _shown(self) -> dict[str, dict[str, str]]:
-        return {
-            language: dict(zip(self.ids, labels, strict=True)) for language, labels in self.values.items()
-        }
+        return self.values[language][self.ids.index(value)]
 
     def find(self, text: str, language: str) -> list[str]:
         """Ids of the values that a text names; of two that overlap, the longer."""
@@ -73,11 +67,6 @@ class WorldAttribute(_Definition):
             for language, labels in self.values.items()
         }
 
-    def words(self, language: str) -> Iterator[str]:
-        """The words, in lower case, that show that a question is about this attribute."""
-        for word in (self.label[language], *self.cues.get(language, ()), *self.values[language]):
-            yield word.casefold()
-
     def parse(self, value: str) -> str | None:
         """The id of a value given by its id or by its label in any language."""
         lowered = value.casefold()
@@ -90,7 +79,10 @@ class WorldDomain(_Definition):
     id: str
     label: dict[str, str] = Field(description="Name by language.")
     table: Literal["bookings", "orders", "playlists"] = Field(description="Table that a commit writes to.")
-    prices: tuple[int, int] = Field(description="Least and greatest price; both 0 if nothing is paid.")
+    prices: dict[str, tuple[int, int]] = Field(
+        {},
+        description="Least and greatest price by language, each in its own money; none if nothing is paid.",
+    )
     hours: int = Field(0, description="How long it takes; 0 if it happens at no particular time of day.")
     slots: tuple[Literal["date", "people"], ...] = Field(
         (), description="What a commit needs besides the offer."
@@ -110,6 +102,12 @@ class WorldDomain(_Definition):
             raise ValueError("attributes and needs must have the languages of the domain's label")
         if not self.attributes or not all(self.requests.get(language) for language in self.label):
             raise ValueError("a domain needs an attribute, and a request in each of its languages")
+        if self.prices and (
+            self.prices.keys() != self.label.keys() or any(low > high for low, high in self.prices.values())
+        ):
+            raise ValueError(
+                "prices are two numbers, the lesser first, for each language of the domain's label"
+            )
         for phrasings in self.requests.values():
             for text in phrasings:
                 if missing := [slot for slot in self.slots if f"{{{slot}}}" not in text]:
@@ -122,7 +120,7 @@ class WorldDomain(_Definition):
     def topics(self) -> Mapping[str, WorldAttribute]:
         """Everything a question can be about: attributes, hard needs, the budget."""
         needs = {NEEDS: self.needs} if self.needs else {}
-        return {**self.attributes, **needs, **({BUDGET: BUDGET_TOPIC} if self.prices[1] else {})}
+        return {**self.attributes, **needs, **({BUDGET: BUDGET_TOPIC} if self.prices else {})}
 
     def asked_in(self, text: str, language: str) -> list[str]:
         """The topics of this domain that a question is about; of two words that overlap, the longer counts."""
@@ -136,8 +134,8 @@ class WorldDomain(_Definition):
         shown: dict[str, dict[str, set[str]]] = {language: {} for language in self.label}
         for name, topic in self.topics.items():
             for language, words in shown.items():
-                for word in topic.words(language):
-                    words.setdefault(word, set()).add(name)
+                for word in (topic.label[language], *topic.cues.get(language, ()), *topic.values[language]):
+                    words.setdefault(word.casefold(), set()).add(name)
         return shown
 
 
@@ -185,7 +183,7 @@ def read_domain(id: str, text: str, place: object) -> WorldDomain:
         first = error.errors()[0]
         field = f", field '{'.'.join(map(str, first['loc']))}'" if first["loc"] else ""
         said = first["msg"].removeprefix("Value error, ")
-        raise UserError(f"{place}{field}: {said}.") from error
+        raise UserError(f"{place}{field}: {said} (the guide on worlds shows a whole domain).") from error
 
 
 BUDGET_TOPIC = WorldAttribute(

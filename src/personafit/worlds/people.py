@@ -6,7 +6,7 @@ the profile, 20 % only in memories, and 20 % nowhere: the person says them when 
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from random import Random
 from typing import Any, Literal
@@ -202,14 +202,11 @@ def majority(residents: Iterable[Resident]) -> Tastes:
         for fact in resident.facts:
             if not fact.hard:
                 values.setdefault((fact.domain, fact.topic), Counter()).update(fact.values)
-    return Tastes(
-        {
-            f"{domain}.{topic}": Fact(
-                domain, topic, (min(counts, key=lambda one: (-counts[one], one)),), 2, "user"
-            )
-            for (domain, topic), counts in values.items()
-        }
-    )
+    facts = [
+        Fact(domain, topic, (min(counts, key=lambda one: (-counts[one], one)),), 2, "user")
+        for (domain, topic), counts in values.items()
+    ]
+    return Tastes({fact.key: fact for fact in facts})
 
 
 def placed(facts: Sequence[Fact], rng: Random) -> tuple[Fact, ...]:
@@ -221,10 +218,7 @@ def placed(facts: Sequence[Fact], rng: Random) -> tuple[Fact, ...]:
         index: "profile" if rank < first else "memory" if rank < second else "user"
         for rank, index in enumerate(order)
     }
-    return tuple(
-        Fact(fact.domain, fact.topic, fact.values, fact.weight, place[index])
-        for index, fact in enumerate(facts)
-    )
+    return tuple(replace(fact, place=place[index]) for index, fact in enumerate(facts))
 
 
 def generate(domains: Mapping[str, WorldDomain], count: int, seed: int) -> list[Resident]:
@@ -244,7 +238,7 @@ def generate(domains: Mapping[str, WorldDomain], count: int, seed: int) -> list[
     people = []
     for number in range(count):
         language, rng = languages[number % len(languages)], Random(f"{seed}/person/{number}")  # nosec B311
-        facts = [fact for domain in domains.values() for fact in _facts(domain, usual, rng)]
+        facts = [fact for domain in domains.values() for fact in _facts(domain, language, usual, rng)]
         people.append(
             Resident(
                 id=f"p{number + 1:02}",
@@ -258,7 +252,9 @@ def generate(domains: Mapping[str, WorldDomain], count: int, seed: int) -> list[
     return people
 
 
-def _facts(domain: WorldDomain, usual: Mapping[tuple[str, str], str], rng: Random) -> Iterable[Fact]:
+def _facts(
+    domain: WorldDomain, language: str, usual: Mapping[tuple[str, str], str], rng: Random
+) -> Iterable[Fact]:
     for name, attribute in domain.attributes.items():
         common = usual[domain.id, name]
         others = [value for value in attribute.ids if value != common] or [common]
@@ -268,8 +264,8 @@ def _facts(domain: WorldDomain, usual: Mapping[tuple[str, str], str], rng: Rando
         yield Fact(domain.id, name, tuple(liked), rng.randint(LIGHT, HEAVY), "profile")
     if domain.needs and rng.random() < NEED_SHARE:
         yield Fact(domain.id, NEEDS, (rng.choice(domain.needs.ids),), 0, "profile")
-    low, high = domain.prices
-    if high and rng.random() < BUDGET_SHARE:
+    if domain.prices and rng.random() < BUDGET_SHARE:
+        low, high = domain.prices[language]
         yield Fact(domain.id, BUDGET, (str(round(low + (high - low) * rng.uniform(0.8, 0.9))),), 0, "profile")
 
 

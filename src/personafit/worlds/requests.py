@@ -7,12 +7,12 @@ requests turn on one attribute, medium ones on several that cannot all be had, h
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from personafit.worlds.catalogue import Offer, affordable, utility
+from personafit.worlds.catalogue import Offer, acceptable, utility
 from personafit.worlds.ontology import WorldDomain
 from personafit.worlds.people import Resident, Tastes, majority
 from personafit.worlds.state import Entry, WorldState
@@ -93,30 +93,24 @@ class Request:
 
         Both arrays have one axis per goal, in the order of `by_goal`.
         """
-        sides = [
-            self._side(goal, offers, tastes) for goal, offers in zip(self.goals, self.by_goal, strict=True)
-        ]
-        if len(sides) == 1:
-            utilities, valid, price, _ = sides[0]
-            return utilities, valid & (price <= (np.inf if self.budget is None else self.budget))
-        (first, fits, cost, hour), (second, suits, price, time) = sides
-        valid = fits[:, None] & suits[None, :]
+        columns = zip(*(self._columns(goal, tastes) for goal in self.goals), strict=True)
+        worth, fits, price, hour = (np.meshgrid(*each, indexing="ij") for each in columns)
+        valid = np.asarray(np.all(fits, axis=0))
         if self.budget is not None:
-            valid &= cost[:, None] + price[None, :] <= self.budget
+            valid &= np.sum(price, axis=0) <= self.budget
         if self.calendar:
-            long, short = (self.domains[goal.domain].hours for goal in self.goals)
-            apart = (hour[:, None] + long <= time[None, :]) | (time[None, :] + short <= hour[:, None])
-            valid &= apart
-        return (first[:, None] + second[None, :]) / 2, valid
+            (first, second), (long, short) = hour, (self.domains[goal.domain].hours for goal in self.goals)
+            valid &= (first + long <= second) | (second + short <= first)
+        return np.asarray(np.mean(worth, axis=0)), valid
 
-    def _side(
-        self, goal: Goal, offers: Sequence[Offer], tastes: Tastes
-    ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[Any], NDArray[Any]]:
+    def _columns(self, goal: Goal, tastes: Tastes) -> tuple[list[float], list[bool], list[int], list[int]]:
+        """Utility, validity, price and hour of each offer for a goal."""
+        offers = self.listed[goal.domain]
         return (
-            np.array([utility(offer, tastes) for offer in offers]),
-            np.array([affordable(offer, tastes) and not self.clashes(goal, offer) for offer in offers]),
-            np.array([offer.price for offer in offers]),
-            np.array([offer.hour or 0 for offer in offers]),
+            [utility(offer, tastes) for offer in offers],
+            [acceptable(offer, tastes) and not self.clashes(goal, offer) for offer in offers],
+            [offer.price for offer in offers],
+            [offer.hour or 0 for offer in offers],
         )
 
     def clashes(self, goal: Goal, offer: Offer) -> bool:

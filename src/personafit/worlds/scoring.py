@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from personafit.worlds.catalogue import Offer, affordable, utility
+from personafit.worlds.catalogue import Offer, acceptable, utility
 from personafit.worlds.episode import ASK, Call, EpisodeRecord, EpisodeTurn, Say
 from personafit.worlds.requests import Goal, Request, entry_of
 from personafit.worlds.state import Change, Entry
-from personafit.worlds.tools import NOTE, AskArguments
+from personafit.worlds.tools import NOTE, AskUserTool
 from personafit.worlds.user import is_question, topics_asked, user_errors
 
 
@@ -65,7 +65,7 @@ def score(record: EpisodeRecord, request: Request, told: frozenset[str]) -> Epis
     sent = [change for change in changes if change.table == "messages"]
     asked_for = [change for change in sent if change.after and change.after.title == request.tell]
     chosen = worst_choice(request, commits) if committed else None
-    needs_met = chosen is not None and all(affordable(offer, request.resident.tastes) for offer in chosen)
+    needs_met = chosen is not None and all(acceptable(offer, request.resident.tastes) for offer in chosen)
     fitting = chosen is not None and _fits(request, chosen)
     constraints_met = (
         fitting
@@ -207,7 +207,7 @@ def _question(turn: EpisodeTurn) -> str | None:
     """What the user was asked, if anything."""
     action = turn.action
     if isinstance(action, Call) and action.name == ASK:
-        return AskArguments.model_validate_json(action.arguments).text
+        return AskUserTool.model_validate_json(action.arguments).text
     if isinstance(action, Say) and is_question(action.text):
         return action.text
     return None

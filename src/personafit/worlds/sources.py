@@ -45,9 +45,7 @@ def _domains(closed: Mapping[str, Sequence[str]]) -> Mapping[str, WorldDomain]:
         }
         needs = attributes.pop(hard, None)
         if len(attributes) >= FEWEST_ATTRIBUTES:
-            domains[id] = WorldDomain(
-                id=id, label={"en": id}, attributes=attributes, needs=needs, **{"prices": (0, 0), **wording}
-            )
+            domains[id] = WorldDomain(id=id, label={"en": id}, attributes=attributes, needs=needs, **wording)
     return domains
 
 

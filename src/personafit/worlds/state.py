@@ -4,7 +4,7 @@ States are never changed: a write gives a new state that shares the untouched ta
 nothing.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -81,13 +81,10 @@ class WorldState:
 
 def differences(before: WorldState, after: WorldState) -> list[Change]:
     """Every entry that differs, in the order of tables and ids."""
-    return list(_differences(before, after)) if before is not after else []
-
-
-def _differences(before: WorldState, after: WorldState) -> Iterator[Change]:
-    for table in TABLES:
+    found = []
+    for table in TABLES if before is not after else ():
         old, new = before.tables.get(table, {}), after.tables.get(table, {})
-        if old is not new:
-            for id in sorted(old.keys() | new.keys()):
-                if old.get(id) != new.get(id):
-                    yield Change(table, old.get(id), new.get(id))
+        if old is not new:  # a table that nothing was written to is shared
+            ids = sorted(old.keys() | new.keys())
+            found += [Change(table, old.get(id), new.get(id)) for id in ids if old.get(id) != new.get(id)]
+    return found

@@ -1,4 +1,4 @@
-"""The seven tools of a world: their arguments, their schemas for models, and the service that answers calls.
+"""The seven tools of a world, and the service that answers calls to them.
 
 A call is a name and JSON text, as a model writes them. Whatever is wrong with it, the reply is an error as a real service would send:
 `malformed` if the call could not be read, `impossible` if what it asks for cannot be done.
@@ -7,12 +7,14 @@ A call is a name and JSON text, as a model writes them. Whatever is wrong with i
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any, Literal
+from functools import cache
+from typing import Literal
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from personafit._errors import printable
+from personafit.models import Tool
 from personafit.worlds.catalogue import Offer
 from personafit.worlds.ontology import BUDGET, WorldDomain
 from personafit.worlds.requests import Goal, Request, entry_of
@@ -38,11 +40,24 @@ class CallOutcome:
     """The question, where the call was `ask_user`: the user's answer is the reply."""
 
 
-class _Arguments(BaseModel):
+class _Refused(Exception):
+    """What a service says when something cannot be done."""
+
+
+# -- the tools ---------------------------------------------------------------------------------------------------------
+
+
+class WorldTool(BaseModel):
+    """A tool: the docstring and the fields are what models are told of it, and an instance is one call."""
+
     model_config = ConfigDict(extra="forbid")
 
+    def carry_out(self, request: Request, state: WorldState) -> CallOutcome:
+        """Do it; raises `_Refused` where it cannot be done."""
+        raise NotImplementedError
 
-class SearchArguments(_Arguments):
+
+class SearchTool(WorldTool):
     """List offers of a domain, ten to a page, or the person's own calendar, bookings, orders, playlists or contacts."""
 
     domain: str = Field(description="A domain of offers, or one of the person's own tables.")
@@ -52,14 +67,49 @@ class SearchArguments(_Arguments):
     )
     page: int = Field(1, ge=1, le=1000, description="Page of the list, from 1.")
 
+    def carry_out(self, request: Request, state: WorldState) -> CallOutcome:
+        if self.domain in TABLES:
+            rows = [entry.shown() for entry in state.tables[self.domain].values()]
+            return CallOutcome(_json({self.domain: rows}), state)
+        domain = request.domains.get(self.domain)
+        if domain is None:
+            there = ", ".join((*request.domains, *TABLES))
+            raise _Refused(f"There is no domain '{_quoted(self.domain)}'; there are {there}.")
+        filters = {name: _filter(domain, name, value) for name, value in self.filters.items()}
+        found = request.listed.get(domain.id, ())
+        if filters:
+            found = [one for one in found if all(_passes(one, *each) for each in filters.items())]
+        first = (self.page - 1) * PAGE
+        reply = {
+            "total": len(found),
+            "page": self.page,
+            "pages": -(-len(found) // PAGE),
+            "offers": [offer.shown(domain, request.language) for offer in found[first : first + PAGE]],
+        }
+        if self.page == 1 and not filters:
+            topics = domain.topics.items()
+            reply["filters"] = {
+                name: topic.values[request.language] for name, topic in topics if name != BUDGET
+            }
+        return CallOutcome(_json(reply), state)
 
-class GetArguments(_Arguments):
+
+class GetTool(WorldTool):
     """Show one offer, with the slots that committing to it needs, or one entry of the person's own tables."""
 
     id: str = Field(description="Id of the offer or entry.")
 
+    def carry_out(self, request: Request, state: WorldState) -> CallOutcome:
+        if offer := request.offers.get(self.id):
+            domain = request.domains[offer.domain]
+            row = {**offer.shown(domain, request.language), "slots": list(domain.slots)}
+            return CallOutcome(_json(row), state)
+        if found := state.find(self.id):
+            return CallOutcome(_json(found[1].shown()), state)
+        raise _Refused(f"There is nothing with the id '{_quoted(self.id)}'.")
 
-class CommitArguments(_Arguments):
+
+class CommitTool(WorldTool):
     """Book, order or save an offer. This is final: there is no need to confirm."""
 
     id: str = Field(description="Id of the offer.")
@@ -67,133 +117,129 @@ class CommitArguments(_Arguments):
         {}, description="What the offer needs, such as date (YYYY-MM-DD) or people; and, if wanted, a note."
     )
 
+    def carry_out(self, request: Request, state: WorldState) -> CallOutcome:
+        offer = request.offers.get(self.id)
+        if offer is None:
+            raise _Refused(f"There is no offer with the id '{_quoted(self.id)}'.")
+        domain = request.domains[offer.domain]
+        slots = _slots(domain, self.slots)
+        if missing := [name for name in domain.slots if name not in slots]:
+            needs = ", ".join(domain.slots)
+            raise _Refused(f"The slot '{missing[0]}' is missing; {domain.id} needs {needs}.")
+        id = f"{domain.table}-{state.written + 101}"
+        return _written(state, domain.table, entry_of(Goal(domain.id, slots), offer, domain, id))
 
-class ChangeArguments(_Arguments):
+
+class ChangeTool(WorldTool):
     """Change slots of a booking, order or playlist."""
 
     id: str = Field(description="Id of the entry in the person's own tables.")
     slots: dict[str, str | int] = Field(min_length=1, description="Slots with their new values.")
 
+    def carry_out(self, request: Request, state: WorldState) -> CallOutcome:
+        table, entry = _own(state, self.id)
+        if entry.domain is None:
+            raise _Refused(f"'{entry.title}' cannot be changed here.")
+        slots = {**entry.slots, **_slots(request.domains[entry.domain], self.slots)}
+        return _written(state, table, replace(entry, slots=slots, date=slots.get("date")))
 
-class CancelArguments(_Arguments):
+
+class CancelTool(WorldTool):
     """Cancel a booking or an order, or delete a playlist or an appointment."""
 
     id: str = Field(description="Id of the entry in the person's own tables.")
 
+    def carry_out(self, request: Request, state: WorldState) -> CallOutcome:
+        table, entry = _own(state, self.id)
+        return CallOutcome(_json({"cancelled": entry.shown()}), state.drop(table, entry.id))
 
-class SendArguments(_Arguments):
+
+class SendTool(WorldTool):
     """Send a message to one of the person's contacts."""
 
     contact: str = Field(description="Name of the contact.")
     text: str = Field(min_length=1, description="The message.")
 
+    def carry_out(self, request: Request, state: WorldState) -> CallOutcome:
+        contacts = state.tables["contacts"]
+        if self.contact not in contacts:
+            raise _Refused(f"There is no contact '{_quoted(self.contact)}'; there are {', '.join(contacts)}.")
+        id = f"messages-{state.written + 101}"
+        message = Entry(id, self.contact, slots={"text": _short(self.text)})
+        return CallOutcome(_json({"sent": {"to": self.contact}}), state.put("messages", message))
 
-class AskArguments(_Arguments):
+
+class AskUserTool(WorldTool):
     """Ask the person something. They answer what is asked and nothing else."""
 
     text: str = Field(min_length=1, description="The question.")
 
+    def carry_out(self, request: Request, state: WorldState) -> CallOutcome:
+        return CallOutcome("", state, asks=_short(self.text))
 
-TOOLS: Mapping[str, type[_Arguments]] = {
-    "search": SearchArguments,
-    "get": GetArguments,
-    "commit": CommitArguments,
-    "change": ChangeArguments,
-    "cancel": CancelArguments,
-    "send": SendArguments,
-    "ask_user": AskArguments,
+
+TOOLS: Mapping[str, type[WorldTool]] = {
+    "search": SearchTool,
+    "get": GetTool,
+    "commit": CommitTool,
+    "change": ChangeTool,
+    "cancel": CancelTool,
+    "send": SendTool,
+    "ask_user": AskUserTool,
 }
 
 
-def schemas(request: Request) -> list[dict[str, Any]]:
-    """The tools as OpenAI's function definitions; the search names the domains of the world."""
-    made = []
-    for name, model in TOOLS.items():
-        parameters = {key: value for key, value in model.model_json_schema().items() if key in _SCHEMA}
+# -- the service -------------------------------------------------------------------------------------------------------
+
+
+def functions(request: Request) -> tuple[Tool, ...]:
+    """The tools as functions that a model may call; `search` lists the domains of the world."""
+    return _functions((*request.domains, *TABLES))
+
+
+@cache
+def _functions(domains: tuple[str, ...]) -> tuple[Tool, ...]:
+    made: list[Tool] = []
+    for name, tool in TOOLS.items():
+        schema = tool.model_json_schema()
         properties = {
             field: {key: value for key, value in each.items() if key != "title"}
-            for field, each in parameters["properties"].items()
+            for field, each in schema["properties"].items()
         }
-        if model is SearchArguments:
-            properties["domain"]["enum"] = [*request.domains, *TABLES]
-        described = {"name": name, "description": " ".join((model.__doc__ or "").split())}
-        made.append(
-            {
-                "type": "function",
-                "function": {**described, "parameters": {**parameters, "properties": properties}},
-            }
-        )
-    return made
-
-
-_SCHEMA = ("type", "properties", "required", "additionalProperties")
-
-
-class _Refused(Exception):
-    """What a service says when something cannot be done."""
+        if tool is SearchTool:
+            properties["domain"]["enum"] = list(domains)
+        parameters = {"type": "object", "properties": properties, "additionalProperties": False}
+        if "required" in schema:
+            parameters["required"] = schema["required"]
+        made.append({"name": name, "description": tool.__doc__, "parameters": parameters})
+    return tuple(made)
 
 
 def call(request: Request, state: WorldState, name: str, arguments: str) -> CallOutcome:
     """Carry out one call; whatever is wrong with it is an error reply, never an exception."""
-    model = TOOLS.get(name)
-    if model is None:
+    tool = TOOLS.get(name)
+    if tool is None:
         return _fault(
             state, "malformed", f"There is no tool '{_quoted(name)}'; there are {', '.join(TOOLS)}."
         )
     if len(arguments) > MOST_ARGUMENTS:
         return _fault(state, "malformed", f"The call is longer than {MOST_ARGUMENTS:,} characters.")
     try:
-        read = model.model_validate_json(arguments or "{}")
+        read = tool.model_validate_json(arguments or "{}")
     except ValidationError as error:
-        return _fault(state, "malformed", _why(error))
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        where = f"Argument {_quoted(place)}: " if place else ""
+        return _fault(state, "malformed", f"{where}{first['msg']}.")
     except ValueError:
         return _fault(state, "malformed", "The arguments are not JSON.")
     try:
-        return _carry_out(request, state, read)
+        return read.carry_out(request, state)
     except _Refused as error:
         return _fault(state, "impossible", str(error))
 
 
-def _carry_out(request: Request, state: WorldState, read: _Arguments) -> CallOutcome:
-    match read:
-        case SearchArguments():
-            return CallOutcome(_search(request, state, read), state)
-        case GetArguments():
-            return CallOutcome(_get(request, state, read.id), state)
-        case CommitArguments():
-            return _commit(request, state, read)
-        case ChangeArguments() | CancelArguments():
-            return _amend(request, state, read)
-        case SendArguments():
-            return _send(state, read)
-        case AskArguments():
-            return CallOutcome("", state, asks=_short(read.text))
-    raise AssertionError(read)
-
-
-def _search(request: Request, state: WorldState, read: SearchArguments) -> str:
-    if read.domain in TABLES:
-        return _json({read.domain: [entry.shown() for entry in state.tables[read.domain].values()]})
-    domain = request.domains.get(read.domain)
-    if domain is None:
-        raise _Refused(
-            f"There is no domain '{_quoted(read.domain)}'; there are {', '.join((*request.domains, *TABLES))}."
-        )
-    wanted = {name: _wanted(domain, name, value) for name, value in read.filters.items()}
-    found = request.listed.get(domain.id, ())
-    if wanted:
-        found = [one for one in found if all(_passes(one, name, value) for name, value in wanted.items())]
-    first = (read.page - 1) * PAGE
-    reply: dict[str, Any] = {"total": len(found), "page": read.page, "pages": -(-len(found) // PAGE)}
-    reply["offers"] = [offer.shown(domain, request.language) for offer in found[first : first + PAGE]]
-    if read.page == 1 and not read.filters:
-        reply["filters"] = {
-            name: topic.values[request.language] for name, topic in domain.topics.items() if name != BUDGET
-        }
-    return _json(reply)
-
-
-def _wanted(domain: WorldDomain, name: str, value: str | int | list[str]) -> frozenset[str] | int:
+def _filter(domain: WorldDomain, name: str, value: str | int | list[str]) -> frozenset[str] | int:
     """The value ids that a filter lets pass, or the highest price."""
     if name == "max_price":
         try:
@@ -202,9 +248,8 @@ def _wanted(domain: WorldDomain, name: str, value: str | int | list[str]) -> fro
             raise _Refused("The filter max_price takes a whole number.") from None
     topic = None if name == BUDGET else domain.topics.get(name)
     if topic is None:
-        raise _Refused(
-            f"{domain.id} has no filter '{_quoted(name)}'; there are {', '.join((*domain.attributes, 'needs', 'max_price'))}."
-        )
+        there = ", ".join((*domain.attributes, "needs", "max_price"))
+        raise _Refused(f"{domain.id} has no filter '{_quoted(name)}'; there are {there}.")
     wanted = set()
     for one in value if isinstance(value, list) else [value]:
         id = topic.parse(str(one))
@@ -220,53 +265,12 @@ def _passes(offer: Offer, name: str, wanted: frozenset[str] | int) -> bool:
     return wanted <= offer.suits if name == "needs" else offer.values[name] in wanted
 
 
-def _get(request: Request, state: WorldState, id: str) -> str:
-    if offer := request.offers.get(id):
-        domain = request.domains[offer.domain]
-        return _json({**offer.shown(domain, request.language), "slots": list(domain.slots)})
-    if found := state.find(id):
-        return _json(found[1].shown())
-    raise _Refused(f"There is nothing with the id '{_quoted(id)}'.")
-
-
-def _commit(request: Request, state: WorldState, read: CommitArguments) -> CallOutcome:
-    offer = request.offers.get(read.id)
-    if offer is None:
-        raise _Refused(f"There is no offer with the id '{_quoted(read.id)}'.")
-    domain = request.domains[offer.domain]
-    slots = _slots(domain, read.slots)
-    if missing := [name for name in domain.slots if name not in slots]:
-        raise _Refused(f"The slot '{missing[0]}' is missing; {domain.id} needs {', '.join(domain.slots)}.")
-    id = f"{domain.table}-{state.written + 101}"
-    return _written(state, domain.table, entry_of(Goal(domain.id, slots), offer, domain, id))
-
-
-def _amend(request: Request, state: WorldState, read: ChangeArguments | CancelArguments) -> CallOutcome:
-    found = state.find(read.id)
+def _own(state: WorldState, id: str) -> tuple[str, Entry]:
+    """The table and entry of something of the person's that can be changed or cancelled."""
+    found = state.find(id)
     if found is None or found[0] in ("contacts", "messages"):
-        raise _Refused(
-            f"There is no booking, order, playlist or appointment with the id '{_quoted(read.id)}'."
-        )
-    table, entry = found
-    if isinstance(read, CancelArguments):
-        return CallOutcome(_json({"cancelled": entry.shown()}), state.drop(table, entry.id))
-    if entry.domain is None:
-        raise _Refused(f"'{entry.title}' cannot be changed here.")
-    slots = {**entry.slots, **_slots(request.domains[entry.domain], read.slots)}
-    return _written(state, table, replace(entry, slots=slots, date=slots.get("date")))
-
-
-def _written(state: WorldState, table: str, entry: Entry) -> CallOutcome:
-    return CallOutcome(_json({"done": entry.shown()}), state.put(table, entry))
-
-
-def _send(state: WorldState, read: SendArguments) -> CallOutcome:
-    if read.contact not in state.tables["contacts"]:
-        raise _Refused(
-            f"There is no contact '{_quoted(read.contact)}'; there are {', '.join(state.tables['contacts'])}."
-        )
-    message = Entry(f"messages-{state.written + 101}", read.contact, slots={"text": _short(read.text)})
-    return CallOutcome(_json({"sent": {"to": read.contact}}), state.put("messages", message))
+        raise _Refused(f"There is no booking, order, playlist or appointment with the id '{_quoted(id)}'.")
+    return found
 
 
 def _slots(domain: WorldDomain, given: Mapping[str, str | int]) -> dict[str, str]:
@@ -292,16 +296,14 @@ def _slots(domain: WorldDomain, given: Mapping[str, str | int]) -> dict[str, str
     return slots
 
 
+def _written(state: WorldState, table: str, entry: Entry) -> CallOutcome:
+    return CallOutcome(_json({"done": entry.shown()}), state.put(table, entry))
+
+
 def _short(text: str) -> str:
     if len(text) > MOST_TEXT:
         raise _Refused(f"The text is longer than {MOST_TEXT:,} characters.")
     return text
-
-
-def _why(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_input=False)[0]
-    place = ".".join(map(str, first["loc"]))
-    return f"{f'Argument {_quoted(place)}: ' if place else ''}{first['msg']}."
 
 
 def _quoted(text: str) -> str:

@@ -1,6 +1,6 @@
 """The simulated user: answers what is asked and nothing else; and the card for a model that plays the user."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from personafit._hashing import draw
@@ -97,28 +97,15 @@ def read_answer(request: Request, key: str, text: str) -> Fact | None:
 
 def card(request: Request) -> str:
     """What a model that plays the user is told about the person: who they are, what they asked for, what is true of them."""
-    words = texts()[request.language]
-    return "\n".join(
-        (
-            render_facets(request.resident.about),
-            words["card"]["said"].format(text=request.text),
-            *_facts(request),
-            words["card"]["rest"],
-        )
-    )
-
-
-def _facts(request: Request) -> Iterator[str]:
-    words, asked = texts()[request.language], {goal.domain for goal in request.goals}
-    for fact in request.resident.facts:
-        if fact.domain in asked:
+    words, language, resident = texts()[request.language], request.language, request.resident
+    lines = [render_facets(resident.about), words["card"]["said"].format(text=request.text)]
+    for fact in resident.facts:
+        if any(goal.domain == fact.domain for goal in request.goals):
             domain = request.domains[fact.domain]
-            topic = domain.topics[fact.topic]
-            yield words["card"]["fact"].format(
-                domain=domain.label[request.language],
-                topic=topic.label[request.language],
-                said=request.resident.say(fact, words["profile"]),
-            )
+            label, topic = domain.label[language], domain.topics[fact.topic].label[language]
+            said = resident.say(fact, words["profile"])
+            lines.append(words["card"]["fact"].format(domain=label, topic=topic, said=said))
+    return "\n".join([*lines, words["card"]["rest"]])
 
 
 def user_errors(

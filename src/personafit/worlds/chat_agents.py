@@ -1,0 +1,211 @@
+"""Chat models that act through tools, and one that plays the user.
+
+A model that calls functions gets the tools as its server offers them; any other model writes one JSON object per reply, which is
+read strictly. Whatever cannot be read is a malformed call: the world answers it with an error, and the episode goes on. A stored
+reply reads today as it did when it came in; whoever changes how it is read raises the version.
+"""
+
+import re
+import tomllib
+from functools import cached_property
+from importlib.resources import files
+from typing import ClassVar, NamedTuple
+
+import orjson
+
+from personafit._hashing import content_hash
+from personafit.contexts import Context
+from personafit.engine.ask import Asker, Exchange
+from personafit.items import inert
+from personafit.models import ChatReply, ChatRequest, Message, Model, ToolCall
+from personafit.store import Status
+from personafit.store.records import storable
+from personafit.worlds.episode import ASK, Action, Call, EpisodeState, Say
+from personafit.worlds.requests import Request
+from personafit.worlds.tools import functions
+from personafit.worlds.user import UserReply, card
+
+WORDINGS: dict[str, dict[str, str]] = tomllib.loads(
+    (files(__package__) / "data" / "prompts.toml").read_text(encoding="utf-8")
+)
+VERSION = "2"  # of how prompts are put together and replies are read
+TURN_TOKENS = 1024
+SMALL_TOKENS = 96  # for the embedded model: calls are short, and thirty have to fit into its context
+END = "[END]"
+LONGEST_REPLY = 20_000  # characters of a malformed reply that are kept
+_FENCE = re.compile(r"\A```(?:json)?\s*\n(.*)\n\s*```\Z", re.DOTALL)
+
+
+class EpisodeSpeaker:
+    """A chat model that takes part in an episode."""
+
+    refused: ClassVar[str]
+    """What is noted where the model refuses."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.name = model.name
+        self.asker = Asker(model)
+
+    async def send(self, request: ChatRequest) -> Exchange:
+        """Ask the model; the reply of the exchange is what is stored and read again."""
+        exchange = Exchange()
+        reply = await self.asker.send(request, exchange)
+        exchange.reply, exchange.reasoning = storable(self.stored(reply)), reply.reasoning
+        if reply.refused:
+            exchange.status, exchange.detail = Status.REFUSED, self.refused
+        return exchange
+
+    def stored(self, reply: ChatReply) -> str:
+        """The text that is stored of a reply."""
+        return reply.text
+
+
+# -- the agent ---------------------------------------------------------------------------------------------------------
+
+
+class AgentReply(NamedTuple):
+    """A reply taken apart: the words beside calls, and what is to be done in order."""
+
+    text: str
+    calls: tuple[ToolCall, ...]
+    actions: tuple[Action, ...]
+
+
+class ChatAgent(EpisodeSpeaker):
+    """A chat model that acts through tools: by function calling, or by text."""
+
+    refused = "The assistant refused."
+
+    def __init__(self, model: Model, by_text: bool) -> None:
+        super().__init__(model)
+        self.by_text = by_text
+        self.settings = {**model.settings, "tools": "text" if by_text else "calls"}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of everything about it that can change what it does."""
+        words = [WORDINGS["agent"], WORDINGS["text"] if self.by_text else {}]
+        return content_hash(["agent", VERSION, self.settings, words, self._tokens])
+
+    @cached_property
+    def _tokens(self) -> int:
+        return SMALL_TOKENS if self.model.settings.get("kind") == "embedded" else TURN_TOKENS
+
+    def opening(self, request: Request, context: Context) -> tuple[Message, ...]:
+        """What the model is sent first: its task, the tools by text, what it is told about the person, and the request."""
+        words = WORDINGS["agent"]
+        parts = [words["task"].format(today=request.today)]
+        if self.by_text:  # before the person: a prompt's common beginning is read once for all episodes
+            tools = "\n".join(orjson.dumps(tool).decode() for tool in functions(request))
+            parts.append(WORDINGS["text"]["protocol"].format(tools=tools))
+        parts.append(words["told"].format(person=inert(context.text)) if context.text else words["untold"])
+        return (
+            {"role": "system", "content": "\n\n".join(parts)},
+            {"role": "user", "content": request.text},
+        )
+
+    def ask(self, messages: tuple[Message, ...], request: Request, key: str, seed: int | None) -> ChatRequest:
+        """The call that asks for the next step."""
+        tools = () if self.by_text else functions(request)
+        return ChatRequest(messages, self._tokens, seed=seed, key=key, tools=tools)
+
+    def stored(self, reply: ChatReply) -> str:
+        """The reply's text; JSON of text and calls where it calls functions."""
+        if self.by_text or not reply.tool_calls:
+            return reply.text
+        calls = [[call.id, call.name, call.arguments] for call in reply.tool_calls]
+        return orjson.dumps({"text": reply.text, "calls": calls}).decode()
+
+    def read(self, stored: str) -> AgentReply:
+        """Take a stored reply apart; one that cannot be read is a call of nothing."""
+        if self.by_text:
+            return AgentReply(stored, (), (read_text(stored),))
+        if stored.startswith('{"text":'):
+            try:
+                body = orjson.loads(stored)
+                calls = tuple(ToolCall(*call) for call in body["calls"])
+                return AgentReply(body["text"], calls, tuple(Call(one.name, one.arguments) for one in calls))
+            except (orjson.JSONDecodeError, TypeError, KeyError):
+                pass  # words of the model that merely look like it
+        text = stored.strip()
+        return AgentReply(stored, (), (Say(text) if text else Call("", ""),))
+
+    def own_message(self, reply: AgentReply) -> Message:
+        """The model's own reply, as it is sent again."""
+        calls = {"tool_calls": [call.message for call in reply.calls]} if reply.calls else {}
+        return {"role": "assistant", "content": reply.text or ("" if calls else "…"), **calls}
+
+    def result_message(self, reply: AgentReply, place: int, state: EpisodeState) -> Message:
+        """What came back from the action at that place of a reply, as the model is sent it."""
+        last = state.turns[-1]
+        if reply.calls:
+            return {"role": "tool", "tool_call_id": reply.calls[place].id, "content": last.reply}
+        if isinstance(last.action, Call) and last.action.name:
+            result = WORDINGS["text"]["result"].format(tool=last.action.name, reply=last.reply)
+            return {"role": "user", "content": result}
+        if last.by_user:
+            return {"role": "user", "content": last.reply}
+        return {"role": "user", "content": f"{last.reply}\n{WORDINGS['text']['again']}"}
+
+
+def read_text(reply: str) -> Action:
+    """The action that a reply in the text protocol means: one JSON object, perhaps in a code fence, and nothing else."""
+    text = reply.strip()
+    if fenced := _FENCE.match(text):
+        text = fenced[1].strip()
+    try:
+        body = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return Call("", reply[:LONGEST_REPLY])
+    match body:
+        case {"say": str(words), **rest} if not rest and words.strip():
+            return Say(words)
+        case {"tool": str(name), "arguments": dict(arguments), **rest} if not rest and name:
+            return Call(name, orjson.dumps(arguments).decode())
+    return Call("", reply[:LONGEST_REPLY])
+
+
+# -- the simulated user ------------------------------------------------------------------------------------------------
+
+
+class ChatUser(EpisodeSpeaker):
+    """A chat model that plays the user from a card; without one, the world's own user answers by templates."""
+
+    refused = "The simulated user refused to play its part."
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of everything about it that can change what it says."""
+        return content_hash(["world user", VERSION, self.model.settings, WORDINGS["user"], TURN_TOKENS])
+
+    def ask(self, state: EpisodeState, question: str, key: str, seed: int | None) -> ChatRequest:
+        """The call that asks for the user's answer: the card, all that was said to and by the user, and the question."""
+        system = WORDINGS["user"]["task"].format(card=inert(card(state.request)), end=END)
+        messages: list[Message] = [
+            {"role": "system", "content": system},
+            {"role": "user", "content": "(You write first.)"},
+            {"role": "assistant", "content": state.request.text},
+        ]
+        for turn in state.turns:
+            if turn.by_user:
+                messages.append({"role": "user", "content": spoken(turn.action)})
+                messages.append({"role": "assistant", "content": turn.reply or "…"})
+        messages.append({"role": "user", "content": question})
+        return ChatRequest(tuple(messages), TURN_TOKENS, seed=seed, key=key)
+
+    def read(self, stored: str) -> UserReply:
+        """What a stored reply says, and whether it ends the conversation."""
+        text = stored.strip()
+        return UserReply(text.removesuffix(END).strip(), ends=text.endswith(END))
+
+
+def spoken(action: Action) -> str:
+    """What an action says to the user."""
+    if isinstance(action, Call) and action.name == ASK:
+        try:
+            body = orjson.loads(action.arguments)
+        except orjson.JSONDecodeError:
+            return ""
+        return str(body.get("text", "")) if isinstance(body, dict) else ""
+    return action.text if isinstance(action, Say) else ""

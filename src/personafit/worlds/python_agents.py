@@ -1,0 +1,135 @@
+"""Agents written in Python: functions that are handed the tools of an episode as functions."""
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from functools import cached_property, partial
+from typing import Any
+
+import orjson
+
+from personafit._errors import UserError
+from personafit._hashing import content_hash
+from personafit.contexts import Context
+from personafit.models import Spec, Unanswerable, one_line
+from personafit.models.calls import in_thread
+from personafit.models.functions import PYTHON_OPTIONS, code_hash, load_instance, parameters_of
+from personafit.worlds.episode import Action, Call, End, EpisodeState, Say
+from personafit.worlds.tools import functions
+from personafit.worlds.user import UserReply
+
+VERSION = "2"  # of how the tools are handed over
+SECONDS = 600.0  # for one episode
+PARAMETERS = ("request", "tools", "person", "today")
+"""What an agent is given if its parameters are so called."""
+
+AskUser = Callable[[EpisodeState, str], UserReply | None]
+"""Gives the user's answer to a text, on the agent's thread; None where the template user answers."""
+
+
+class EpisodeOver(BaseException):
+    """The episode has ended, and so has the agent: no `except Exception` of its own keeps it going."""
+
+
+class EpisodeTools:
+    """The tools of one episode as Python functions: `tools.search(domain="meals")` returns what a service would send."""
+
+    def __init__(self, state: EpisodeState, ask_user: AskUser) -> None:
+        self.state = state
+        self._ask_user = ask_user
+        self.schemas = functions(state.request)
+        for tool in self.schemas:
+            setattr(self, tool["name"], partial(self.call, tool["name"]))
+
+    def call(self, tool: str, /, **arguments: Any) -> Any:
+        """Call a tool by its name; the reply is decoded where it is JSON, and the user's answer is a text."""
+        try:
+            text = orjson.dumps(arguments, option=orjson.OPT_NON_STR_KEYS).decode()
+        except TypeError as error:
+            text = f"{{{one_line(error)}"  # no JSON: the world answers it as a malformed call
+        return self._step(Call(tool, text))
+
+    def say(self, text: str) -> Any:
+        """Say something to the user without a tool; returns the answer."""
+        return self._step(Say(str(text)))
+
+    def _step(self, action: Action) -> Any:
+        if self.state.stop is not None:
+            raise EpisodeOver
+        question = self.state.awaits_user(action)
+        said = None if question is None else self._ask_user(self.state, question)
+        self.state = self.state.step(action, said)
+        last = self.state.turns[-1]
+        try:
+            return last.reply if last.by_user else orjson.loads(last.reply)
+        except orjson.JSONDecodeError:
+            return last.reply
+
+    def end(self, words: Any) -> None:
+        """End the episode, with the last words of the agent if it has any."""
+        if isinstance(words, str) and words.strip() and self.state.stop is None:
+            self.say(words)
+        if self.state.stop is None:
+            self.state = self.state.step(End())
+
+
+class PythonAgent:
+    """`python:MODULE:OBJECT`: a function that gets the request and the tools as functions, plain or async.
+
+    It may take `person` (what it is told of the person) and `today` too. What it returns, if a text, are its last words to the user.
+    """
+
+    price = (0.0, 0.0)
+
+    def __init__(self, spec: Spec) -> None:
+        spec.allow((*PYTHON_OPTIONS, "timeout"))
+        self.name = self.endpoint = spec.text
+        self.max_concurrency = int(spec.number("concurrency", 8, least=1))
+        self._seconds = spec.number("timeout", SECONDS, least=0.001)
+        self._function = load_instance(spec)
+        found = parameters_of(self._function) if callable(self._function) else None
+        if found is None or not set(found[0]) <= set(PARAMETERS) or "tools" not in found[1]:
+            raise UserError(
+                f"{spec.text}: an agent is a function of `request` and `tools`, and may take `person` and `today`, as in "
+                "def agent(request, tools): ..."
+            )
+        self._names = [name for name in PARAMETERS if name in found[1]]
+        self.settings: dict[str, Any] = {
+            "kind": "python",
+            "object": spec.name,
+            "code": code_hash(self._function, spec),
+        }
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of its code or version."""
+        return content_hash(["agent", VERSION, self.settings])
+
+    async def play(self, state: EpisodeState, context: Context, ask_user: AskUser) -> EpisodeState:
+        """A whole episode; raises `Unanswerable` where the function raises or does not end."""
+        tools, request = EpisodeTools(state, ask_user), state.request
+        every = {"request": request.text, "tools": tools, "person": context.text, "today": request.today}
+        named = {name: every[name] for name in self._names}
+
+        def work() -> None:
+            try:
+                words = self._function(**named)
+                tools.end(asyncio.run(_awaited(words)) if inspect.isawaitable(words) else words)
+            except EpisodeOver:
+                pass
+
+        try:
+            async with asyncio.timeout(self._seconds):
+                await in_thread(work)
+        except TimeoutError:
+            raise Unanswerable(f"{self.name} did not end within {self._seconds:g} s.") from None
+        except (Exception, SystemExit) as error:
+            raise Unanswerable(f"{self.name} raised {type(error).__name__}: {one_line(error)}.") from error
+        return tools.state
+
+    async def close(self) -> None:
+        """Nothing to release."""
+
+
+async def _awaited(words: Awaitable[Any]) -> Any:
+    return await words

@@ -1,0 +1,148 @@
+"""Scripted agents: what can be reached with what knowledge, without a model. Every report has them as controls."""
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from random import Random
+from typing import Any
+
+import numpy as np
+import orjson
+
+from personafit._errors import UserError
+from personafit._hashing import content_hash
+from personafit.worlds.catalogue import Offer
+from personafit.worlds.episode import Action, Call, End, EpisodeState, Say, start
+from personafit.worlds.ontology import BUDGET, NEEDS, texts
+from personafit.worlds.people import Fact, Place, Tastes
+from personafit.worlds.requests import Request, World, best_of
+from personafit.worlds.user import read_answer
+
+Script = Generator[Action, str, None]
+"""Yields actions and is sent the reply to each."""
+
+AGENTS: Mapping[str, str] = {
+    "oracle": "knows everything about the person",
+    "asks-everything": "knows nothing and asks about every topic",
+    "profile+memories": "has read the profile and the memories",
+    "profile": "has read the profile",
+    "majority": "takes what most people like",
+    "wrong-person": "takes what the other person of the pair likes",
+    "first-shown": "takes the first offer listed",
+    "random-valid": "takes any valid choice",
+}
+"""Scripted agents by name, from the one that knows most to those that know nothing, each with what it goes by."""
+READS: Mapping[str, tuple[Place, ...]] = {
+    "oracle": ("profile", "memory", "user"),
+    "profile+memories": ("profile", "memory"),
+    "profile": ("profile",),
+}
+VERSION = "2"  # of the scripts
+
+
+@dataclass(frozen=True)
+class ScriptedAgent:
+    """One of the scripted agents, as a system of a run."""
+
+    name: str
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it is known by; `canned` says that its fingerprint covers what it does."""
+        return {"kind": "canned", "script": self.name, "version": VERSION}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of its name and version."""
+        return content_hash(["scripted agent", self.settings])
+
+
+def play(world: World, request: Request, agent: str, seed: int = 0) -> EpisodeState:
+    """A whole episode of a scripted agent with the template user."""
+    if agent not in AGENTS:
+        raise UserError(f"There is no scripted agent '{agent}'; there are {', '.join(AGENTS)}.")
+    state = start(request, seed)
+    moves = script(world, request, agent, seed)
+    action = next(moves)
+    while True:
+        state = state.step(action)
+        if state.stop is not None:
+            return state
+        action = moves.send(state.turns[-1].reply)
+
+
+def told_to(agent: str, request: Request) -> frozenset[str]:
+    """Keys of the facts that a scripted agent knows from the start."""
+    return frozenset(request.resident.known(*READS.get(agent, ())).facts)
+
+
+def script(world: World, request: Request, agent: str, seed: int) -> Script:
+    """The moves of an agent: ask if it is one that asks, look at the offers, choose, commit, send the message."""
+    rng = Random(f"{seed}/{agent}/{request.id}")  # nosec B311
+    tastes = request.resident.known(*READS.get(agent, ()))
+    if agent == "asks-everything":
+        tastes = yield from _ask_everything(request)
+    elif agent == "majority":
+        tastes = world.majority
+    elif agent == "wrong-person":
+        tastes = request.other.tastes
+    if request.calendar:
+        yield Call("search", _json({"domain": "calendar"}))
+    pages = 1 if agent == "first-shown" else None
+    for goal in request.goals:
+        yield from _look(goal.domain, pages)
+    chosen = _choose(request, agent, tastes, rng)
+    for goal, offer in zip(request.goals, chosen, strict=True):
+        yield Call("commit", _json({"id": offer.id, "slots": goal.slots}))
+    words = texts()[request.language]
+    titles = words["and"].join(offer.name for offer in chosen)
+    if request.tell:
+        message = words["send"]["text"].format(contact=request.tell, titles=titles)
+        yield Call("send", _json({"contact": request.tell, "text": message}))
+    yield Say(words["send"]["done"].format(titles=titles))
+    yield End()
+
+
+def _look(domain: str, pages: int | None) -> Script:
+    """Read so many pages of a domain's offers, or all of them."""
+    page = 1
+    while pages is None or page <= pages:
+        reply = orjson.loads((yield Call("search", _json({"domain": domain, "page": page}))))
+        pages = pages or reply["pages"]
+        page += 1
+
+
+def _ask_everything(request: Request) -> Generator[Action, str, Tastes]:
+    """Ask about every topic of the request's domains, one at a time, and read the answers."""
+    wordings = texts()[request.language]["ask"]
+    facts: dict[str, Fact] = {}
+    for goal in request.goals:
+        domain = request.domains[goal.domain]
+        for name, topic in domain.topics.items():
+            question = wordings[name if name in (NEEDS, BUDGET) else "any"].format(
+                topic=topic.label[request.language].lower()
+            )
+            if len(request.goals) > 1:
+                label = domain.label[request.language]
+                question = wordings["domain"].format(domain=label, question=question)
+            answer = yield Call("ask_user", _json({"text": question}))
+            if fact := read_answer(request, f"{goal.domain}.{name}", answer):
+                facts[fact.key] = fact
+    return Tastes(facts)
+
+
+def _choose(request: Request, agent: str, tastes: Tastes, rng: Random) -> Sequence[Offer]:
+    """The best choice for these tastes among those that seem valid; at random among equals."""
+    if agent == "first-shown":
+        return [offers[0] for offers in request.by_goal]
+    if agent == "random-valid":
+        _, good = request.choices(request.resident.tastes)
+    else:
+        utilities, valid = request.choices(tastes)
+        good = best_of(utilities, valid if valid.any() else np.ones_like(valid))
+    picked = rng.choice(np.argwhere(good).tolist())
+    return [offers[index] for offers, index in zip(request.by_goal, picked, strict=True)]
+
+
+def _json(value: object) -> str:
+    return orjson.dumps(value).decode()

@@ -1,0 +1,100 @@
+"""How requests and episodes are kept in the store: each is a product whose text is JSON.
+
+A request's product holds all that the report needs to say what would have been best. An episode's holds who played, what happened and
+its figures; its id is `episode-` and the id of the ask that ended it, well or badly.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import orjson
+from sqlalchemy import ColumnElement, literal, select
+
+from personafit.store import Item, Product, Store
+from personafit.store import tables as t
+from personafit.worlds.requests import Request
+from personafit.worlds.scoring import EpisodeScore
+
+INSTRUMENT = "episode-2"
+"""Version of tools, template user, scripts and figures: a change of any raises it. Requests and offers are hashed with the items."""
+EPISODE = "episode-"
+AGENT_STEP, USER_STEP, WHOLE = "agent step", "user step", "episode"
+"""Questions of asks: one step of a model that acts, one reply of a model that plays the user, a whole episode of any other agent."""
+FIGURES = tuple(EpisodeScore.__dataclass_fields__)
+ROWS = 500
+
+
+def request_item(request: Request) -> tuple[Item, Product]:
+    """A request as an item, with the product that says all about it."""
+    product = Product(kind="request", text=request_json(request), maker=INSTRUMENT, about=request.resident.id)
+    item = Item(
+        id=request.id,
+        kind="request",
+        person=request.resident.id,
+        prompt=request.text,
+        products=[product.id],
+        group=request.id,
+        slices={
+            "level": request.level,
+            "domain": " + ".join(dict.fromkeys(goal.domain for goal in request.goals)),
+            "pair": request.pair,
+        },
+    )
+    return item, product
+
+
+def request_json(request: Request) -> str:
+    """All that makes a request: what was asked, what could be chosen from, and what is true of the person there."""
+    domains = {goal.domain for goal in request.goals}
+    best = np.argwhere(request.best)[0]
+    body = {
+        "text": request.text,
+        "today": request.today,
+        "goals": [asdict(goal) for goal in request.goals],
+        "tell": request.tell,
+        "budget": request.budget,
+        "calendar": request.calendar,
+        "offers": [
+            [one.id, one.domain, one.name, one.price, one.hour, dict(one.values), sorted(one.suits)]
+            for one in request.offers.values()
+        ],
+        "best": [offers[place].id for offers, place in zip(request.by_goal, best, strict=True)],
+        "facts": [
+            [fact.domain, fact.topic, fact.values, fact.weight, fact.place]
+            for fact in request.resident.facts
+            if fact.domain in domains
+        ],
+        "state": {
+            name: [entry.shown() for entry in rows.values()] for name, rows in request.state.tables.items()
+        },
+    }
+    return orjson.dumps(body).decode()
+
+
+def episode_rows(store: Store, run: int) -> Iterator[dict[str, Any]]:
+    """Every episode of a run that has ended, as its stored id, status, slot, who played, and figures; failed tries included."""
+    ended: ColumnElement[str] = literal(EPISODE).concat(t.asks.c.id)
+    query = (
+        select(t.asks.c.status, t.asks.c.at, t.products.c.id, t.products.c.text)
+        .select_from(
+            t.run_jobs.join(t.asks, t.asks.c.job == t.run_jobs.c.job).join(
+                t.products, t.products.c.id == ended
+            )
+        )
+        .where(t.run_jobs.c.run == run, t.asks.c.question.in_((AGENT_STEP, USER_STEP, WHOLE)))
+    )
+    for rows in store.stream(query, ROWS):
+        for row in rows:
+            body = orjson.loads(row.text)
+            kept = {name: body[name] for name in ("slot", "item", "agent", "given", "sample")}
+            yield {"episode": row.id, "status": row.status, "at": row.at, **kept, **body["score"]}
+
+
+def read_episodes(store: Store, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The stored episodes of these ids, in that order, with all that happened."""
+    for place in range(0, len(ids), ROWS):
+        page = list(ids[place : place + ROWS])
+        texts = store.texts(page)
+        yield from ({"id": id, **orjson.loads(texts[id])} for id in page if id in texts)
