@@ -177,9 +177,9 @@ class PeopleStep(BuildStep):
                 composed = [element.text for element in draft.drawn if element.composed]
                 fault = next(draft.contradictions(), "")
                 if not fault and any(shared[text] >= most for text in composed):
-                    fault = f"a sentence is shared with {most} others"
+                    fault = f"a sentence of it is shared already: {most} others have it"
                 if fault:
-                    quota.reject("the combination contradicts itself or has too much in common with others")
+                    quota.reject(fault)
                     bench.reject(draft.id, fault, render_person(draft.person({})), by=RULES)
                 else:
                     shared.update(composed)
