@@ -308,28 +308,17 @@ class AnswersStep(BuildStep):
         trial: bool = False,
     ) -> None:
         """Have every model make its own, once more where it could not be used; a draft without a usable reply is rejected."""
-        pool = bench.models.pool()
-        models: list[Any] = pool or [None]
-        names = [model.name for model in pool] or [bench.template]
         for attempt in range(ATTEMPTS):
             left = [draft for draft in drafts if not draft.text]
-            mine = [[draft for draft in left if draft.maker == place] for place in range(len(models))]
-            targets = [[answer_target(bench, section, attempt, draft) for draft in own] for own in mine]
-            batches = list(zip(models, targets, strict=True))
-            if trial:
-                for model, few in batches:
-                    await bench.try_out(model, few, label)
-            found = await bench.ask_each(batches, label)
-            for own, answers in zip(mine, found, strict=True):
-                for draft, answer in zip(own, answers, strict=True):
-                    draft.answer = answer
+            asks = [(draft.maker, answer_target(bench, section, attempt, draft)) for draft in left]
+            for draft, answer in zip(left, await bench.ask_pool(asks, label, trial), strict=True):
+                draft.answer = answer
         for draft in drafts:
             if draft.answer is not None and not draft.text:
                 reason = draft.answer.reason or "no sentence of ours is as long"
-                bench.reject(draft.key, reason, about=draft.meant_for.id, by=names[draft.maker])
+                bench.reject(draft.key, reason, about=draft.meant_for.id, by=bench.pool_names[draft.maker])
 
     def _write(self, bench: Bench, asked: PersonQuestion) -> None:
-        names = [model.name for model in bench.models.pool()] or [bench.template]
         for draft in asked.drafts:
             if draft.answer is None or not draft.text:
                 continue
@@ -342,7 +331,7 @@ class AnswersStep(BuildStep):
                     "direction": draft.direction,
                     "given": draft.given,
                     "masked": list(draft.told.masked) if draft.told and draft.strategy == A2 else [],
-                    "model": names[draft.maker],
+                    "model": bench.pool_names[draft.maker],
                     "maker": draft.answer.maker,
                     "parent": draft.parent.product if draft.parent else None,
                     "written_for": draft.meant_for.id,

@@ -361,7 +361,7 @@ class PairsWriter:
     def reject(self, unit: QuestionAnswers, kind: str, reason: str) -> None:
         """Keep what could not become a pair, and why."""
         self.reasons[reason.partition(":")[0]] += 1
-        by = self._bench.models.pool()[unit.model].name
+        by = self._bench.pool_names[unit.model]
         self._bench.reject(f"{unit.key}/{kind}", reason, unit.question, about=unit.person.id, by=by)
 
     def publish(self) -> None:
@@ -495,20 +495,14 @@ async def _ask_answers(
     bench: Bench, todo: Sequence[QuestionAnswers], wanted: Sequence[dict[str, Target]]
 ) -> None:
     """Have each unit's own model answer."""
-    pool = bench.models.pool()
-    mine = [
-        [
-            (unit, kind, target)
-            for unit, targets in zip(todo, wanted, strict=True)
-            if unit.model == place
-            for kind, target in targets.items()
-        ]
-        for place in range(len(pool))
+    asks = [
+        (unit, kind, target)
+        for unit, targets in zip(todo, wanted, strict=True)
+        for kind, target in targets.items()
     ]
-    batches = [(model, [target for _, _, target in own]) for model, own in zip(pool, mine, strict=True)]
-    for own, answers in zip(mine, await bench.ask_each(batches, "answers"), strict=True):
-        for (unit, kind, _), answer in zip(own, answers, strict=True):
-            unit.answers[kind] = answer
+    answers = await bench.ask_pool([(unit.model, target) for unit, _, target in asks], "answers")
+    for (unit, kind, _), answer in zip(asks, answers, strict=True):
+        unit.answers[kind] = answer
 
 
 def _given_questions(path: Path) -> Iterator[tuple[str, str]]:

@@ -221,12 +221,9 @@ class PeopleStep(BuildStep):
     async def _screened(self, bench: Bench, found: list[Candidate], quota: Quota) -> list[Candidate | None]:
         """Those in whom neither the checker nor a person found a fault; None in the place of whom a person dropped."""
         dropped, passed = read_drops(bench.out, self.name), list[Candidate | None]()
-        answers = await bench.ask(bench.model("checker"), [_screening(one) for one in found], "screening")
-        for candidate, answer in zip(found, answers, strict=True):
+        verdicts = await bench.judge([_screening(one) for one in found], VERDICTS, "screening")
+        for candidate, (answer, reason) in zip(found, verdicts, strict=True):
             person, by = candidate.person, bench.name("checker")
-            reason = VERDICTS.get(answer.text or "", "")
-            if answer.text is None:
-                reason = f"could not be screened: {answer.reason}"
             if person.id in dropped:
                 reason, by = DROPPED, REVIEWER
                 passed.append(None)

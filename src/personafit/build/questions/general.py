@@ -82,13 +82,10 @@ class GeneralQuestions:
                 fresh.append(entry)
             else:
                 self._out(entry, f"near-duplicate of: {twin}", LIKENESS)
-        checker, passed = self._bench.model("checker"), []
-        answers = await self._bench.ask(checker, [_openness(one) for one in fresh], "pool")
-        for entry, answer in zip(fresh, answers, strict=True):
-            if answer.text is None:
-                self._out(entry, f"could not be judged: {answer.reason}", self._bench.name("checker"))
-            elif answer.text in NOT_OPEN:
-                self._out(entry, NOT_OPEN[answer.text], self._bench.name("checker"))
+        passed, verdicts = [], await self._bench.judge([_openness(one) for one in fresh], NOT_OPEN, "pool")
+        for entry, (_, fault) in zip(fresh, verdicts, strict=True):
+            if fault:
+                self._out(entry, fault, self._bench.name("checker"))
             else:
                 passed.append(entry)
         return passed
@@ -119,12 +116,9 @@ class GeneralQuestions:
                     code=1,
                 )
             targets = [self._match(person, pool[place]) for person, place in matches]
-            answers = await self._bench.ask(self._bench.model("checker"), targets, "matching")
-            for (person, place), answer in zip(matches, answers, strict=True):
-                entry, key = pool[place], answer.target.key
-                reason, by = MISMATCHES.get(answer.text or "", ""), self._bench.name("checker")
-                if answer.text is None:
-                    reason = f"could not be judged: {answer.reason}"
+            verdicts = await self._bench.judge(targets, MISMATCHES, "matching")
+            for (person, place), (answer, reason) in zip(matches, verdicts, strict=True):
+                entry, key, by = pool[place], answer.target.key, self._bench.name("checker")
                 if told := next(leaks(entry.text, person), None):
                     reason, by = f"gives away: {told}", LEAK
                 if key in self._dropped:

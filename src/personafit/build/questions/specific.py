@@ -282,14 +282,11 @@ class SpecificQuestions:
         if self._bench.model() is None:
             return list(drafts)
         passed, by = [], self._bench.name("checker")
-        targets = [check(draft) for draft in drafts]
-        answers = await self._bench.ask(self._bench.model("checker"), targets, "checking")
-        for draft, answer in zip(drafts, answers, strict=True):
+        verdicts = await self._bench.judge([check(draft) for draft in drafts], FAULTS, "checking")
+        for draft, (answer, fault) in zip(drafts, verdicts, strict=True):
             draft.verdict = answer.product or None
-            if answer.text is None:
-                self._reject(draft, f"could not be judged: {answer.reason}", by)
-            elif answer.text in FAULTS:
-                self._reject(draft, FAULTS[answer.text], by)
+            if fault:
+                self._reject(draft, fault, by)
             else:
                 passed.append(draft)
         return passed

@@ -163,10 +163,7 @@ class TasksSection(ConfigSection):
 def task_files(config: BuildConfig) -> tuple[Path, Path]:
     """Where the domains and the tasks of a build are."""
     section = config.section(TasksSection)
-    return (
-        config.place(section.ontology) if section.ontology else OURS,
-        config.place(section.definitions) if section.definitions else OUR_TASKS,
-    )
+    return config.own(section.ontology, OURS), config.own(section.definitions, OUR_TASKS)
 
 
 def open_ontology(config: BuildConfig) -> Ontology:
