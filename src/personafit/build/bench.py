@@ -31,29 +31,40 @@ SPARE, MOST = (
 REMEDY = 'name a stronger model in [models], or "template" in its place'
 
 
-class Quota:
+class Reasons:
+    """Counts why things could not be kept; what follows a colon is about one alone."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+
+    def reject(self, reason: str) -> None:
+        """Count a reason."""
+        self._counts[reason.partition(":")[0]] += 1
+
+    @property
+    def because(self) -> str:
+        """The most frequent reason, to stand in a sentence; empty where there is none."""
+        return "".join(f" (most often: {reason})" for reason, _ in self._counts.most_common(1))
+
+
+class Quota(Reasons):
     """Counts towards a number of things of one kind."""
 
     def __init__(self, what: str, wanted: int) -> None:
+        super().__init__()
         self.what, self.wanted = what, wanted
         self.kept = self.tried = 0
-        self._reasons: Counter[str] = Counter()
 
     @property
     def full(self) -> bool:
         """Whether there are enough."""
         return self.kept >= self.wanted
 
-    def reject(self, reason: str) -> None:
-        """Count why one could not be kept; what follows a colon is about that one alone."""
-        self._reasons[reason.partition(":")[0]] += 1
-
     def try_next(self, size: int) -> range:
         """The numbers of so many candidates to try next, none of them tried before; an error where hardly any can be kept."""
         if self.tried >= TELLING and self.kept < LEAST_KEPT * self.tried:
-            because = f" (most often: {self._reasons.most_common(1)[0][0]})" if self._reasons else ""
             raise UserError(
-                f"{self.what}: {self.kept:,} of {self.wanted:,} could be made in {self.tried:,} tries{because}; what was made is kept; "
+                f"{self.what}: {self.kept:,} of {self.wanted:,} could be made in {self.tried:,} tries{self.because}; what was made is kept; "
                 f"{REMEDY}, or ask for fewer.",
                 code=1,
             )

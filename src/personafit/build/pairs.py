@@ -21,7 +21,7 @@ from personafit.benchmarks.lines import read_lines, validated
 from personafit.benchmarks.starter import FOLDER as STARTER
 from personafit.build.answer_texts import check_rewrite
 from personafit.build.asking import Generation, Target, Unfit, plain
-from personafit.build.bench import TRAINING, Bench, in_blocks, write_rows
+from personafit.build.bench import TRAINING, Bench, Reasons, in_blocks, write_rows
 from personafit.build.config import TEMPLATE, BuildConfig, ConfigSection
 from personafit.build.duplicates import NearDuplicates
 from personafit.build.people import PeopleSection
@@ -295,7 +295,7 @@ class PairsWriter:
         self._bench, self._section = bench, section
         self._near, self._written = NearDuplicates(section.similarity), set[str]()
         self._rows: dict[str, list[dict[str, Any]]] = {name: [] for name in SPLITS}
-        self.reasons: Counter[str] = Counter()
+        self.reasons = Reasons()
 
     @property
     def kept(self) -> int:
@@ -360,7 +360,7 @@ class PairsWriter:
 
     def reject(self, unit: QuestionAnswers, kind: str, reason: str) -> None:
         """Keep what could not become a pair, and why."""
-        self.reasons[reason.partition(":")[0]] += 1
+        self.reasons.reject(reason)
         by = self._bench.pool_names[unit.model]
         self._bench.reject(f"{unit.key}/{kind}", reason, unit.question, about=unit.person.id, by=by)
 
@@ -444,9 +444,8 @@ class PairsStep(BuildStep):
             await _ask_answers(bench, asked, [spoilt_answers(unit) for unit in asked])
             made = writer.take(asked)
             if not writer.kept:
-                because = "".join(f" (most often: {reason})" for reason, _ in writer.reasons.most_common(1))
                 raise UserError(
-                    f"pairs: none of the first people's answers made a pair{because}; name other models in [models].",
+                    f"pairs: none of the first people's answers made a pair{writer.reasons.because}; name other models in [models].",
                     code=1,
                 )
             todo = [unit for unit in todo if unit.key not in made]

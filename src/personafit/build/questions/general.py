@@ -1,6 +1,5 @@
 """General questions: the pool made ready, given to the people they are nearest to, and judged on whether they could be theirs."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy as np
 from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit.build.asking import Target, verdict
-from personafit.build.bench import Bench
+from personafit.build.bench import Bench, Reasons
 from personafit.build.duplicates import NearDuplicates
 from personafit.build.given import habits_of
 from personafit.build.prompts import PROMPTS
@@ -41,7 +40,7 @@ class GeneralQuestions:
         self, bench: Bench, section: QuestionsSection, embedder: Embedder, dropped: set[str]
     ) -> None:
         self._bench, self._section, self._embedder, self._dropped = bench, section, embedder, dropped
-        self._reasons: Counter[str] = Counter()
+        self._reasons = Reasons()
 
     async def make(self, people: Sequence[Person], known: NearDuplicates) -> list[KeptQuestion]:
         """As many as are asked for, for everyone."""
@@ -53,7 +52,7 @@ class GeneralQuestions:
             wanted, most = len(mine) * self._section.general, len(pool) * min(self._section.reuse, len(mine))
             if len(pool) < self._section.general or most < wanted:
                 raise UserError(
-                    f"{self._named}: {len(pool)} open questions in '{language}'{self._most_often()} are too few for general = "
+                    f"{self._named}: {len(pool)} open questions in '{language}'{self._reasons.because} are too few for general = "
                     f"{self._section.general} for {len(mine):,} people with reuse = {self._section.reuse}; add questions, or ask "
                     "for fewer."
                 )
@@ -112,7 +111,7 @@ class GeneralQuestions:
                 count, wanted = sum(map(len, kept.values())), len(people) * self._section.general
                 raise UserError(
                     f"general questions: {count:,} of {wanted:,} could be matched, then nothing was left of {self._named}"
-                    f"{self._most_often()}; add questions, or set a smaller general or a larger reuse in [questions].",
+                    f"{self._reasons.because}; add questions, or set a smaller general or a larger reuse in [questions].",
                     code=1,
                 )
             targets = [self._match(person, pool[place]) for person, place in matches]
@@ -125,7 +124,7 @@ class GeneralQuestions:
                     reason, by = DROPPED, REVIEWER
                 if reason:
                     free[place] += 1
-                    self._reasons[reason.partition(":")[0]] += 1
+                    self._reasons.reject(reason)
                     self._bench.reject(key, reason, entry.text, about=person.id, by=by)
                 else:
                     number = len(kept[person.id])
@@ -154,12 +153,8 @@ class GeneralQuestions:
     def _named(self) -> str:
         return ", ".join(str(self._bench.config.place(one)) for one in self._section.pool) or "our own pool"
 
-    def _most_often(self) -> str:
-        most = self._reasons.most_common(1)
-        return f" (most often out: {most[0][0]})" if most else ""
-
     def _out(self, entry: PoolQuestion, reason: str, by: str) -> None:
-        self._reasons[reason.partition(":")[0]] += 1
+        self._reasons.reject(reason)
         self._bench.reject(entry.source, reason, entry.text, by=by)
 
 
