@@ -10,7 +10,7 @@ from sqlalchemy import Row, select
 from personafit._errors import UserError, located
 from personafit._hashing import content_hash, hash_text
 from personafit.contexts import AttributesContext, People, make_context
-from personafit.engine import check_budget
+from personafit.engine import Lane, check_budget
 from personafit.extract.asking import Session
 from personafit.extract.reading import read_objects
 from personafit.extract.records import AttributeMatch, PromptAnswer
@@ -100,11 +100,9 @@ async def match(
     check_budget(session.budget, [(spec, rater)])
     try:
         session.store.add_raters([rater.record])
-        listings = {wish.id: _listings(wish, rater) for wish in wanted}
-        asks = [one for listing in listings.values() for one in listing]
-        lane = rater_lane(rater, asks, len(asks))
-        await session.carry([replace(lane, name=f"{rater.record.name} matches")])
-        picked = _picked(session.store, rater, listings)
+        matching = Matching(session.store, rater, wanted)
+        await session.carry([matching.lane()])
+        picked = matching.picked()
     finally:
         await rater.close()
     return [_matched(wish, people[wish.person], spec, picked.get(wish.id)) for wish in wanted]
@@ -181,29 +179,39 @@ def _answered(
             yield one
 
 
-def _picked(
-    store: Store, rater: Rater, listings: Mapping[str, Sequence[Shown]]
-) -> dict[str, dict[str, float | None]]:
-    """By prompt, the attributes that matter with their scores; a prompt that could not be asked about is absent."""
-    keys = [rating_job(rater, one).key for listing in listings.values() for one in listing]
-    said: dict[str, tuple[str | None, float | None]] = {
-        row.item: (row.label, row.value) for row in last_judgments(store, keys)
-    }
-    if any(label is None for label, _ in said.values()):
-        raise UserError(
-            f"{rater.record.name} gives scores and no answers, so nothing says what it picks; match with a rater that "
-            "answers, such as list:openai:MODEL@URL or fitted:DIR."
-        )
-    chosen: dict[str, dict[str, float | None]] = {}
-    for name, listing in listings.items():
-        candidates = [part for one in listing for part in one.parts]
-        if all(one.item in said for one in candidates):
-            chosen[name] = {
-                one.text: said[one.item][1]
-                for one in candidates
-                if said[one.item][0] in (YES, *RELEVANT_GRADES)
-            }
-    return chosen
+class Matching:
+    """One rater's picks for many prompts."""
+
+    def __init__(self, store: Store, rater: Rater, wanted: Sequence[Wish]) -> None:
+        self._store = store
+        self._rater = rater
+        self._listings = {one.id: _listings(one, rater) for one in wanted}
+        self._shown = [one for group in self._listings.values() for one in group]
+
+    def lane(self) -> Lane:
+        """All lists to be asked about."""
+        lane = rater_lane(self._rater, self._shown, len(self._shown))
+        return replace(lane, name=f"{self._rater.record.name} matches")
+
+    def picked(self) -> dict[str, dict[str, float | None]]:
+        """By prompt, the attributes that matter with their scores; a prompt that could not be asked about is absent."""
+        rows = last_judgments(self._store, [rating_job(self._rater, one).key for one in self._shown])
+        said: dict[str, tuple[str | None, float | None]] = {row.item: (row.label, row.value) for row in rows}
+        if any(label is None for label, _ in said.values()):
+            raise UserError(
+                f"{self._rater.record.name} gives scores and no answers, so nothing says what it picks; match with a rater that "
+                "answers, such as list:openai:MODEL@URL or fitted:DIR."
+            )
+        chosen: dict[str, dict[str, float | None]] = {}
+        for name, listings in self._listings.items():
+            candidates = [one for listing in listings for one in listing.parts]
+            if all(one.item in said for one in candidates):
+                chosen[name] = {
+                    one.text: said[one.item][1]
+                    for one in candidates
+                    if said[one.item][0] in (YES, *RELEVANT_GRADES)
+                }
+        return chosen
 
 
 def last_judgments(store: Store, keys: Sequence[str]) -> list[Row[Any]]:
