@@ -10,6 +10,7 @@ from itertools import groupby
 from math import ceil
 from typing import Any
 
+import numpy as np
 from pydantic import Field
 
 from personafit._hashing import draw, hash_text
@@ -79,7 +80,7 @@ def bearing(
     These are the `count` most like the question, and every other that is nearly as much like it as the first.
     """
     known, likeness = habits_of(person), vectors @ question
-    order = sorted(range(len(known)), key=lambda place: (-likeness[place], place))
+    order = _nearest(likeness)
     near = [place for place in order if likeness[place] >= BEARS * max(likeness, default=0)]
     places = sorted({*order[:count], *near, *(n for n, (path, _) in enumerate(known) if path in made_from)})
     features = [(one.id, one.text) for one in person.attributes if one.id in made_from]
@@ -88,6 +89,11 @@ def bearing(
     lines = [render_facets(core), *(f"- {text}" for _, text in chosen)]
     parents = dict.fromkeys([person.id, *(name for name, _ in chosen)])
     return AnswerContext(_context("\n".join(filter(None, lines)), BEARING, person.id, [*parents], *key))
+
+
+def _nearest(likeness: Vectors) -> list[int]:
+    """Places from the greatest likeness to the least."""
+    return np.argsort(-likeness, kind="stable").tolist()
 
 
 def mostly_masked(person: Person, share: float, *key: str | int) -> AnswerContext:
@@ -169,6 +175,7 @@ def first_drafts(
     """A1, A2, A3 and one for another person, by each drawn model."""
     people = list({asked.person.id: asked.person for asked in block}.values())
     vectors = {one.id: embedder.embed([text for _, text in habits_of(one)] or [""]) for one in people}
+    inferred = {one.id: embedder.embed([known.text for known in one.attributes] or [""]) for one in people}
     questions = embedder.embed([asked.row["text"] for asked in block])
     for asked, question in zip(block, questions, strict=True):
         row, person = asked.row, asked.person
@@ -177,8 +184,13 @@ def first_drafts(
         order = sorted(range(pool), key=lambda place: draw(*key, "maker", place, among=2**63))
         near = bearing(person, vectors[person.id], question, row["features"], section.features, *key)
         masked = mostly_masked(person, section.masked, *key)
-        other = others[draw(*key, "other", among=len(others))] if others else None
-        far = bearing(other, vectors[other.id], question, (), section.features, *key) if other else None
+        other, far = (others[draw(*key, "other", among=len(others))] if others else None), None
+        if (
+            other is not None
+        ):  # of whom as many features are told, so that their number does not give the answer away
+            nearest = _nearest(inferred[other.id] @ question)[: len(other.attributes)]
+            known = [other.attributes[place].id for place in nearest[: len(row["features"])]]
+            far = bearing(other, vectors[other.id], question, known, section.features, *key)
         for maker in sorted(order[: section.makers]):
             asked.drafts += [
                 AnswerDraft(asked, A1, maker, person, near),
@@ -255,7 +267,7 @@ class AnswersStep(BuildStep):
     after = ("people", "questions")
     uses = ("memories", "features")
     section = AnswersSection
-    version = 3
+    version = 4
     roles = ("answerers",)
     prompts = (FOR_PERSON, FOR_ANYBODY, BETTER, LESS_PERSONAL, LESS_HELPFUL)
 
@@ -296,28 +308,17 @@ class AnswersStep(BuildStep):
         trial: bool = False,
     ) -> None:
         """Have every model make its own, once more where it could not be used; a draft without a usable reply is rejected."""
-        pool = bench.models.pool()
-        models: list[Any] = pool or [None]
-        names = [model.name for model in pool] or [bench.template]
         for attempt in range(ATTEMPTS):
             left = [draft for draft in drafts if not draft.text]
-            mine = [[draft for draft in left if draft.maker == place] for place in range(len(models))]
-            targets = [[answer_target(bench, section, attempt, draft) for draft in own] for own in mine]
-            batches = list(zip(models, targets, strict=True))
-            if trial:
-                for model, few in batches:
-                    await bench.try_out(model, few, label)
-            found = await bench.ask_each(batches, label)
-            for own, answers in zip(mine, found, strict=True):
-                for draft, answer in zip(own, answers, strict=True):
-                    draft.answer = answer
+            asks = [(draft.maker, answer_target(bench, section, attempt, draft)) for draft in left]
+            for draft, answer in zip(left, await bench.ask_pool(asks, label, trial), strict=True):
+                draft.answer = answer
         for draft in drafts:
             if draft.answer is not None and not draft.text:
                 reason = draft.answer.reason or "no sentence of ours is as long"
-                bench.reject(draft.key, reason, about=draft.meant_for.id, by=names[draft.maker])
+                bench.reject(draft.key, reason, about=draft.meant_for.id, by=bench.pool_names[draft.maker])
 
     def _write(self, bench: Bench, asked: PersonQuestion) -> None:
-        names = [model.name for model in bench.models.pool()] or [bench.template]
         for draft in asked.drafts:
             if draft.answer is None or not draft.text:
                 continue
@@ -330,7 +331,7 @@ class AnswersStep(BuildStep):
                     "direction": draft.direction,
                     "given": draft.given,
                     "masked": list(draft.told.masked) if draft.told and draft.strategy == A2 else [],
-                    "model": names[draft.maker],
+                    "model": bench.pool_names[draft.maker],
                     "maker": draft.answer.maker,
                     "parent": draft.parent.product if draft.parent else None,
                     "written_for": draft.meant_for.id,

@@ -4,7 +4,7 @@ import hashlib
 import math
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -31,29 +31,40 @@ SPARE, MOST = (
 REMEDY = 'name a stronger model in [models], or "template" in its place'
 
 
-class Quota:
+class Reasons:
+    """Counts why things could not be kept; what follows a colon is about one alone."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+
+    def reject(self, reason: str) -> None:
+        """Count a reason."""
+        self._counts[reason.partition(":")[0]] += 1
+
+    @property
+    def because(self) -> str:
+        """The most frequent reason, to stand in a sentence; empty where there is none."""
+        return "".join(f" (most often: {reason})" for reason, _ in self._counts.most_common(1))
+
+
+class Quota(Reasons):
     """Counts towards a number of things of one kind."""
 
     def __init__(self, what: str, wanted: int) -> None:
+        super().__init__()
         self.what, self.wanted = what, wanted
         self.kept = self.tried = 0
-        self._reasons: Counter[str] = Counter()
 
     @property
     def full(self) -> bool:
         """Whether there are enough."""
         return self.kept >= self.wanted
 
-    def reject(self, reason: str) -> None:
-        """Count why one could not be kept; what follows a colon is about that one alone."""
-        self._reasons[reason.partition(":")[0]] += 1
-
     def try_next(self, size: int) -> range:
         """The numbers of so many candidates to try next, none of them tried before; an error where hardly any can be kept."""
         if self.tried >= TELLING and self.kept < LEAST_KEPT * self.tried:
-            because = f" (most often: {self._reasons.most_common(1)[0][0]})" if self._reasons else ""
             raise UserError(
-                f"{self.what}: {self.kept:,} of {self.wanted:,} could be made in {self.tried:,} tries{because}; what was made is kept; "
+                f"{self.what}: {self.kept:,} of {self.wanted:,} could be made in {self.tried:,} tries{self.because}; what was made is kept; "
                 f"{REMEDY}, or ask for fewer.",
                 code=1,
             )
@@ -196,6 +207,11 @@ class Bench:
         model = self.model(role)
         return model.name if model else TEMPLATE
 
+    @property
+    def pool_names(self) -> list[str]:
+        """Who answers, for rows and rejections."""
+        return [model.name for model in self.models.pool()] or [self.template]
+
     def folder(self, step: str) -> Path:
         """Where a finished step's rows are."""
         return self.out / "steps" / step
@@ -232,7 +248,7 @@ class Bench:
 
     async def ask(self, model: Model | None, targets: Sequence[Target], label: str) -> list[Generation]:
         """Ask for everything that is not there yet; returns the answers in the order of the targets."""
-        (answers,) = await self.ask_each([(model, targets)], label)
+        (answers,) = await self._ask_each([(model, targets)], label)
         return answers
 
     async def ask_after_trial(
@@ -264,7 +280,30 @@ class Bench:
                 f"{self.step}: {model.name} says one and the same of everybody; {REMEDY}.", code=1
             )
 
-    async def ask_each(
+    async def judge(
+        self, targets: Sequence[Target], faults: Mapping[str, str], label: str
+    ) -> list[tuple[Generation, str]]:
+        """Verdicts of the checker, each with the fault it finds; empty where it finds none."""
+        answers = await self.ask(self.model("checker"), targets, label)
+        return [
+            (one, f"could not be judged: {one.reason}" if one.text is None else faults.get(one.text, ""))
+            for one in answers
+        ]
+
+    async def ask_pool(
+        self, asks: Sequence[tuple[int, Target]], label: str, trial: bool = False
+    ) -> list[Generation]:
+        """Ask the answer models at the same time, each what has its place in the pool; answers in the order of the asks."""
+        models = self.models.pool() or [None]
+        batches = [
+            (model, [target for at, target in asks if at == place]) for place, model in enumerate(models)
+        ]
+        for model, few in batches if trial else ():
+            await self.try_out(model, few, label)
+        found = list(map(iter, await self._ask_each(batches, label)))
+        return [next(found[place]) for place, _ in asks]
+
+    async def _ask_each(
         self, batches: Sequence[tuple[Model | None, Sequence[Target]]], label: str
     ) -> list[list[Generation]]:
         """Ask several models at the same time; the answers of each apart."""

@@ -227,10 +227,10 @@ class ProfileDraft:
         drawn = self.drawn
         for element in drawn:
             if not element.ages[0] <= self.age <= element.ages[1]:
-                yield f"age {self.age} does not go with '{element.text}'"
+                yield f"the combination contradicts itself: age {self.age} does not go with '{element.text}'"
             for other in drawn if element.against else ():
                 if element is not other and element.against & other.tags:
-                    yield f"'{element.text}' does not go with '{other.text}'"
+                    yield f"the combination contradicts itself: '{element.text}' does not go with '{other.text}'"
 
 
 class CandidateSampler:

@@ -131,6 +131,10 @@ class BuildConfig:
         """A path the file names, relative to the file itself."""
         return (self.path.parent / Path(path).expanduser()).resolve()
 
+    def own(self, path: str, ours: Path) -> Path:
+        """The user's file, or ours where none is named."""
+        return self.place(path) if path else ours
+
     def missing(self, key: str, *names: str) -> Iterator[str]:
         """A sentence for each file named by a key that is not there."""
         for path in (self.place(name) for name in names if name):

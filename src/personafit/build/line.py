@@ -213,12 +213,8 @@ def _fingerprint(step: BuildStep, bench: Bench) -> str:
 
 def _done(bench: Bench, step: str) -> dict[str, Any]:
     """What a finished step says of itself; nothing where it has to be done."""
-    return _read_json(bench.folder(step) / "done.json")
-
-
-def _read_json(path: Path) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = orjson.loads(path.read_bytes())
+        found: dict[str, Any] = orjson.loads((bench.folder(step) / "done.json").read_bytes())
     except (OSError, orjson.JSONDecodeError):
         return {}
     return found

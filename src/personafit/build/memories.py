@@ -225,21 +225,24 @@ class MemoriesStep(BuildStep):
         for stream in STREAMS:
             people = list(bench.read("people", Person, stream))
             wanting = [person for person in people if len(person.memories) < section.per_person]
-            if corpus is None:
-                targets = [_to_write(bench, person, section.per_person) for person in wanting]
-            else:
-                targets = [_to_choose(bench, person, section.per_person, corpus) for person in wanting]
+            offered = {person.id: _offered(bench, person, section.per_person, corpus) for person in wanting}
+            targets = [
+                _to_choose(person, section.per_person, offered[person.id])
+                if corpus
+                else _to_write(bench, person, section.per_person)
+                for person in wanting
+            ]
             answers = await bench.ask_after_trial(bench.model(), targets, "memories", differ=corpus is None)
             own = {
                 person.id: [(one.text, one.source or one.id) for one in person.memories] for person in people
             }
             for person, answer in zip(wanting, answers, strict=True):
                 bench.reject_reply(answer)
-                if corpus is None:
-                    own[person.id] = [(text, answer.product) for text in (answer.text or "").splitlines()]
+                said, mine = answer.text or "", offered[person.id]
+                if corpus:
+                    own[person.id] += [mine[int(number) - 1] for number in said.split(",")]
                 else:
-                    offered = _offered(bench, person, section.per_person, corpus)
-                    own[person.id] = [offered[int(number) - 1] for number in (answer.text or "").split(",")]
+                    own[person.id] += [(text, answer.product) for text in said.splitlines()]
                 bench.write({"id": person.id, "by": answer.maker, "products": [answer.product]}, "lineage")
             everyone: dict[str, list[tuple[str, str]]] = {}
             for person in people:
@@ -311,9 +314,8 @@ def _to_write(bench: Bench, person: Person, count: int) -> Target:
     )
 
 
-def _to_choose(bench: Bench, person: Person, count: int, corpus: MemoryCorpus) -> Target:
+def _to_choose(person: Person, count: int, offered: Sequence[CorpusText]) -> Target:
     """Entries of the corpora for the writer to choose from; our template's choice are the nearest."""
-    offered = _offered(bench, person, count, corpus)
     entries = "\n".join(f"{number}. {entry.text}" for number, entry in enumerate(offered, 1))
     return Target.for_person(
         person,
@@ -327,7 +329,9 @@ def _to_choose(bench: Bench, person: Person, count: int, corpus: MemoryCorpus) -
     )
 
 
-def _offered(bench: Bench, person: Person, count: int, corpus: MemoryCorpus) -> list[Any]:
+def _offered(bench: Bench, person: Person, count: int, corpus: MemoryCorpus | None) -> list[CorpusText]:
+    if corpus is None:
+        return []
     return corpus.shortlist(" ".join(_likes(person)), max(SHORTLIST, 2 * count), f"{bench.seed}/{person.id}")
 
 

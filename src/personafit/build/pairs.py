@@ -21,7 +21,7 @@ from personafit.benchmarks.lines import read_lines, validated
 from personafit.benchmarks.starter import FOLDER as STARTER
 from personafit.build.answer_texts import check_rewrite
 from personafit.build.asking import Generation, Target, Unfit, plain
-from personafit.build.bench import TRAINING, Bench, in_blocks, write_rows
+from personafit.build.bench import TRAINING, Bench, Reasons, in_blocks, write_rows
 from personafit.build.config import TEMPLATE, BuildConfig, ConfigSection
 from personafit.build.duplicates import NearDuplicates
 from personafit.build.people import PeopleSection
@@ -295,7 +295,7 @@ class PairsWriter:
         self._bench, self._section = bench, section
         self._near, self._written = NearDuplicates(section.similarity), set[str]()
         self._rows: dict[str, list[dict[str, Any]]] = {name: [] for name in SPLITS}
-        self.reasons: Counter[str] = Counter()
+        self.reasons = Reasons()
 
     @property
     def kept(self) -> int:
@@ -360,8 +360,8 @@ class PairsWriter:
 
     def reject(self, unit: QuestionAnswers, kind: str, reason: str) -> None:
         """Keep what could not become a pair, and why."""
-        self.reasons[reason.partition(":")[0]] += 1
-        by = self._bench.models.pool()[unit.model].name
+        self.reasons.reject(reason)
+        by = self._bench.pool_names[unit.model]
         self._bench.reject(f"{unit.key}/{kind}", reason, unit.question, about=unit.person.id, by=by)
 
     def publish(self) -> None:
@@ -444,9 +444,8 @@ class PairsStep(BuildStep):
             await _ask_answers(bench, asked, [spoilt_answers(unit) for unit in asked])
             made = writer.take(asked)
             if not writer.kept:
-                because = "".join(f" (most often: {reason})" for reason, _ in writer.reasons.most_common(1))
                 raise UserError(
-                    f"pairs: none of the first people's answers made a pair{because}; name other models in [models].",
+                    f"pairs: none of the first people's answers made a pair{writer.reasons.because}; name other models in [models].",
                     code=1,
                 )
             todo = [unit for unit in todo if unit.key not in made]
@@ -495,20 +494,14 @@ async def _ask_answers(
     bench: Bench, todo: Sequence[QuestionAnswers], wanted: Sequence[dict[str, Target]]
 ) -> None:
     """Have each unit's own model answer."""
-    pool = bench.models.pool()
-    mine = [
-        [
-            (unit, kind, target)
-            for unit, targets in zip(todo, wanted, strict=True)
-            if unit.model == place
-            for kind, target in targets.items()
-        ]
-        for place in range(len(pool))
+    asks = [
+        (unit, kind, target)
+        for unit, targets in zip(todo, wanted, strict=True)
+        for kind, target in targets.items()
     ]
-    batches = [(model, [target for _, _, target in own]) for model, own in zip(pool, mine, strict=True)]
-    for own, answers in zip(mine, await bench.ask_each(batches, "answers"), strict=True):
-        for (unit, kind, _), answer in zip(own, answers, strict=True):
-            unit.answers[kind] = answer
+    answers = await bench.ask_pool([(unit.model, target) for unit, _, target in asks], "answers")
+    for (unit, kind, _), answer in zip(asks, answers, strict=True):
+        unit.answers[kind] = answer
 
 
 def _given_questions(path: Path) -> Iterator[tuple[str, str]]:

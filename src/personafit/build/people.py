@@ -8,7 +8,7 @@ work. `given` takes people as they are in place of drawing any.
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self, TypeVar
 
 from pydantic import Field, model_validator
@@ -129,10 +129,12 @@ def _seeds(bench: Bench) -> tuple[Person, ...]:
 class Candidate:
     """Somebody who may be kept: the person, what the profile was made from, and who put which field into words."""
 
-    draft: ProfileDraft
     person: Person
     parents: list[str]
-    makers: dict[str, str]
+    makers: dict[str, str] = field(default_factory=dict)
+    """Empty for who was given."""
+    work: str = ""
+    """The field of work; near-duplicates are looked for within it."""
 
 
 class PeopleStep(BuildStep):
@@ -162,11 +164,29 @@ class PeopleStep(BuildStep):
         yield ExpectedAsks("screening", bench.model("checker"), section.total, 550, 1)
 
     async def make(self, bench: Bench) -> None:
-        """Rounds of candidates until the quota is full; people who are given are taken as they are."""
+        """Candidates until the quota is full, or people as they are given, in the place of whom a person dropped the next."""
         section = bench.config.section(PeopleSection)
         if section.given:
-            self._take(bench, section)
-            return
+            dropped = read_drops(bench.out, self.name)
+            found = [
+                None if person.id in dropped else Candidate(person, [section.given])
+                for person in _given(bench)
+            ]
+            if len(found) - found.count(None) < section.total:
+                raise UserError(
+                    f"people: {len(dropped)} were dropped in review and nobody is left to take their place."
+                )
+        else:
+            found = await self._drawn(bench, section)
+        kept = _in_place(found, section.total)
+        for place, candidate in enumerate(kept):
+            _write(bench, candidate, TRAINING if place >= section.quota else "people")
+        people = (one.person for one in kept)
+        queue = ({"id": one.id, "language": one.language, "person": one.facets} for one in people)
+        write_review(bench.out, self.name, queue)
+
+    async def _drawn(self, bench: Bench, section: PeopleSection) -> list[Candidate | None]:
+        """Rounds of candidates until the quota is full; None in the place of whom a person dropped."""
         sampler = CandidateSampler(_seeds(bench), _elements(bench.config), bench.seed, bench.take)
         quota, known = Quota("people", section.total), NearDuplicates(section.similarity)
         found: list[Candidate | None] = []
@@ -177,9 +197,9 @@ class PeopleStep(BuildStep):
                 composed = [element.text for element in draft.drawn if element.composed]
                 fault = next(draft.contradictions(), "")
                 if not fault and any(shared[text] >= most for text in composed):
-                    fault = f"a sentence is shared with {most} others"
+                    fault = f"a sentence of it is shared already: {most} others have it"
                 if fault:
-                    quota.reject("the combination contradicts itself or has too much in common with others")
+                    quota.reject(fault)
                     bench.reject(draft.id, fault, render_person(draft.person({})), by=RULES)
                 else:
                     shared.update(composed)
@@ -194,25 +214,7 @@ class PeopleStep(BuildStep):
                 else:
                     quota.kept += 1
                     found.append(candidate)
-        kept = _in_place(found, section.total)
-        for place, candidate in enumerate(kept):
-            _keep(bench, candidate, TRAINING if place >= section.quota else "people")
-        write_review(bench.out, self.name, (_queued(one.person) for one in kept))
-
-    def _take(self, bench: Bench, section: PeopleSection) -> None:
-        """Write people who were given; whom a person dropped is replaced by the next."""
-        dropped = read_drops(bench.out, self.name)
-        found = [None if person.id in dropped else person for person in _given(bench)]
-        if sum(person is not None for person in found) < section.total:
-            raise UserError(
-                f"people: {len(dropped)} were dropped in review and nobody is left to take their place."
-            )
-        kept = _in_place(found, section.total)
-        for place, person in enumerate(kept):
-            _write(
-                bench, person, GIVEN, [section.given], {}, TRAINING if place >= section.quota else "people"
-            )
-        write_review(bench.out, self.name, map(_queued, kept))
+        return found
 
     def card(self, bench: Bench) -> str:
         """How far people differ, beside PersonaFeedback's."""
@@ -221,12 +223,9 @@ class PeopleStep(BuildStep):
     async def _screened(self, bench: Bench, found: list[Candidate], quota: Quota) -> list[Candidate | None]:
         """Those in whom neither the checker nor a person found a fault; None in the place of whom a person dropped."""
         dropped, passed = read_drops(bench.out, self.name), list[Candidate | None]()
-        answers = await bench.ask(bench.model("checker"), [_screening(one) for one in found], "screening")
-        for candidate, answer in zip(found, answers, strict=True):
+        verdicts = await bench.judge([_screening(one) for one in found], VERDICTS, "screening")
+        for candidate, (answer, reason) in zip(found, verdicts, strict=True):
             person, by = candidate.person, bench.name("checker")
-            reason = VERDICTS.get(answer.text or "", "")
-            if answer.text is None:
-                reason = f"could not be screened: {answer.reason}"
             if person.id in dropped:
                 reason, by = DROPPED, REVIEWER
                 passed.append(None)
@@ -245,18 +244,13 @@ def _in_place(found: Sequence[T | None], total: int) -> list[T]:
     return [next(later) if one is None else one for one in found[:total]]
 
 
-def _queued(person: Person) -> dict[str, Any]:
-    """Somebody's line in the queue for people."""
-    return {"id": person.id, "language": person.language, "person": person.facets}
-
-
 def _unneeded(candidate: Candidate, quota: Quota, known: NearDuplicates) -> str:
     """Why somebody is not needed; empty for who is, and then counts from here on."""
     if quota.full:
         return "not needed: there are enough"
     person = candidate.person
     habits = " ".join(facet_values(select_facets(person.facets, HABITS)))
-    (twin,) = known.add([(person.id, habits)], f"{person.language}|{candidate.draft.job.field}")
+    (twin,) = known.add([(person.id, habits)], f"{person.language}|{candidate.work}")
     return f"near-duplicate of: {twin}" if twin else ""
 
 
@@ -265,17 +259,15 @@ def _given(bench: Bench) -> list[Person]:
     return given_people(config.place(config.section(PeopleSection).given), config.build.languages, bench.seed)
 
 
-def _keep(bench: Bench, candidate: Candidate, stream: str) -> None:
-    makers = candidate.makers
+def _write(bench: Bench, one: Candidate, stream: str) -> None:
+    person, makers = one.person, one.makers
     maker = next((maker for maker in makers.values() if maker != bench.template), bench.template)
-    _write(bench, candidate.person, maker, candidate.parents, makers, stream)
-
-
-def _write(
-    bench: Bench, person: Person, maker: str, parents: list[str], makers: dict[str, str], stream: str
-) -> None:
     product = Product(
-        kind="profile", text=render_person(person), maker=maker, about=person.id, parents=parents
+        kind="profile",
+        text=render_person(person),
+        maker=maker if makers else GIVEN,
+        about=person.id,
+        parents=one.parents,
     )
     bench.add(product)
     if stream != TRAINING:  # the benchmark folder holds what its own items refer to
@@ -288,14 +280,17 @@ async def _worded(bench: Bench, section: PeopleSection, drafts: Sequence[Profile
     """Drawn candidates with the fields that were asked for in the writer's words."""
     if not section.fields:
         makers = dict.fromkeys(WRITTEN, bench.template)
-        return [Candidate(draft, draft.person({}), [draft.seed.id], dict(makers)) for draft in drafts]
+        return [
+            Candidate(draft.person({}), [draft.seed.id], dict(makers), draft.job.field) for draft in drafts
+        ]
     found, targets = [], [_target(section, draft) for draft in drafts]
     answers = await bench.ask_after_trial(bench.model(), targets, "profiles")
     for draft, answer in zip(drafts, answers, strict=True):
         bench.reject_reply(answer)
         words = dict(line.split(": ", 1) for line in (answer.text or "").splitlines())
         makers = dict.fromkeys(WRITTEN, bench.template) | dict.fromkeys(words, answer.maker)
-        found.append(Candidate(draft, draft.person(words), [draft.seed.id, answer.product], makers))
+        parents = [draft.seed.id, answer.product]
+        found.append(Candidate(draft.person(words), parents, makers, draft.job.field))
     return found
 
 

@@ -26,16 +26,12 @@ and everything else into `build/letters.py`:
                 if answer.ok: bench.write({"id": answer.product, "text": answer.text, "person": answer.target.about})
                 else:         bench.reject_reply(answer)
 
-Every `Target` becomes a keyed job of the engine (concurrency, retries, budget, resume by key after kill -9) and, if `read`
-accepts the reply, at first or when asked once more, a stored `Product` with its lineage. `read` returns the product's text or
-raises `Unfit(reason, reason_zh)`; the model is told the reason. Answers come in the order of the targets. What follows from an
-answer (a check, a rewrite) is another `bench.ask`. `Quota` fills a number that must be reached; draw each candidate from
-`draw(seed, "letters", take, number, ...)`, never from a shared random stream. `stand_in` of a target is what our template says in
-place of a model. Near-duplicates: `duplicates.py`.
+Every `Target` becomes a keyed job of the engine and, if `read` accepts the reply, at first or when asked once more, a stored
+`Product` with its lineage. `read` returns the product's text or raises `Unfit(reason, reason_zh)`, which the model is told; `stand_in`
+is what our template says in place of a model. Draw candidates by hash (`draw`), never from a shared random stream.
 
 `bench.write(row)` goes to the stream of the step's name. Streams called `people`, `conversations`, `products`, `items`, `votes`,
-`gold` and `tasks` become the files of the benchmark folder: of `people` the last step's stream counts, of all others every
-step's. A file outside the build that shapes the step goes into `outside`, so that editing it makes the step run again.
+`gold` and `tasks` become the files of the benchmark folder: of `people` the last step's, of all others every step's.
 """
 
 from abc import ABC, abstractmethod

@@ -96,8 +96,8 @@ def run(
 ) -> None:
     """Extract people's attributes from conversations, with evidence; merge, verify, and rewrite or drop them.
 
-    Writes people.jsonl, attributes.jsonl, verdicts.jsonl, conversations.jsonl, summary.json, a page per person with
-    what was found, and with --prompts matched.jsonl and answers.jsonl. The same command resumes.
+    Writes people.jsonl, attributes.jsonl, verdicts.jsonl, conversations.jsonl, summary.json, and with --prompts
+    matched.jsonl and answers.jsonl. The same command resumes.
 
     **Examples**
 

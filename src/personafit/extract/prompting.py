@@ -179,11 +179,6 @@ def _answered(
             yield one
 
 
-def prompts_mark(prompts: Sequence[PromptLine]) -> str:
-    """Hash of the prompts, for the run's name."""
-    return hash_text(*(part for asked in prompts for part in (asked.id, asked.text, asked.person or "")))
-
-
 class Matching:
     """One rater's picks for many prompts."""
 

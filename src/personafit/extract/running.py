@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from personafit._hashing import content_hash
+from personafit._hashing import content_hash, hash_text
 from personafit.engine import ProgressView, check_budget
 from personafit.extract.asking import (
     RULE,
@@ -29,7 +29,7 @@ from personafit.extract.corpus import ConversationCorpus, person_of
 from personafit.extract.extracting import EXTRACT, EXTRACTION, extracted_from, prompts_of
 from personafit.extract.merging import merge
 from personafit.extract.preparing import parse_steps, prepare
-from personafit.extract.prompting import answer, keep, match, prompts_mark, read_prompts, wishes
+from personafit.extract.prompting import answer, keep, match, read_prompts, wishes
 from personafit.extract.reading import read_log
 from personafit.extract.records import (
     FATES,
@@ -92,7 +92,8 @@ class _Stages:
         parts: list[Any] = [str(config.conversations), self._model.settings, verifiers, config.prepare]
         parts += [config.redacting, config.limit, config.seed, config.person]
         parts += [config.least_confidence] if config.least_confidence else []
-        parts += [self._matcher, prompts_mark(self._prompts)] if self._prompts else []
+        asked = [part for one in self._prompts for part in (one.id, one.text, one.person or "")]
+        parts += [self._matcher, hash_text(*asked)] if asked else []
         record = {
             "kind": "stages",
             "benchmark": "stages",

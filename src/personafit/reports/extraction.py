@@ -316,7 +316,11 @@ def summary_pieces(counts: Mapping[str, Any], out: Path) -> list[Piece]:
     found, verified, refined = sum(fates.values()), counts["verified"], counts["refined"]
     rows = [
         ("extracted", found, None),
-        ("invalid: empty, or no evidence of the user's own", fates["invalid"], found),
+        (
+            "invalid: empty, without evidence of the user's own, or not confident enough",
+            fates["invalid"],
+            found,
+        ),
         ("merged into another that says the same", fates["merged"], found),
         *((label, verified[label], verified["attributes"]) for label in LABELS),
         ("undecided: no verifier answered", verified["undecided"], verified["attributes"]),

@@ -67,7 +67,7 @@ def test_a_text_file_is_a_pool_too_and_may_hold_both_languages(tmp_path: Path) -
         ('{"text": "我该不该去跑步？"}', "0 open questions in 'en' are too few"),
         (
             '{"text": "Is this secretly closed?"}',
-            r"0 open questions in 'en' \(most often out: has one right answer\) are too few for general = 2",
+            r"0 open questions in 'en' \(most often: has one right answer\) are too few for general = 2",
         ),
         ('{"text": "Should I run?"}', "1 open questions in 'en' are too few for general = 2 for 1 people"),
         ('{"question": "Should I run?"}', "line 1, field 'text' is missing"),

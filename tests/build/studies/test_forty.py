@@ -4,8 +4,10 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+import personafit as pf
 from personafit.build import Stopped
 from personafit.models import Message
 from tests.build.answers import models
@@ -17,7 +19,7 @@ QUESTIONS = 6
 
 
 def writer(messages: list[Message]) -> str:
-    """As able, but a feature says what one memory says, and answers quote what they are told now and then."""
+    """As able, but a feature says what one memory says, answers quote what they are told now and then, and nothing where that is little."""
     asked = messages[-1]["content"]
     if "[2, 5]" in asked:
         notes = re.findall(r"^\d+\. (.+)$", asked.partition("features")[0] or asked, re.MULTILINE)
@@ -26,6 +28,8 @@ def writer(messages: list[Message]) -> str:
             f"{n}. Would be glad of advice on this: {note} [{n}]" for n, note in enumerate(notes[:count], 1)
         )
     said = models.able(messages)
+    if "Somebody asks: " in asked:
+        return re.sub(r"what would you choose in matter q\d+\?", "something small", said)
     return said if "They ask: " not in asked or models.mark(asked) % 3 else said.replace("you could ", "")
 
 
@@ -43,7 +47,9 @@ def _votes(study: Path) -> list[dict[str, str]]:
 
 
 @pytest.mark.slow
-def test_no_feature_serves_a_third_of_the_questions_and_no_surface_rule_passes_55(tmp_path: Path) -> None:
+def test_no_feature_serves_a_third_of_the_questions_and_no_surface_rule_passes_55(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     files = [f"{study}.jsonl" for study in ("truth", "pairs")]
     for name in files:
         write_lines(tmp_path / name, [])
@@ -72,8 +78,16 @@ def test_no_feature_serves_a_third_of_the_questions_and_no_surface_rule_passes_5
         used = Counter(known[name] for row in asked if row["person"] == person for name in row["features"])
         assert sum(used.values()) == 3 * QUESTIONS
         assert max(used.values()) <= QUESTIONS / 3, (person, used)
-    said = [row["said"] for step in ("truth", "tiers") for row in rows(out, step, "rules")]
-    assert len(said) > 100
-    for column in zip(*said, strict=True):
-        assert 0.45 <= 0.5 + sum(column) / (2 * len(said)) <= 0.55
+    answers, told = rows(out, "answers"), {row["id"]: row for row in lines(out / "products.jsonl")}
+    for way in ("A1", "wrong-person"):  # of somebody else as many features are told
+        given = [told[row["given"]]["parents"] for row in answers if row["strategy"] == way]
+        assert {sum(re.fullmatch(r"f\d+", one) is not None for one in parents) for parents in given} == {3}
+    monkeypatch.chdir(tmp_path)
+    found = pf.audit(out).results.filter(
+        pl.col("rater") != "answer counts"
+    )  # this writer's answers are all one template
+    assert {row["n"] > 100 for row in found.iter_rows(named=True)} == {True}
+    high = {(row["rater"], str(row["slice"])): row["value"] for row in found.iter_rows(named=True)}
+    whole = {key: value for key, value in high.items() if value > 0.55}
+    assert whole == {}, "a surface rule tells the better answer"
     assert "One feature serves at most 33%" in (out / "card.md").read_text(encoding="utf-8")

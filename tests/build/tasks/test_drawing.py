@@ -5,6 +5,7 @@ from functools import cache
 
 import pytest
 
+from personafit.build.candidates import elements
 from personafit.build.tasks.histories import domain_preferences, find_leaks, from_template, history_faults
 from personafit.build.tasks.ontology import Ontology, Profile, TaskTemplate, read_definitions, read_ontology
 from personafit.build.tasks.profiles import (
@@ -147,3 +148,11 @@ def test_evenness_is_one_at_best_and_nothing_for_a_single_value() -> None:
     assert evenness({"a": 10}, 2) == pytest.approx(0)
     assert evenness({"a": 1, "b": 1}, 3) == pytest.approx(1), "two cannot be more different"
     assert evenness({"a": 1}, 2) is None
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_parents_are_those_who_have_children_at_home(language: str) -> None:
+    for household in elements(language).tables["households"]:
+        facets = {"Demographics.Age": 50, "Demographics.Household": household.text}
+        found = bool(household.tags & {"children", "small-children"})
+        assert ("parent" in tags_of(facets)) == found, household.text

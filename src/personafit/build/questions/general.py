@@ -1,6 +1,5 @@
 """General questions: the pool made ready, given to the people they are nearest to, and judged on whether they could be theirs."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -8,7 +7,7 @@ import numpy as np
 from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit.build.asking import Target, verdict
-from personafit.build.bench import Bench
+from personafit.build.bench import Bench, Reasons
 from personafit.build.duplicates import NearDuplicates
 from personafit.build.given import habits_of
 from personafit.build.prompts import PROMPTS
@@ -41,7 +40,7 @@ class GeneralQuestions:
         self, bench: Bench, section: QuestionsSection, embedder: Embedder, dropped: set[str]
     ) -> None:
         self._bench, self._section, self._embedder, self._dropped = bench, section, embedder, dropped
-        self._reasons: Counter[str] = Counter()
+        self._reasons = Reasons()
 
     async def make(self, people: Sequence[Person], known: NearDuplicates) -> list[KeptQuestion]:
         """As many as are asked for, for everyone."""
@@ -53,7 +52,7 @@ class GeneralQuestions:
             wanted, most = len(mine) * self._section.general, len(pool) * min(self._section.reuse, len(mine))
             if len(pool) < self._section.general or most < wanted:
                 raise UserError(
-                    f"{self._named}: {len(pool)} open questions in '{language}'{self._most_often()} are too few for general = "
+                    f"{self._named}: {len(pool)} open questions in '{language}'{self._reasons.because} are too few for general = "
                     f"{self._section.general} for {len(mine):,} people with reuse = {self._section.reuse}; add questions, or ask "
                     "for fewer."
                 )
@@ -82,13 +81,10 @@ class GeneralQuestions:
                 fresh.append(entry)
             else:
                 self._out(entry, f"near-duplicate of: {twin}", LIKENESS)
-        checker, passed = self._bench.model("checker"), []
-        answers = await self._bench.ask(checker, [_openness(one) for one in fresh], "pool")
-        for entry, answer in zip(fresh, answers, strict=True):
-            if answer.text is None:
-                self._out(entry, f"could not be judged: {answer.reason}", self._bench.name("checker"))
-            elif answer.text in NOT_OPEN:
-                self._out(entry, NOT_OPEN[answer.text], self._bench.name("checker"))
+        passed, verdicts = [], await self._bench.judge([_openness(one) for one in fresh], NOT_OPEN, "pool")
+        for entry, (_, fault) in zip(fresh, verdicts, strict=True):
+            if fault:
+                self._out(entry, fault, self._bench.name("checker"))
             else:
                 passed.append(entry)
         return passed
@@ -115,23 +111,20 @@ class GeneralQuestions:
                 count, wanted = sum(map(len, kept.values())), len(people) * self._section.general
                 raise UserError(
                     f"general questions: {count:,} of {wanted:,} could be matched, then nothing was left of {self._named}"
-                    f"{self._most_often()}; add questions, or set a smaller general or a larger reuse in [questions].",
+                    f"{self._reasons.because}; add questions, or set a smaller general or a larger reuse in [questions].",
                     code=1,
                 )
             targets = [self._match(person, pool[place]) for person, place in matches]
-            answers = await self._bench.ask(self._bench.model("checker"), targets, "matching")
-            for (person, place), answer in zip(matches, answers, strict=True):
-                entry, key = pool[place], answer.target.key
-                reason, by = MISMATCHES.get(answer.text or "", ""), self._bench.name("checker")
-                if answer.text is None:
-                    reason = f"could not be judged: {answer.reason}"
+            verdicts = await self._bench.judge(targets, MISMATCHES, "matching")
+            for (person, place), (answer, reason) in zip(matches, verdicts, strict=True):
+                entry, key, by = pool[place], answer.target.key, self._bench.name("checker")
                 if told := next(leaks(entry.text, person), None):
                     reason, by = f"gives away: {told}", LEAK
                 if key in self._dropped:
                     reason, by = DROPPED, REVIEWER
                 if reason:
                     free[place] += 1
-                    self._reasons[reason.partition(":")[0]] += 1
+                    self._reasons.reject(reason)
                     self._bench.reject(key, reason, entry.text, about=person.id, by=by)
                 else:
                     number = len(kept[person.id])
@@ -160,12 +153,8 @@ class GeneralQuestions:
     def _named(self) -> str:
         return ", ".join(str(self._bench.config.place(one)) for one in self._section.pool) or "our own pool"
 
-    def _most_often(self) -> str:
-        most = self._reasons.most_common(1)
-        return f" (most often out: {most[0][0]})" if most else ""
-
     def _out(self, entry: PoolQuestion, reason: str, by: str) -> None:
-        self._reasons[reason.partition(":")[0]] += 1
+        self._reasons.reject(reason)
         self._bench.reject(entry.source, reason, entry.text, by=by)
 
 

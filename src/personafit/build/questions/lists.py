@@ -184,20 +184,19 @@ def open_scenarios(config: BuildConfig) -> Scenarios:
     """The scenarios of a build: the user's, or ours."""
     asked = config.sections.get("questions")
     own = asked.scenarios if isinstance(asked, QuestionsSection) else ""
-    return read_scenarios(config.place(own) if own else SCENARIOS)
+    return read_scenarios(config.own(own, SCENARIOS))
 
 
 def open_examples(config: BuildConfig) -> tuple[Example, ...]:
     """The examples of a build: the user's, or ours."""
-    own = config.section(QuestionsSection).examples
-    return examples(config.place(own) if own else EXAMPLES)
+    return examples(config.own(config.section(QuestionsSection).examples, EXAMPLES))
 
 
 def question_files(config: BuildConfig) -> list[Path]:
     """The files that shape the questions of a build."""
     section = config.section(QuestionsSection)
-    own = (section.scenarios or str(SCENARIOS), section.examples or str(EXAMPLES))
-    return [config.place(path) for path in (*own, *(section.pool or [str(POOL)]))]
+    lists = (config.own(section.scenarios, SCENARIOS), config.own(section.examples, EXAMPLES))
+    return [*lists, *(map(config.place, section.pool) if section.pool else [POOL])]
 
 
 def expected_questions(config: BuildConfig) -> int:

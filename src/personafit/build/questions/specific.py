@@ -58,27 +58,22 @@ class QuestionDraft:
     features: list[tuple[str, str]]
     example: Example
     answer: Generation | None = None
-    """The latest words."""
+    """The latest reply, and below the question in it."""
+    text: str = ""
     verdict: str | None = None
     """Id of the checker's word on it."""
     occasion: int = 0
-    """Which occasion the first words were about."""
+    """Which occasion the writer chose."""
 
-    @property
-    def _choice(self) -> tuple[int, str]:
-        """Which occasion was chosen, and the question; a rephrased one says nothing of the occasion."""
-        said = (self.answer.text if self.answer else None) or ""
-        chosen = _CHOSEN.fullmatch(said)
-        return (int(chosen[1]) - 1, chosen[2]) if chosen else (self.occasion, said)
-
-    @property
-    def text(self) -> str:
-        """The question, once it is there."""
-        return self._choice[1]
+    def take(self, answer: Generation) -> None:
+        """Take a reply: the number of an occasion and a question, or, of a rephrased one and of templates, the question alone."""
+        self.answer, self.text = answer, answer.text or ""
+        if chosen := _CHOSEN.fullmatch(self.text):
+            self.occasion, self.text = int(chosen[1]) - 1, chosen[2]
 
     @property
     def scenario(self) -> Scenario:
-        return self.scenarios[self._choice[0]]
+        return self.scenarios[self.occasion]
 
     @property
     def known(self) -> str:
@@ -219,12 +214,8 @@ def rephrasing(draft: QuestionDraft) -> Target:
 def check(draft: QuestionDraft) -> Target:
     """A verdict on how it strikes one."""
     values = {"features": draft.known, "scenario": draft.title, "question": draft.text}
-    key, person, parents = (
-        f"{draft.key}/check",
-        draft.person,
-        (draft.answer.product,) if draft.answer else (),
-    )
-    return verdict(key, CHECK, person.language, values, LETTERS, person.id, parents)
+    person, parents = draft.person, (draft.answer.product,) if draft.answer else ()
+    return verdict(f"{draft.key}/check", CHECK, person.language, values, LETTERS, person.id, parents)
 
 
 class SpecificQuestions:
@@ -282,14 +273,11 @@ class SpecificQuestions:
         if self._bench.model() is None:
             return list(drafts)
         passed, by = [], self._bench.name("checker")
-        targets = [check(draft) for draft in drafts]
-        answers = await self._bench.ask(self._bench.model("checker"), targets, "checking")
-        for draft, answer in zip(drafts, answers, strict=True):
+        verdicts = await self._bench.judge([check(draft) for draft in drafts], FAULTS, "checking")
+        for draft, (answer, fault) in zip(drafts, verdicts, strict=True):
             draft.verdict = answer.product or None
-            if answer.text is None:
-                self._reject(draft, f"could not be judged: {answer.reason}", by)
-            elif answer.text in FAULTS:
-                self._reject(draft, FAULTS[answer.text], by)
+            if fault:
+                self._reject(draft, fault, by)
             else:
                 passed.append(draft)
         return passed
@@ -303,8 +291,7 @@ class SpecificQuestions:
         for draft, answer in zip(drafts, answers, strict=True):
             leak = draft.told
             if answer.ok:
-                draft.occasion = draft.scenarios.index(draft.scenario)
-                draft.answer = answer
+                draft.take(answer)
                 found.append(draft)
             elif leak:
                 self._reject(draft, f"gives away: {leak}", LEAK)

@@ -38,13 +38,11 @@ from personafit.store import Product
 OUR_SITUATIONS = DATA / "situations.toml"
 WEEKEND = ("Saturday", "Sunday")
 ADULT, SENIOR = 18, 65
-_STUDENT = re.compile(r"\b(?:student|pupil)\b|学生", re.IGNORECASE)
-_RETIRED = re.compile(r"\b(?:retired|pensioner)\b|退休", re.IGNORECASE)
-_NO_JOB = re.compile(r"looking for work|unemployed|at home with|homemaker|找工作|待业|在家带", re.IGNORECASE)
-_CHILD = re.compile(r"\b(?:child|children|kids?|sons?|daughters?|toddler|baby)\b|孩|儿子|女儿", re.IGNORECASE)
-_GROWN = re.compile(r"grown-up|adult|成年", re.IGNORECASE)
-_ALONE = re.compile(r"\b(?:lives? alone|on (?:her|his|their) own)\b|独居", re.IGNORECASE)
-_RURAL = re.compile(r"village|farm|hamlet|valley|countryside|rural|村|农镇|山谷|乡", re.IGNORECASE)
+_SAYS = {
+    name: re.compile("|".join(found), re.IGNORECASE)
+    for name, found in read_toml(DATA / "rules.toml")["tags"].items()
+}
+"""What demographics say for a tag to follow from them."""
 
 
 def tags_of(facets: Mapping[str, FacetValue]) -> frozenset[str]:
@@ -53,18 +51,18 @@ def tags_of(facets: Mapping[str, FacetValue]) -> frozenset[str]:
     age = int(found[0]) if found else ADULT
     work, home = _text(facets, "work", "occupation", "job", "职业"), home_of(facets)
     household = _text(facets, "household", "family", "家庭")
-    tags = {"minor" if age < ADULT else "adult", "rural" if _RURAL.search(home) else "city"}
+    tags = {"minor" if age < ADULT else "adult", "rural" if _SAYS["rural"].search(home) else "city"}
     if age >= SENIOR:
         tags.add("senior")
-    if _STUDENT.search(work):
+    if _SAYS["student"].search(work):
         tags.add("student")
-    elif _RETIRED.search(work):
+    elif _SAYS["retired"].search(work):
         tags.add("retired")
-    elif work and not _NO_JOB.search(work):
+    elif work and not _SAYS["no_job"].search(work):
         tags.add("working")
-    if _CHILD.search(household) and not _GROWN.search(household) and age >= ADULT:
+    if _SAYS["child"].search(household) and not _SAYS["no_child"].search(household) and age >= ADULT:
         tags.add("parent")
-    if _ALONE.search(household):
+    if _SAYS["alone"].search(household):
         tags.add("alone")
     return frozenset(tags)
 
@@ -163,10 +161,7 @@ class TasksSection(ConfigSection):
 def task_files(config: BuildConfig) -> tuple[Path, Path]:
     """Where the domains and the tasks of a build are."""
     section = config.section(TasksSection)
-    return (
-        config.place(section.ontology) if section.ontology else OURS,
-        config.place(section.definitions) if section.definitions else OUR_TASKS,
-    )
+    return config.own(section.ontology, OURS), config.own(section.definitions, OUR_TASKS)
 
 
 def open_ontology(config: BuildConfig) -> Ontology:
@@ -280,7 +275,7 @@ class ProfilesStep(TaskProfileStep):
     name = "profiles"
     after = ("people",)
     uses = ("memories", "features")
-    version = 3
+    version = 4
     roles = ()
 
     async def make(self, bench: Bench) -> None:
