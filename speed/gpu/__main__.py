@@ -1,4 +1,4 @@
-"""Run the GPU measurements and keep them: `python -m speed.gpu [scoring-0.5b] [scoring-7b] [training] --out FILE`."""
+"""Run the GPU measurements and keep them: `python -m speed.gpu [scoring-0.5b] [scoring-7b] [training] [--steps N] --out FILE`."""
 
 import argparse
 import json
@@ -17,6 +17,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", nargs="*", default=["scoring-0.5b", "scoring-7b", "training"])
     parser.add_argument("--out", type=Path, help="JSON file to write; what it holds already is kept.")
+    parser.add_argument("--steps", type=int, default=100, help="Training steps of each trainer.")
     arguments = parser.parse_args()
     found: dict[str, Any] = {}
     if arguments.out and arguments.out.is_file():
@@ -38,7 +39,7 @@ def main() -> None:
         else:
             from speed.gpu.training import training
 
-            found.update(training())
+            found.update(training(arguments.steps))
         print(json.dumps(found, indent=1), flush=True)
         if arguments.out:
             arguments.out.write_text(json.dumps(found, indent=1))

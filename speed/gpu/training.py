@@ -1,9 +1,16 @@
-"""Training with trees against TRL's RewardTrainer: the same pairs in the same batches of whole people, the same settings."""
+"""Training with trees against TRL's RewardTrainer: the same pairs in the same batches of whole people, the same settings.
+
+Where TRL is not installed, its step on transformers' own trainer stands in for it: both answers of all pairs of a batch, padded.
+"""
 
 import time
+from importlib.util import find_spec
 from typing import Any
 
 import torch
+from torch.nn.functional import logsigmoid
+from torch.nn.utils.rnn import pad_sequence
+from transformers import Trainer
 
 from personafit.models.reward.scoring import RewardScorer
 from personafit.train.reward.trainer import PairTrainer
@@ -51,11 +58,31 @@ def in_order(trainer: Any) -> Any:
     return InOrder
 
 
-def _settings(batch: int, checkpointing: bool) -> dict[str, Any]:
+class PaddedTrainer(Trainer):
+    """What TRL's RewardTrainer computes in a step: chosen answers, then rejected ones, in one padded batch."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(data_collator=self._padded, **settings)
+
+    def _padded(self, pairs: list[dict[str, list[int]]]) -> dict[str, torch.Tensor]:
+        sequences = [torch.tensor(pair[side]) for side in ("chosen_ids", "rejected_ids") for pair in pairs]
+        masks = [torch.ones_like(sequence) for sequence in sequences]
+        return {
+            "input_ids": pad_sequence(sequences, batch_first=True),
+            "attention_mask": pad_sequence(masks, batch_first=True),
+        }
+
+    def compute_loss(self, model: Any, inputs: Any, *_: Any, **__: Any) -> torch.Tensor:
+        """Bradley–Terry loss, the mean over the pairs."""
+        chosen, rejected = model(**inputs, use_cache=False).logits.squeeze(-1).chunk(2)
+        return -logsigmoid(chosen - rejected).mean()
+
+
+def _settings(batch: int, checkpointing: bool, steps: int) -> dict[str, Any]:
     return {
         "output_dir": "/tmp/personafit-speed",
         "per_device_train_batch_size": batch,
-        "max_steps": STEPS,
+        "max_steps": steps,
         "learning_rate": 1e-5,
         "lr_scheduler_type": "constant",
         "bf16": True,
@@ -68,8 +95,8 @@ def _settings(batch: int, checkpointing: bool) -> dict[str, Any]:
     }
 
 
-def _pairs(pairs: int, batch: int) -> list[dict[str, list[int]]]:
-    sequences = work(people=batch * STEPS // pairs + 1, pairs=pairs).sequences
+def _pairs(pairs: int, batch: int, steps: int) -> list[dict[str, list[int]]]:
+    sequences = work(people=batch * steps // pairs + 1, pairs=pairs).sequences
     return [
         {"chosen_ids": sequences[start], "rejected_ids": sequences[start + 1]}
         for start in range(0, len(sequences), 2)
@@ -77,37 +104,50 @@ def _pairs(pairs: int, batch: int) -> list[dict[str, list[int]]]:
 
 
 def _train_ours(
-    data: list[dict[str, list[int]]], batch: int, checkpointing: bool, capacity: int
+    data: list[dict[str, list[int]]], batch: int, checkpointing: bool, steps: int, capacity: int = 32_768
 ) -> dict[str, Any]:
     from transformers import TrainingArguments
 
     clock = Clock()
     model = reward_model("0.5b")
     scorer = RewardScorer(model, "tree", capacity)
-    settings = TrainingArguments(**_settings(batch, checkpointing), remove_unused_columns=False)
+    settings = TrainingArguments(**_settings(batch, checkpointing, steps), remove_unused_columns=False)
     trainer = in_order(PairTrainer)(scorer, args=settings, train_dataset=data, callbacks=[clock.callback()])
     torch.cuda.reset_peak_memory_stats()
     trainer.train()
     return _found(clock)
 
 
-def _train_trl(data: list[dict[str, list[int]]], batch: int, checkpointing: bool) -> dict[str, Any]:
+def _train_padded(
+    data: list[dict[str, list[int]]], batch: int, checkpointing: bool, steps: int
+) -> dict[str, Any]:
+    clock = Clock()
+    settings = _settings(batch, checkpointing, steps)
+    trainer = _trl_trainer(data, settings) if find_spec("trl") else _stand_in(data, settings)
+    trainer.add_callback(clock.callback())
+    torch.cuda.reset_peak_memory_stats()
+    trainer.train()
+    return _found(clock)
+
+
+def _stand_in(data: list[dict[str, list[int]]], settings: dict[str, Any]) -> Any:
+    from transformers import TrainingArguments
+
+    arguments = TrainingArguments(**settings, remove_unused_columns=False)
+    return in_order(PaddedTrainer)(model=reward_model("0.5b"), args=arguments, train_dataset=data)
+
+
+def _trl_trainer(data: list[dict[str, list[int]]], settings: dict[str, Any]) -> Any:
     from datasets import Dataset
     from datasets.table import InMemoryTable
     from trl import RewardConfig, RewardTrainer
 
-    clock = Clock()
-    settings = RewardConfig(**_settings(batch, checkpointing), max_length=None, disable_dropout=False)
-    trainer = in_order(RewardTrainer)(
+    return in_order(RewardTrainer)(
         model=reward_model("0.5b"),
-        args=settings,
+        args=RewardConfig(**settings, max_length=None, disable_dropout=False),
         train_dataset=Dataset(InMemoryTable.from_pylist(data), fingerprint="speed"),
         processing_class=_tokenizer(),
-        callbacks=[clock.callback()],
     )
-    torch.cuda.reset_peak_memory_stats()
-    trainer.train()
-    return _found(clock)
 
 
 def _tokenizer() -> Any:
@@ -129,19 +169,23 @@ def _found(clock: Clock) -> dict[str, Any]:
     }
 
 
-def training() -> dict[str, Any]:
+def training(steps: int = STEPS) -> dict[str, Any]:
     """Both trainers at 26 pairs a person and at 7 (four people a batch)."""
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {
+        "training_peer": "trl" if find_spec("trl") else "its step on transformers' trainer"
+    }
     for pairs, batch in ((26, 26), (7, 28)):
-        data = _pairs(pairs, batch)
-        theirs = _train_trl(data, batch, checkpointing=True)
+        data = _pairs(pairs, batch, steps)
+        theirs = _train_padded(data, batch, True, steps)
         torch.cuda.empty_cache()
         for name, checkpointing in (("", True), ("_no_checkpointing", False)):
-            ours = _train_ours(data, batch, checkpointing, capacity=32_768)
+            ours = _train_ours(data, batch, checkpointing, steps)
             torch.cuda.empty_cache()
             found[f"training_0.5b_tree_{pairs}{name}"] = ours
             found[f"training_0.5b_vs_trl_{pairs}{name}"] = (
                 theirs["seconds_per_step"] / ours["seconds_per_step"]
             )
+            apart = [abs(one - two) for one, two in zip(ours["losses"], theirs["losses"], strict=True)]
+            found[f"training_0.5b_losses_apart_{pairs}{name}"] = max(apart)
         found[f"training_0.5b_trl_{pairs}"] = theirs
     return found

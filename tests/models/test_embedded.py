@@ -2,6 +2,9 @@
 
 import asyncio
 import importlib.util
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -71,6 +74,32 @@ def test_letters_have_scores_replies_repeat_and_a_shared_beginning_is_read_once(
     assert first.extra["cached"] == 0
     assert second.extra["cached"] == third.extra["cached"] >= second.tokens_in - 2
     assert 0.7 * other.tokens_in < other.extra["cached"] < other.tokens_in
+
+
+@needs_engine
+@pytest.mark.skipif(sys.platform != "linux", reason="GNU OpenMP's threads are those of Linux wheels")
+def test_threads_spin_briefly_also_where_openmp_was_loaded_before() -> None:
+    """It spins for long unless it knows more threads than there are cores: beside busy processes an ask took seven times as long."""
+    script = """if True:
+        import asyncio, ctypes, os
+        ctypes.CDLL("libgomp.so.1")
+        from personafit.models import ChatRequest, make_model
+        model = make_model("embedded,threads=1")
+        asyncio.run(model.chat(ChatRequest(({"role": "user", "content": "Tea?"},), max_tokens=1)))
+        print(len(os.listdir("/proc/self/task")))
+    """
+    plain = {
+        name: value for name, value in os.environ.items() if name not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=plain, capture_output=True, text=True, check=True
+    )
+    threads = int(done.stdout)
+    in_time = {**plain, "GOMP_SPINCOUNT": "1000"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=in_time, capture_output=True, text=True, check=True
+    )
+    assert threads - int(done.stdout) > len(os.sched_getaffinity(0))
 
 
 def test_weights_that_are_not_there_are_named() -> None:

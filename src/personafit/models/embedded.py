@@ -6,9 +6,12 @@ because importing it would pull in a source build. They are at chance on persona
 """
 
 import asyncio
+import ctypes
 import hashlib
 import importlib.util
 import os
+import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -46,9 +49,6 @@ class EmbeddedModel:
             "weights": _weights_hash(self.path),
             "cache": self._reuse_prefix,
         }
-        # Threads that spin for long starve on a busy machine: beside four busy processes four asks took 11 to 15 s instead of more than
-        # 110, and as long as before on an idle one. The engine's threads read it when the engine is first imported.
-        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
         self._server: Any = None
         self._weigher: LikelihoodModel | None = None
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embedded")
@@ -100,11 +100,13 @@ class EmbeddedModel:
     def _weigh(self, request: ChatRequest) -> ChatReply:
         """Score a reply that the model did not write: the mean log-probability of its tokens."""
         if self._weigher is None:
+            _spin_briefly()
             self._weigher = LikelihoodModel(self.path, self._threads)
         scores = self._weigher.scores(request.messages, request.weighed)
         return ChatReply("", letter_scores={LIKELIHOOD: sum(scores) / len(scores)}, tokens_in=len(scores))
 
     def _load(self) -> Any:
+        _spin_briefly()
         try:
             import xllamacpp
         except ImportError:
@@ -114,9 +116,8 @@ class EmbeddedModel:
         params.n_ctx = CONTEXT_TOKENS
         params.n_parallel = 1
         params.verbosity = -1
-        params.cpuparams.poll = params.cpuparams_batch.poll = (
-            0  # as in __init__: threads wait and do not spin
-        )
+        # For builds with llama.cpp's own threads; those with OpenMP's do not read it.
+        params.cpuparams.poll = params.cpuparams_batch.poll = 0
         if self._threads:
             params.cpuparams.n_threads = self._threads
             params.cpuparams_batch.n_threads = self._threads
@@ -124,6 +125,30 @@ class EmbeddedModel:
             return xllamacpp.Server(params)
         except (RuntimeError, ValueError, OSError) as error:
             raise Unusable(f"{self.path} is not a model that llama.cpp can load: {error}.") from error
+
+
+def _spin_briefly() -> None:
+    """Let OpenMP's threads wait for each other asleep: those that spin for long starve on a busy machine.
+
+    GNU OpenMP reads how long to spin when it is loaded. Where another library loaded it before, torch for example, a region of more
+    threads than there are cores is opened and its threads kept, asleep: from then on it spins briefly by itself.
+    """
+    if sys.platform != "linux" or {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys():
+        return
+    os.environ["GOMP_SPINCOUNT"] = "1000"
+    try:
+        openmp = ctypes.CDLL("libgomp.so.1", mode=os.RTLD_NOLOAD)
+    except OSError:
+        return  # not loaded yet
+    opened = threading.Event()
+
+    def keep() -> None:
+        openmp.GOMP_parallel(ctypes.CDLL(None).labs, None, len(os.sched_getaffinity(0)) + 2, 0)
+        opened.set()
+        threading.Event().wait()
+
+    threading.Thread(target=keep, name="openmp", daemon=True).start()
+    opened.wait()
 
 
 def find_weights(name: str) -> Path:

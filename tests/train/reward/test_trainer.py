@@ -11,6 +11,8 @@ torch = pytest.importorskip(
     "torch", reason="the train extra is not installed: training reward models is NOT tested"
 )
 
+from speed.gpu.training import PaddedTrainer, in_order  # noqa: E402
+
 from personafit._errors import UserError  # noqa: E402
 from personafit.models.reward import Layout  # noqa: E402
 from personafit.models.reward.rendering import PromptRenderer  # noqa: E402
@@ -97,6 +99,15 @@ def test_the_loss_curve_is_that_of_trl(tree: list[float], tmp_path: Path) -> Non
     theirs.train()
     assert len(tree) == STEPS
     assert np.abs(np.subtract(tree, losses(theirs))).max() < 1e-4
+
+
+def test_the_peer_of_machines_without_trl_has_the_same_loss_curve(tree: list[float], tmp_path: Path) -> None:
+    from transformers import TrainingArguments
+
+    arguments = TrainingArguments(**common_settings(tmp_path), remove_unused_columns=False)
+    peer = in_order(PaddedTrainer)(model=tiny_model(), args=arguments, train_dataset=token_pairs())
+    peer.train()
+    assert np.abs(np.subtract(tree, losses(peer))).max() < 1e-4
 
 
 def test_checkpointed_gradients_are_the_same(tree: list[float], tmp_path: Path) -> None:
