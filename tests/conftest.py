@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sqlite3
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,9 +22,9 @@ class Printed(NamedTuple):
 
 Command = Callable[..., Printed]
 
-# Two workers on two cores, each with as many threads for its linear algebra, mostly wait for each other. Read when the
-# libraries are loaded, by the tests' own processes too.
-for _setting in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+# Workers on two cores, each with as many threads for its linear algebra and its frames, mostly wait for each other. Read
+# when the libraries are loaded, by the tests' own processes too.
+for _setting in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "POLARS_MAX_THREADS"):
     os.environ.setdefault(_setting, "1")
 
 
@@ -31,6 +32,22 @@ def pytest_collection_finish() -> None:
     """Leave what collecting has imported out of every later garbage collection: walking it is a third of some tests."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _stores_without_syncs() -> Iterator[None]:
+    """Stores of this process leave it to the system when files reach the disk: no test cuts the power."""
+    from personafit.store import connection
+
+    prepare = connection._prepare_sqlite
+
+    def prepare_unsynced(opened: sqlite3.Connection, record: object) -> None:
+        prepare(opened, record)
+        opened.execute("PRAGMA synchronous=OFF")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(connection, "_prepare_sqlite", prepare_unsynced)
+        yield
 
 
 LOOKED_AT = ("docs", "label", "packaging", "reports")  # rooms whose tests look at charts
@@ -61,23 +78,19 @@ def personafit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Command:
     """The command in this process and in the test's folder: insists on `code` and returns what was printed."""
-    from tests.scripted import invoke
+    from tests.scripted import imported_from, invoke
 
     monkeypatch.setenv("COLUMNS", "150")
     own = f"{tmp_path}{os.sep}"
 
     def call(*arguments: str, code: int = 0) -> Printed:
         capsys.readouterr()
-        for name in [name for name, module in sys.modules.items() if _lies_in(own, module)]:
+        for name in imported_from(own):
             del sys.modules[name]  # what a new process would import anew
         invoke(monkeypatch, tmp_path, *arguments, code=code)
         return Printed(*capsys.readouterr())
 
     return call
-
-
-def _lies_in(folder: str, module: object) -> bool:
-    return str(getattr(module, "__file__", None) or "").startswith(folder)
 
 
 @pytest.fixture(autouse=True)

@@ -128,6 +128,23 @@ def run(store: Store, config: RunConfig) -> Finished:
     return asyncio.run(execute(store, config, Silence()))
 
 
+HERE = (str(Path(__file__).parents[1]), sys.prefix, sys.base_prefix)
+_INSTALLED: set[str] = set()
+"""Modules that no test made: there are thousands, and looking at each again takes longer than many a command."""
+
+
+def imported_from(folder: str) -> list[str]:
+    """The names of modules that were imported from a test's folder."""
+    found = []
+    for name in sys.modules.keys() - _INSTALLED:
+        file = str(getattr(sys.modules[name], "__file__", None) or "")
+        if not file or file.startswith(HERE):
+            _INSTALLED.add(name)
+        elif file.startswith(folder):
+            found.append(name)
+    return found
+
+
 def invoke(monkeypatch: pytest.MonkeyPatch, folder: Path, *arguments: str, code: int = 0) -> None:
     """The `personafit` command in this process, in a folder; insists on the exit code.
 
@@ -135,10 +152,9 @@ def invoke(monkeypatch: pytest.MonkeyPatch, folder: Path, *arguments: str, code:
     """
     monkeypatch.chdir(folder)
     monkeypatch.syspath_prepend(str(folder))
-    own, others = f"{folder}{os.sep}", f"{folder.parent}{os.sep}"
-    for name, module in list(sys.modules.items()):  # another test's module of the same name
-        file = str(getattr(module, "__file__", None) or "")
-        if file.startswith(others) and not file.startswith(own):
+    own = imported_from(f"{folder}{os.sep}")
+    for name in imported_from(f"{folder.parent}{os.sep}"):  # another test's module of the same name
+        if name not in own:
             del sys.modules[name]
     monkeypatch.setattr(sys, "argv", ["personafit", *arguments])
     try:

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Engine, create_engine, select, text
+from sqlalchemy import Engine, create_engine, inspect, select, text
 
 from personafit._errors import UserError
 from personafit.benchmarks import ingest, starter
@@ -25,15 +25,53 @@ from personafit.store import (
     run_answers,
     spending_rows,
 )
-from personafit.store.connection import HEAD, open_engine
+from personafit.store.connection import HEAD, create_tables, migrate, open_engine
 from personafit.store.tables import asks, metadata
 from tests.store.outcomes import outcome
 
 VERSIONS = Path(sys.modules["personafit.store"].__file__ or "").parent / "migrations" / "versions"
 
 
+def layout(engine: Engine) -> dict[str, object]:
+    """Everything a database says of its tables: SQLite by their statements, both by columns, keys and indexes."""
+    with engine.connect() as connection:
+        found = inspect(connection)
+        told: dict[str, object] = {
+            table: [
+                str(part)
+                for part in (
+                    found.get_columns(table),
+                    found.get_pk_constraint(table),
+                    found.get_indexes(table),
+                    found.get_unique_constraints(table),
+                    found.get_foreign_keys(table),
+                )
+            ]
+            for table in found.get_table_names()
+        }
+        if engine.dialect.name == "sqlite":
+            rows = connection.execute(text("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL")).all()
+            told["statements"] = {name: " ".join(sql.split()) for name, sql in rows}
+        told["version"] = connection.execute(text("SELECT version_num FROM alembic_version")).all()
+    return told
+
+
+def test_a_new_store_is_what_the_migrations_make(url: str) -> None:
+    engine = open_raw(url)
+    migrate(engine, None)
+    migrated = layout(engine)
+    with engine.begin() as connection:
+        for table in inspect(connection).get_table_names():
+            connection.execute(text(f'DROP TABLE "{table}"'))
+    assert not inspect(engine).get_table_names()
+    create_tables(engine)
+    assert layout(engine) == migrated
+    engine.dispose()
+
+
 def test_the_migrations_make_exactly_the_tables(url: str) -> None:
-    engine = open_engine(url)
+    engine = open_raw(url)
+    migrate(engine, None)
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, metadata) == []

@@ -15,14 +15,31 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Engine, create_engine, event, inspect, make_url, text
+from sqlalchemy import (
+    URL,
+    Column,
+    Engine,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    create_engine,
+    event,
+    inspect,
+    make_url,
+    text,
+)
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
+from sqlalchemy.schema import CreateIndex, CreateTable
 
 from personafit._errors import UserError
 from personafit._secrets import masked
+from personafit.store.tables import metadata
 
 FOLDER_MODE, FILE_MODE = 0o700, 0o600
 OWN_FOLDER = ".personafit"
@@ -94,9 +111,10 @@ def ensure_schema(engine: Engine) -> None:
         return
     with _one_at_a_time(engine):
         found = _revision(engine)
-        if found == HEAD:
-            return
-        _migrate(engine, found)
+        if found is None:
+            create_tables(engine)
+        elif found != HEAD:
+            migrate(engine, found)
 
 
 def _revision(engine: Engine) -> str | None:
@@ -106,7 +124,35 @@ def _revision(engine: Engine) -> str | None:
         return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
 
 
-def _migrate(engine: Engine, found: str | None) -> None:
+def create_tables(engine: Engine) -> None:
+    """Make the tables of this version in an empty database: what all migrations in turn would make, without loading Alembic."""
+    with engine.begin() as connection:
+        for statement in _creating(engine.dialect.name):
+            connection.exec_driver_sql(statement)
+
+
+@cache
+def _creating(dialect: str) -> tuple[str, ...]:
+    """The statements that make all tables and note the version."""
+    version = Table(
+        "alembic_version",
+        MetaData(),
+        Column("version_num", String(32), nullable=False),
+        PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
+    )
+    speaks: Any = {"sqlite": sqlite.dialect, "postgresql": postgresql.dialect}[dialect]()
+    made: list[Any] = []
+    for table in (version, *metadata.sorted_tables):
+        made += [
+            CreateTable(table),
+            *map(CreateIndex, sorted(table.indexes, key=lambda index: str(index.name))),
+        ]
+    noted = f"INSERT INTO {version.name} (version_num) VALUES ('{HEAD}')"
+    return (*(str(one.compile(dialect=speaks)) for one in made), noted)
+
+
+def migrate(engine: Engine, found: str | None) -> None:
+    """Bring the tables of an earlier version, or none, up to this one."""
     from alembic import command
     from alembic.config import Config
     from alembic.util import CommandError

@@ -67,12 +67,18 @@ def _block(sql: str, row: re.Match[str], rows: int) -> str:
 
 LEAST_ROWS = 20  # fewer go in a statement of many rows: not every batch had better make a temporary table
 
+_COMPILED: dict[tuple[Table, str], "DriverInsert"] = {}
+"""Inserts by table and database: compiling those of all tables takes longer than opening a store."""
+
 TYPES = {"TEXT": "text", "INTEGER": "int4", "BIGINT": "int8", "FLOAT": "float8"}
 
 
 def inserter(table: Table, dialect: Dialect) -> "DriverInsert | CopyInsert":
     """What adds rows to a table and leaves alone those whose key is taken, the fastest way the database has."""
-    statements = DriverInsert(insert_new(table, dialect), dialect)
+    known = table, dialect.name
+    if known not in _COMPILED:
+        _COMPILED[known] = DriverInsert(insert_new(table, dialect), dialect)
+    statements = _COMPILED[known]
     return CopyInsert(table, statements) if dialect.name == "postgresql" else statements
 
 
