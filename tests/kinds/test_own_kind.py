@@ -159,10 +159,12 @@ def test_a_kind_that_nobody_knows_is_named(tmp_path: Path) -> None:
     items = (folder / "items.jsonl").read_text(encoding="utf-8")
     odd = items.replace('{"id"', '{"kind": "quarrel", "id"')
     (folder / "items.jsonl").write_text(odd, encoding="utf-8")
-    with pytest.raises(
-        UserError, match="items of kind 'quarrel', which nothing here knows; kinds are choice"
-    ):
-        pf.evaluate(folder, raters=["rule:length"], store=tmp_path / "s.db", progress=False)
+    for place in ("items.jsonl, line 1, field 'kind'", "benchmark.toml, field 'kind'"):
+        unknown = f"{place}: there are items of kind 'quarrel', which nothing here knows; kinds are choice"
+        with pytest.raises(UserError, match=unknown):
+            pf.evaluate(folder, raters=["rule:length"], store=tmp_path / "s.db", progress=False)
+        info = folder / "benchmark.toml"
+        info.write_text('kind = "quarrel"\n' + info.read_text(encoding="utf-8"), encoding="utf-8")
 
 
 def test_only_a_kind_can_be_named_one() -> None:

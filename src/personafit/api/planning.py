@@ -147,6 +147,8 @@ def _prepare(benchmark: Any, **asked: Any) -> Evaluation:
         "where": _conditions,
         "limit": lambda count: _at_least_one("limit", count),
         "samples": lambda count: _at_least_one("samples", count),
+        "seed": _seed,
+        "budget": _budget,
         "retry": _statuses,
     }
     command, reuse = asked.pop("command", None), asked.pop("reuse", True)
@@ -323,6 +325,18 @@ def _at_least_one(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise UserError(f"{name}={value!r}: give a whole number of at least 1.")
     return value
+
+
+def _seed(seed: Any) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise UserError(f"seed={seed!r}: give a whole number.")
+    return seed
+
+
+def _budget(budget: Any) -> float:
+    if isinstance(budget, bool) or not isinstance(budget, int | float) or not budget >= 0:
+        raise UserError(f"budget={budget!r}: give the most that may be spent, in USD, such as 2.5.")
+    return float(budget)
 
 
 def _call(benchmark: Any, asked: Mapping[str, Any]) -> str:
