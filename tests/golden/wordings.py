@@ -35,7 +35,8 @@ from personafit.items.relevance import GRADED, LIST, PAIR, RelevanceQuestion
 from personafit.models import ChatReply, ChatRequest, Message
 from personafit.people import RENDERING, Memory, Person, Task, render_person
 from personafit.raters import aspects, prompted
-from personafit.raters.rules import NAMING_VERSION, RULES, Rule, rule_code
+from personafit.raters.naming import NAMING_VERSION
+from personafit.raters.rules import RULES, Rule, rule_code
 from personafit.simulate import speakers
 from tests.scripted import ScriptedModel
 

@@ -16,8 +16,9 @@ from personafit.items import FIT, ChoiceQuestion
 from personafit.items.relevance import ATTRIBUTES
 from personafit.kinds import RunPlan
 from personafit.kinds.choice import ChoiceKind
-from personafit.kinds.kind import orders, select_items
+from personafit.kinds.kind import orders
 from personafit.kinds.relevance import RelevanceKind
+from personafit.kinds.selecting import select_items
 from personafit.models import ChatReply
 from personafit.people import FacetValue, Person
 from personafit.raters import Rater, make_rater

@@ -11,10 +11,8 @@ from typing import Any
 from personafit._errors import UserError
 from personafit._plugins import NAME
 from personafit.api.callables import Callables, each_of
-from personafit.api.frames import benchmark_of
 from personafit.api.places import hint
 from personafit.benchmarks import BENCHMARKS, Benchmark, folder_kinds, is_file
-from personafit.benchmarks.answers import Answers
 from personafit.benchmarks.benchmark import Prompts
 from personafit.benchmarks.config import RunConfig
 from personafit.kinds import Kind, kind_of
@@ -170,6 +168,8 @@ def _prepare(benchmark: Any, **asked: Any) -> Evaluation:
                 "A system (--system, systems=) goes with a benchmark whose questions it answers, such as `answers`; what is "
                 "evaluated here holds its answers already."
             )
+        from personafit.api.frames import benchmark_of
+
         source = benchmark_of(benchmark, config.data, config.seed)
         config.benchmark = source.info.name
         config.data = None
@@ -238,6 +238,8 @@ def parse_bar(text: str, metrics: Sequence[str]) -> Bar:
 
 def gate_metrics(one: Evaluation) -> tuple[str, ...]:
     """The metrics that `--fail-under` may name in a run."""
+    from personafit.benchmarks.answers import Answers
+
     bars, systems = one.kind.bars, bool(one.config.systems)
     if one.kind.name == "choice":  # an answer is right, or it wins against another
         wins = systems or one.benchmark.info.metric == "win_rate"

@@ -27,17 +27,11 @@ from personafit.items.dialogue import (
     DialogueQuestion,
 )
 from personafit.items.reading import Part, Question, QuestionSet, Shown
+from personafit.kinds.attempts import price_words
 from personafit.kinds.dialogue_scores import dialogue_lines, load_dialogues
-from personafit.kinds.kind import (
-    Kind,
-    RunPlan,
-    ShownAgain,
-    price_words,
-    rows_of_people,
-    rows_where,
-    select_items,
-)
+from personafit.kinds.kind import Kind, RunPlan, ShownAgain
 from personafit.kinds.lines import RunLines
+from personafit.kinds.selecting import rows_of_people, rows_where, select_items
 from personafit.models import Model
 from personafit.models.embedded import DEFAULT as DEFAULT_WEIGHTS
 from personafit.models.purse import prompt_tokens

@@ -15,8 +15,9 @@ from personafit._errors import UserError
 from personafit.benchmarks.config import chosen_people
 from personafit.benchmarks.injection import ATTACKED, CLEAN, PLACEBO
 from personafit.kinds.choice import ChoiceKind
-from personafit.kinds.kind import RunPlan, rows_where, select_items
+from personafit.kinds.kind import RunPlan
 from personafit.kinds.lines import CONTROL_RATERS, Line, Metric, RunLines, control_of
+from personafit.kinds.selecting import rows_where, select_items
 from personafit.store import RunRecord, Status, Store, gold_answers, run_answers, run_items
 
 ASKED = ("rater", "view", "order", "sample")

@@ -18,7 +18,8 @@ from personafit.contexts import default_model, make_context
 from personafit.engine import Lane
 from personafit.items.choice import CHOICES
 from personafit.items.reading import QuestionSet
-from personafit.kinds.kind import Kind, RunPlan, price_words
+from personafit.kinds.attempts import price_words
+from personafit.kinds.kind import Kind, RunPlan
 from personafit.kinds.lines import CONTROL_CONTEXTS, Line, Metric, RunLines, control_of
 from personafit.models import make_model
 from personafit.simulate import Answering

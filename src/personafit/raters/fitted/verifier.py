@@ -18,8 +18,9 @@ import numpy as np
 
 from personafit._hashing import content_hash
 from personafit.models.embeddings import Embedder, Vectors
+from personafit.raters.characters import HAN
 from personafit.raters.fitted.model import FittedModel, Floats
-from personafit.raters.text import CLAUSE, HAN, SENTENCE, content_words, pattern, pieces, places
+from personafit.raters.text import CLAUSE, SENTENCE, content_words, pattern, pieces, places
 
 FRAME = pattern("signs", "frame")
 
