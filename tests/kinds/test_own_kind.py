@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 
 import personafit as pf
-from personafit._errors import UserError
+from personafit import Kind, Metric, UserError
 from personafit.benchmarks import write_folder
 from personafit.benchmarks.rows import rows_benchmark
-from personafit.kinds import Kind, Line, Metric
+from personafit.kinds import Line
 from personafit.kinds.lines import CONTROL_CONTEXTS, RunLines, control_of
 from personafit.reports.line_results import differences_of, line_shares, results_of, worst_coverage
 from personafit.reports.result import Result
