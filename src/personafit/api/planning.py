@@ -209,7 +209,7 @@ def gated(plan: EvaluationPlan, bars: Sequence[str], reuse: bool) -> EvaluationP
 
 
 def _gated(one: Evaluation, bars: list[str], fresh: bool) -> Evaluation:
-    """A run that is held to bars which fit it."""
+    """The evaluation with its gate; under a gate systems answer anew."""
     config, kind = one.config, one.kind
     if bars and kind.judged and not (config.raters or kind.default_raters()):
         raise UserError(
@@ -342,7 +342,7 @@ def _budget(budget: Any) -> float:
 
 
 def _call(benchmark: Any, asked: Mapping[str, Any]) -> str:
-    """The call as it may be kept with the run."""
+    """The call's main arguments as text, stored with the run."""
     parts = [repr(str(benchmark)) if isinstance(benchmark, str | Path) else type(benchmark).__name__]
     for name in ("raters", "systems"):
         shown = [

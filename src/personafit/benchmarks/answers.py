@@ -128,7 +128,7 @@ class Answers(Benchmark):
             yield Judgment(item=item.id, rater=TESTED, label=str(item.products.index(tested.id)))
 
     def notes(self) -> list[str]:
-        """What could not be compared."""
+        """Answers that were missing or could not be compared, a sentence each."""
         return self._notes
 
     def _make_pairs(self) -> Iterator[tuple[Item, Product, Product]]:

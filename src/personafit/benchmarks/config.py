@@ -45,7 +45,7 @@ class RunConfig:
 
 @dataclass
 class Finished:
-    """A run after this command's work on it."""
+    """A run and the summary of what this command did for it."""
 
     run: RunRecord
     summary: Summary

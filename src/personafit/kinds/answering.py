@@ -53,7 +53,7 @@ async def make_choices(
 
 
 def estimate_choices(config: RunConfig, benchmark: Benchmark) -> list[str]:
-    """What answering and judging would take."""
+    """Lines of `--dry-run`: the calls that answering and judging would take."""
     items = sum(1 for _ in benchmark.items())
     questions, givens = min(items, config.limit or items), len(config.system_contexts or ["profile"])
     pairs = questions * 2 * givens * max(1, len(config.systems))

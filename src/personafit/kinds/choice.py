@@ -119,7 +119,7 @@ class ChoiceKind(Kind):
         return await make_choices(self, store, config, progress, benchmark)
 
     def estimate_making(self, config: RunConfig, benchmark: Benchmark) -> list[str] | None:
-        """What answering and judging would take."""
+        """Lines of `--dry-run`: the calls that answering and judging would take."""
         from personafit.kinds.answering import estimate_choices
 
         return estimate_choices(config, benchmark)
@@ -146,7 +146,7 @@ def _without_wrong(plan: RunPlan) -> int:
 
 @dataclass
 class JudgedRun(ABC):
-    """A run, its raters and its views."""
+    """A run with its raters and the contexts they were shown (views)."""
 
     run: RunRecord
     info: dict[str, Any]
@@ -160,7 +160,7 @@ class JudgedRun(ABC):
 
     @property
     def headline_view(self) -> str:
-        """The view whose scores count."""
+        """The context whose scores are the headline."""
         return headline_view(self.views, self.info)
 
     @property

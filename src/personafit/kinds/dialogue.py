@@ -80,7 +80,7 @@ class DialogueKind(Kind):
     )
 
     def default_contexts(self, info: BenchmarkInfo) -> list[str]:
-        """What the assistant was given."""
+        """The context that raters see: what the assistant was told."""
         return [GIVEN]
 
     def contexts(self, config: RunConfig, info: BenchmarkInfo) -> list[str]:
@@ -167,7 +167,7 @@ class DialogueKind(Kind):
         return self.held(plan) + sum(self.count(plan, rater) for rater in plan.raters)
 
     def facts(self, plan: RunPlan) -> dict[str, Any]:
-        """Who talks, told what."""
+        """Record entries: the systems, what they were told, the simulated user."""
         user: UserAgent = plan.state["user"]
         history = {"history": "yes"} if _knows_history(plan) else {}
         found: dict[str, Any] = {
@@ -182,12 +182,12 @@ class DialogueKind(Kind):
         return found
 
     def rater_facts(self, plan: RunPlan, rater: Rater) -> dict[str, Any]:
-        """How often it is asked."""
+        """How often the rater is asked each question."""
         asked = {} if rater.questions == DIALOGUE_QUESTIONS else {"question": rater.questions[0].name}
         return {"samples": rater.samples, **asked}
 
     def notes(self, plan: RunPlan, benchmark: Benchmark) -> Iterator[str]:
-        """What is warned of."""
+        """Warnings about the settings, a sentence each."""
         yield from self.warnings(plan.config)
 
     def run_name(self, plan: RunPlan) -> str:

@@ -242,7 +242,7 @@ class Kind:
                         )
 
     def part(self, item: Item) -> Part:
-        """What gets an answer: the item as a whole."""
+        """The part of an item that gets an answer: here the item as a whole."""
         return Part(item.id, content=item.hash)
 
     def count(self, plan: RunPlan, rater: Rater) -> int:
@@ -379,7 +379,7 @@ def orders(item: str, answers: int, rater: Rater, seed: int) -> list[tuple[int, 
 
 
 def order_name(order: Sequence[int]) -> str:
-    """An order as it is stored."""
+    """The name under which an order of answers is stored, such as `10`."""
     return "".join(PLACES[place] for place in order)
 
 

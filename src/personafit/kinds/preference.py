@@ -82,7 +82,7 @@ class PreferenceKind(Kind):
     )
 
     def default_contexts(self, info: BenchmarkInfo) -> list[str]:
-        """The attributes."""
+        """The one context there is: the attributes of the item."""
         return [CONTEXT.name]
 
     def shown(self, plan: RunPlan, rater: Rater) -> Iterator[Shown]:
@@ -130,7 +130,7 @@ class PreferenceKind(Kind):
         return await make_responses(self, store, config, progress, benchmark)
 
     def estimate_making(self, config: RunConfig, benchmark: Benchmark) -> list[str] | None:
-        """What answering and judging would take."""
+        """Lines of `--dry-run`: the calls that answering and judging would take."""
         from personafit.kinds.responding import estimate_responses
 
         return estimate_responses(config, benchmark)
@@ -169,7 +169,7 @@ UNIT = ["item", "target"]
 
 @dataclass(frozen=True)
 class PreferenceScores:
-    """A run with all of its lines."""
+    """A preference run read back: units, a line per rater, people's votes."""
 
     run: RunRecord
     info: dict[str, Any]

@@ -42,7 +42,7 @@ DEFAULT_GIVENS = ("attributes:all", f"attributes:{MATCHED}", f"attributes:{RELEV
 
 
 def estimate_responses(config: RunConfig, benchmark: Benchmark) -> list[str]:
-    """What answering and judging would take."""
+    """Lines of `--dry-run`: the calls that answering and judging would take."""
     found = sum(1 for _ in benchmark.items())
     prompts, givens = min(found, config.limit or found), len(wanted_givens(config.system_contexts))
     pairs = prompts * givens * len(config.systems)
@@ -57,7 +57,7 @@ def wanted_givens(asked: Sequence[str]) -> list[str]:
 async def make_responses(
     kind: Kind, store: Store, config: RunConfig, progress: "ProgressView", prompts: ResponsePrompts
 ) -> Made:
-    """Match where that is asked for, then answer."""
+    """Let systems answer the prompts, matching attributes first where that is asked for."""
     for condition in config.where:  # before anything is spent on answers
         if slice_of(condition.partition("=")[0]) not in (GENERATOR, GIVEN):
             raise UserError(

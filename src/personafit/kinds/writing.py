@@ -45,7 +45,7 @@ class WritingKind(Kind):
     bars: ClassVar[tuple[str, ...]] = ("rouge_1", "rouge_l", "lift")
 
     def contexts(self, config: RunConfig, info: BenchmarkInfo) -> list[str]:
-        """None: there is nobody to be told."""
+        """No contexts: no rater is asked."""
         unused = {"rater": config.raters, "context": config.contexts, "samples": config.samples != 1}
         for option, asked in unused.items():
             if asked:
@@ -97,7 +97,7 @@ class WritingKind(Kind):
         }
 
     def notes(self, plan: RunPlan, benchmark: Benchmark) -> Iterator[str]:
-        """None of its own."""
+        """No notes beyond the benchmark's."""
         yield from ()
 
     def estimate(self, plan: RunPlan) -> list[str] | None:
@@ -134,7 +134,7 @@ def _metrics(whole: int) -> list[Metric]:
 
 @dataclass(frozen=True)
 class WritingScores:
-    """A run, opened up."""
+    """A writing run read back: texts with their scores."""
 
     run: RunRecord
     info: dict[str, Any]

@@ -166,7 +166,7 @@ def tokens(text: str) -> tuple[Token, ...]:
 
 @lru_cache(maxsize=8192)
 def stems(text: str) -> tuple[str, ...]:
-    """All words of a text in comparable form."""
+    """The words of a text, lower-cased and without inflection."""
     return tuple(token.stem for token in tokens(text))
 
 

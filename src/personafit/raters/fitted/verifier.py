@@ -64,7 +64,7 @@ _WINDOW = {
 
 @dataclass(frozen=True)
 class _Said:
-    """A text of one speaker, cut up and embedded."""
+    """A speaker's text, split into sentences and embedded."""
 
     texts: list[str]
     vectors: Vectors
@@ -231,7 +231,7 @@ class VerifierWeights:
 
 @dataclass(frozen=True)
 class Judged:
-    """What a verifier says of one statement."""
+    """A verifier's answer about one statement: score, label and what is likely wrong."""
 
     score: float  # probability that people would not simply accept it
     label: Label
