@@ -13,6 +13,7 @@ import pytest
 
 import personafit as pf
 from tests.api.world import by_length, pairs
+from tests.scripted import write_lines
 from tests.stub_endpoint import StubEndpoint
 
 
@@ -237,3 +238,18 @@ def test_wrong_arguments_are_refused_in_a_sentence(case: str, tmp_path: Path) ->
     assert said in str(refused.value)
     with pytest.raises(pf.UserError, match="There is no benchmark 'nothing'"):
         pf.evaluate("nothing", store=tmp_path / "s.db")
+
+
+def test_the_best_answer_is_chosen_inside_a_running_loop(tmp_path: Path) -> None:
+    rows = [
+        {"person": {"id": f"p{one}", "Likes": "tea"}, "question": "What now?", "answers": ["Coffee.", "Tea."]}
+        for one in range(3)
+    ]
+    file = write_lines(tmp_path / "candidates.jsonl", rows)
+
+    async def in_a_notebook() -> list[int | None]:
+        found = pf.best_of(file, rater="rule:overlap", length_control=False, store=tmp_path / "s.db")
+        assert found.choice is not None
+        return [row.chosen for row in found.choice.rows]
+
+    assert asyncio.run(in_a_notebook()) == [1, 1, 1]
