@@ -21,14 +21,14 @@ from personafit.benchmarks import (
     open_log,
     open_questions,
 )
-from personafit.benchmarks.answers import Answers, spending, spent_notes
 from personafit.benchmarks.config import Finished, RunConfig
+from personafit.benchmarks.spending import spending, spent_notes
 from personafit.contexts import People, made_notes, make_contexts, makers
 from personafit.contexts.making import usual_cost
 from personafit.engine import Lane, ProgressView, Runner, Summary, check_budget
 from personafit.items.reading import SHORT_REPLY
 from personafit.kinds import Kind, RunPlan, kind_of
-from personafit.kinds.kind import count_answers, open_attempt, price_words
+from personafit.kinds.attempts import count_answers, open_attempt, price_words
 from personafit.models import ChatRequest
 from personafit.models.purse import prompt_tokens
 from personafit.raters import Rater, make_rater, rater_lane
@@ -183,8 +183,8 @@ def plan_run(store: Store, config: RunConfig, benchmark: Benchmark, kind: Kind) 
     } | kind.facts(plan)
     if config.gate:
         plan.record["gate"] = config.gate
-    if isinstance(benchmark, Answers):
-        plan.record["spent"] = spending(benchmark.spent)
+    if (spent := getattr(benchmark, "spent", None)) is not None:
+        plan.record["spent"] = spending(spent)
     attempt, owner = open_attempt(store, config, plan.systems, partial(_attempt_name, plan))
     if attempt:
         plan.record |= {"attempt": attempt, "owner": owner}

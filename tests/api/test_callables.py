@@ -94,6 +94,7 @@ def test_what_goes_wrong_in_a_judge_is_a_status_with_its_sentence(
     assert rows["detail"].unique().to_list() == [detail]
     assert accuracy(run, "by_length") == 1.0
     assert run.failed == 8
+    assert run.stopped == [f"8 asks failed ({detail.rstrip('.')}); the same command tries again."]
     assert run.coverage_gap is not None
     assert judged([rater, by_length], tmp_path).asked == 8  # tried again, and only they
 

@@ -107,6 +107,15 @@ def test_a_name_that_no_spec_can_say_is_refused(name: str) -> None:
         pf.rater(name)(lambda answers: 0)
 
 
+@pytest.mark.parametrize(
+    ("decorator", "name"),
+    [(pf.rater, "rule"), (pf.context, "profile"), (pf.benchmark, "starter"), (pf.kind, "choice")],
+)
+def test_a_name_that_the_package_uses_itself_is_refused(decorator: Any, name: str) -> None:
+    with pytest.raises(pf.UserError, match=f"{name} is one of the .* that personafit brings; choose another"):
+        decorator(name)(type("Mine", (pf.Kind,), {}))
+
+
 def test_entry_points_are_loaded_only_when_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "acme.py").write_text(
         "import personafit as pf\n"

@@ -12,9 +12,9 @@ import pytest
 from sqlalchemy import text
 
 import personafit as pf
+from personafit import Store
 from personafit.reports.result import Result, results_frame
 from personafit.reports.verdict import run_verdict
-from personafit.store import Store
 from tests.api.world import answers, by_length, pairs
 
 HOSTILE = "<script>alert(1)</script> & tea"

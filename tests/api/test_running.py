@@ -13,6 +13,7 @@ import pytest
 
 import personafit as pf
 from tests.api.world import by_length, pairs
+from tests.scripted import write_lines
 from tests.stub_endpoint import StubEndpoint
 
 
@@ -212,6 +213,9 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "limit": ({"limit": 0}, "limit=0: give a whole number of at least 1"),
     "samples": ({"samples": 1.5}, "samples=1.5: give a whole number"),
     "people": ({"people": 0}, "people=0: give a number of at least 1"),
+    "seed": ({"seed": "7"}, "seed='7': give a whole number"),
+    "budget": ({"budget": -1}, "budget=-1: give the most that may be spent, in USD, such as 2.5"),
+    "stranger": ({"people": ["nobody"]}, "--people: nobody is called 'nobody' in this benchmark"),
     "somebody": ({"people": "nobody.txt"}, "--people nobody.txt: neither a number nor a readable file"),
     "where": ({"where": {"tier": "x"}}, "no item that is left has that"),
     "retry": ({"retry": "often"}, "'often' is not a valid Status; there are ok, unparsed"),
@@ -234,3 +238,18 @@ def test_wrong_arguments_are_refused_in_a_sentence(case: str, tmp_path: Path) ->
     assert said in str(refused.value)
     with pytest.raises(pf.UserError, match="There is no benchmark 'nothing'"):
         pf.evaluate("nothing", store=tmp_path / "s.db")
+
+
+def test_the_best_answer_is_chosen_inside_a_running_loop(tmp_path: Path) -> None:
+    rows = [
+        {"person": {"id": f"p{one}", "Likes": "tea"}, "question": "What now?", "answers": ["Coffee.", "Tea."]}
+        for one in range(3)
+    ]
+    file = write_lines(tmp_path / "candidates.jsonl", rows)
+
+    async def in_a_notebook() -> list[int | None]:
+        found = pf.best_of(file, rater="rule:overlap", length_control=False, store=tmp_path / "s.db")
+        assert found.choice is not None
+        return [row.chosen for row in found.choice.rows]
+
+    assert asyncio.run(in_a_notebook()) == [1, 1, 1]

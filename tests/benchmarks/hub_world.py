@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.benchmarks.fetching import fetch_dataset
 from personafit.benchmarks.hub import DatasetCopy
 from tests.benchmarks.published_lens import write_lens

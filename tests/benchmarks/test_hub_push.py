@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.benchmarks.publishing import (
     Publication,
     find_private,

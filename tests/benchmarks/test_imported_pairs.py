@@ -5,14 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import Store, UserError
 from personafit.benchmarks import ImportedPairs
 from personafit.benchmarks.config import RunConfig, chosen_people
 from personafit.benchmarks.rows import file_benchmark
 from personafit.engine import Silence
 from personafit.people import Person
 from personafit.run import execute
-from personafit.store import Store
 from tests.scripted import write_pairs
 
 

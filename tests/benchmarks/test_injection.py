@@ -5,14 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import Store, UserError
 from personafit.benchmarks import ingest, starter, write_folder
 from personafit.benchmarks.config import RunConfig
 from personafit.benchmarks.hostile import hostile_note
 from personafit.benchmarks.injection import ATTACKS, INFO, Injection
 from personafit.contexts import People, make_context
 from personafit.people import render_person
-from personafit.store import Store
 from tests.conftest import Command
 from tests.scripted import run
 

@@ -19,7 +19,7 @@ from inspect_ai.model import (
     get_model,
 )
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.benchmarks.inspect_logs import InspectLog
 from personafit.benchmarks.rows import file_benchmark
 from tests.scripted import invoke

@@ -6,13 +6,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import Store, UserError
 from personafit.benchmarks import open_benchmark
 from personafit.benchmarks.config import RunConfig
 from personafit.reports.report_page import write_page
 from personafit.reports.run_report import open_report
 from personafit.statistics.clusters import too_few
-from personafit.store import Store
 from tests.benchmarks import neighbours_world as world
 from tests.reports.unpacking import unpacked
 from tests.scripted import invoke, run

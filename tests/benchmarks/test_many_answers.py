@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from personafit import Store
 from personafit.benchmarks import check_folder, open_benchmark, write_folder
 from personafit.benchmarks.config import RunConfig
 from personafit.kinds.rescore import rescore
 from personafit.reports.totals import load_totals, run_results
-from personafit.store import Store, run_answers
+from personafit.store import run_answers
 from tests.benchmarks import neighbours_world as world
 from tests.scripted import run
 from tests.stub_endpoint import BEHAVIOURS, Body, StubEndpoint, completion, saying

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.benchmarks.memory_labels import FILE, LabelledMemories
 from personafit.benchmarks.starter import FOLDER
 from personafit.reports.pieces import Grid

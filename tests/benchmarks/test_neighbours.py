@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from personafit import Store
 from personafit.benchmarks import Benchmark, open_benchmark
 from personafit.benchmarks.config import RunConfig
 from personafit.benchmarks.hostile import hostile_note
 from personafit.contexts import People, make_context
 from personafit.reports.totals import load_totals, run_results
-from personafit.store import Store
 from tests.benchmarks import neighbours_world as world
 from tests.benchmarks.hub_world import contents, get, hub
 from tests.benchmarks.stub_hub import Repo, StubHub

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
-from personafit.benchmarks import open_benchmark
+import personafit as pf
 from tests.benchmarks import neighbours_world as world
 
 FAULTS: dict[str, tuple[str, Callable[[Path], None], str]] = {
@@ -160,18 +159,23 @@ def _cut(path: Path, count: int) -> None:
     path.write_bytes(path.read_bytes()[:-count])
 
 
+def _judged(name: str) -> dict[str, str]:
+    """Who takes part in a run: where texts are written, a system, and else a rule."""
+    return {"systems": "canned"} if name == "lamp-writing" else {"raters": "rule:length"}
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_wrong_file_is_one_sentence(fault: str, tmp_path: Path) -> None:
     name, spoil, said = FAULTS[fault]
     world.WORLDS[name](tmp_path)
     spoil(tmp_path)
-    with pytest.raises(UserError) as caught:
-        list(open_benchmark(name, tmp_path).items())
+    with pytest.raises(pf.UserError) as caught:
+        pf.evaluate(name, data=tmp_path, store=tmp_path / "s.db", progress=False, **_judged(name))
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", world.WORLDS)
 def test_an_empty_folder_says_what_was_expected(name: str, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="expected"):
-        open_benchmark(name, tmp_path)
+    with pytest.raises(pf.UserError, match="expected"):
+        pf.evaluate(name, data=tmp_path, store=tmp_path / "s.db", progress=False, **_judged(name))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.benchmarks import PersonaFeedback
 from tests.conftest import Command
 from tests.helpers import results_of

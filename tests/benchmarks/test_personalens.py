@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import Store, UserError
 from personafit.benchmarks import ingest
 from personafit.benchmarks.personalens import PersonaLens, open_tasks
 from personafit.benchmarks.tasks import FolderTasks
 from personafit.people import Task
 from personafit.simulate import task_items
-from personafit.store import Store
 from tests.benchmarks.published_lens import ONTOLOGY, profile, task, write_json, write_lens, write_user
 from tests.conftest import Command
 from tests.simulate.talking import write_tasks

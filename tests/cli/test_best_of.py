@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from personafit._errors import UserError
-from personafit.api.best_of import BestCandidate, BestOfChoices, CandidateSet
+from personafit.api.candidates import BestCandidate, BestOfChoices, CandidateSet
 from personafit.cli.app import app
 from tests.raters.reward.scoring_server import ScoringServer
 from tests.scripted import write_lines

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.contexts import People, TaskItem, make_context, task_item
 from personafit.people import Person, Task
 from personafit.store import Item

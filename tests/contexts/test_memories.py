@@ -2,7 +2,7 @@
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.contexts import People, make_context
 from personafit.contexts.making import ModelMade
 from personafit.people import Memory, Person

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from personafit._errors import UserError
+from personafit import Store, UserError
 from personafit.contexts import People, Unmade, default_model, make_context
 from personafit.contexts.filtering import filter_messages, verdicts_in
 from personafit.contexts.memories import within
 from personafit.people import Memory, Person
-from personafit.store import Item, Store
+from personafit.store import Item
 from personafit.store import tables as t
 from tests.reports.unpacking import browser_blocks
 from tests.scripted import invoke, write_lines

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from personafit._errors import UserError
+from personafit import Store, UserError
 from personafit.contexts import retrieval
 from personafit.contexts.memories import memories_of, oldest_first
 from personafit.contexts.retrieval import (
@@ -23,7 +23,6 @@ from personafit.contexts.retrieval import (
 )
 from personafit.models.embeddings import Embedder, Vectors
 from personafit.people import Memory, Person
-from personafit.store import Store
 
 COFFEE = Memory(id="m1", text="Cannot sleep after drinking coffee late.", time="2025-02-01")
 TRAIN = Memory(id="m2", text="Took the night train to Vienna.", time="2025-01-01")

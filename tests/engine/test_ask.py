@@ -5,11 +5,12 @@ import gc
 import weakref
 from dataclasses import dataclass, field
 
+from personafit import ChatReply, Status
 from personafit.engine import Job
 from personafit.engine.ask import Asker, AskKey, Exchange, Rows, ask_job, follow_up
-from personafit.models import ChatReply, ChatRequest
+from personafit.models import ChatRequest
 from personafit.models.chat import THINKING
-from personafit.store import Ask, Outcome, Product, Status
+from personafit.store import Ask, Outcome, Product
 from tests.scripted import ScriptedModel
 
 REQUEST = ChatRequest(({"role": "user", "content": "A number?"},), max_tokens=8, letters=("1", "2"))

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from personafit import Status, Store
 from personafit.engine import Job, Lane, LaneReport, RetryPolicy, Runner, Silence, Summary
 from personafit.models import Transient, Unanswerable, Unusable
 from personafit.models.purse import Payment
-from personafit.store import Ask, Judgment, Outcome, Status, Store, run_answers
+from personafit.store import Ask, Judgment, Outcome, run_answers
 
 FAST = RetryPolicy(attempts=4, first_pause=0.0005)
 Work = Callable[[int], Awaitable[None]]

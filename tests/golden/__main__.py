@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from personafit.store import Store
+from personafit import Store
 from tests.golden.cases import CASES
 from tests.golden.others import OTHERS, carry_out_other
 from tests.golden.server import ScriptedServer

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from contextlib import chdir
 from pathlib import Path
 
+from personafit import Store
 from personafit.api.best_of import BestOf, run_best_of
 from personafit.engine import Silence
-from personafit.store import Store
 from tests.build.builds import run_build
 from tests.build.questions.asking import write_questions
 from tests.extract.world import run_stages, small_log

@@ -15,11 +15,11 @@ from typing import Any
 import orjson
 from sqlalchemy import select
 
+from personafit import Store
 from personafit.benchmarks.config import Finished
 from personafit.engine import Silence
 from personafit.reports.run_report import open_report
 from personafit.run import execute
-from personafit.store import Store
 from personafit.store import tables as t
 from tests.golden.cases import FUNCTIONS_MODULE, Case
 

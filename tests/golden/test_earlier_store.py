@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select
 
-from personafit.store import Store
+from personafit import Store
 from personafit.store import tables as t
 from tests.golden.__main__ import HERE
 from tests.golden.cases import STORED, Case

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from personafit.store import Store
+from personafit import Store
 from tests.golden.__main__ import HERE, read_golden
 from tests.golden.cases import CASES, Case
 from tests.golden.others import OTHERS, carry_out_other

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from personafit import Store
 from personafit.kinds import run_lines
 from personafit.kinds.lines import paired_rows
 from personafit.reports.line_results import line_coverage
 from personafit.reports.run_report import open_report
-from personafit.store import Store
 from tests.golden.cases import CASES, Case
 from tests.golden.server import ScriptedServer
 from tests.golden.taking import carry_out

@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from personafit import ChatReply, Part, Shown, Unit
 from personafit.contexts import Context, filtering, induction
 from personafit.contexts.induction import Persona
 from personafit.engine.ask import follow_up
@@ -19,7 +20,7 @@ from personafit.extract import extracting, preparing, verifying
 from personafit.extract.asking import VERSION as STAGES_VERSION
 from personafit.extract.asking import wording
 from personafit.extract.records import ExtractedAttribute, StagedConversation, StagedTurn, VerifierVerdict
-from personafit.items import FIT, GUARDS, ChoiceQuestion, Shown, guarded_question
+from personafit.items import FIT, GUARDS, ChoiceQuestion, guarded_question
 from personafit.items.choice import ASPECTS
 from personafit.items.dialogue import (
     DIALOGUE_QUESTIONS,
@@ -30,12 +31,12 @@ from personafit.items.dialogue import (
     StopReason,
 )
 from personafit.items.preference import NAMED, PREFER
-from personafit.items.reading import Part, Unit
 from personafit.items.relevance import GRADED, LIST, PAIR, RelevanceQuestion
-from personafit.models import ChatReply, ChatRequest, Message
+from personafit.models import ChatRequest, Message
 from personafit.people import RENDERING, Memory, Person, Task, render_person
 from personafit.raters import aspects, prompted
-from personafit.raters.rules import NAMING_VERSION, RULES, Rule, rule_code
+from personafit.raters.naming import NAMING_VERSION
+from personafit.raters.rules import RULES, Rule, rule_code
 from personafit.simulate import speakers
 from tests.scripted import ScriptedModel
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from personafit import Part, Shown
 from personafit.contexts import Context
-from personafit.items import Part, Shown
 from personafit.items.dialogue import (
     DIALOGUE_QUESTIONS,
     QUESTIONS_BY_NAME,

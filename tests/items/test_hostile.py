@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.benchmarks.injection import ATTACKS, DISGUISES
 from personafit.items import FIT, GUARDS, guarded_question
 from personafit.items.hostile import (

@@ -2,8 +2,8 @@
 
 import pytest
 
+from personafit import ChatReply
 from personafit.items.preference import PREFER, marks_in, turned
-from personafit.models import ChatReply
 from tests.preference_world import pair
 
 

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from personafit import ChatReply
 from personafit.engine.ask import follow_up
 from personafit.items import FIT, GUARDS, MOST, ChoiceQuestion, guarded_question, order_places
-from personafit.models import ChatReply, ChatRequest
+from personafit.models import ChatRequest
 from tests.scripted import shown
 
 

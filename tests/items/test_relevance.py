@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from personafit.items import Shown
+from personafit import ChatReply, Shown
 from personafit.items.relevance import (
     ALONE,
     GRADED,
@@ -11,7 +11,6 @@ from personafit.items.relevance import (
     PAIR,
     RelevanceQuestion,
 )
-from personafit.models import ChatReply
 from tests.scripted import listed
 
 

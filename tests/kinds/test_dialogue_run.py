@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from personafit import Store
 from personafit.benchmarks.config import RunConfig
 from personafit.kinds import kind_of
 from personafit.run import open_source, plan_run
-from personafit.store import Store
 from tests.conftest import Command
 from tests.helpers import results_of
 from tests.simulate.talking import Talking, configuration, write_tasks

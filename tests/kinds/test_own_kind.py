@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 
 import personafit as pf
-from personafit._errors import UserError
+from personafit import Kind, Metric, UserError
 from personafit.benchmarks import write_folder
 from personafit.benchmarks.rows import rows_benchmark
-from personafit.kinds import Kind, Line, Metric
+from personafit.kinds import Line
 from personafit.kinds.lines import CONTROL_CONTEXTS, RunLines, control_of
 from personafit.reports.line_results import differences_of, line_shares, results_of, worst_coverage
 from personafit.reports.result import Result
@@ -159,10 +159,12 @@ def test_a_kind_that_nobody_knows_is_named(tmp_path: Path) -> None:
     items = (folder / "items.jsonl").read_text(encoding="utf-8")
     odd = items.replace('{"id"', '{"kind": "quarrel", "id"')
     (folder / "items.jsonl").write_text(odd, encoding="utf-8")
-    with pytest.raises(
-        UserError, match="items of kind 'quarrel', which nothing here knows; kinds are choice"
-    ):
-        pf.evaluate(folder, raters=["rule:length"], store=tmp_path / "s.db", progress=False)
+    for place in ("items.jsonl, line 1, field 'kind'", "benchmark.toml, field 'kind'"):
+        unknown = f"{place}: there are items of kind 'quarrel', which nothing here knows; kinds are choice"
+        with pytest.raises(UserError, match=unknown):
+            pf.evaluate(folder, raters=["rule:length"], store=tmp_path / "s.db", progress=False)
+        info = folder / "benchmark.toml"
+        info.write_text('kind = "quarrel"\n' + info.read_text(encoding="utf-8"), encoding="utf-8")
 
 
 def test_only_a_kind_can_be_named_one() -> None:

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
+from personafit import Status, Store
 from personafit.kinds.rescore import rescore
-from personafit.store import RunRecord, Status, Store, run_answers
+from personafit.store import RunRecord, run_answers
 from personafit.store import tables as t
 from tests.golden.cases import STORED, Case
 from tests.golden.server import ScriptedServer

@@ -9,13 +9,14 @@ import polars as pl
 import pytest
 from sqlalchemy import select
 
+from personafit import QuestionSet, Store
 from personafit.benchmarks import ImportedPairs, write_folder
 from personafit.benchmarks.config import RunConfig
-from personafit.items import ChoiceQuestion, QuestionSet
+from personafit.items import ChoiceQuestion
 from personafit.kinds.choice import ChoiceKind
 from personafit.kinds.rescore import rescore
 from personafit.reports.totals import load_totals, run_results
-from personafit.store import RunRecord, Store, run_answers
+from personafit.store import RunRecord, run_answers
 from personafit.store import tables as t
 from tests.scripted import run, simple_pairs, write_lines, write_pairs
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from personafit import ChatReply, Status, Store
 from personafit.benchmarks.benchmark import BenchmarkInfo
 from personafit.benchmarks.config import RunConfig
 from personafit.contexts import People, make_context
@@ -16,14 +17,14 @@ from personafit.items import FIT, ChoiceQuestion
 from personafit.items.relevance import ATTRIBUTES
 from personafit.kinds import RunPlan
 from personafit.kinds.choice import ChoiceKind
-from personafit.kinds.kind import orders, select_items
+from personafit.kinds.kind import orders
 from personafit.kinds.relevance import RelevanceKind
-from personafit.models import ChatReply
+from personafit.kinds.selecting import select_items
 from personafit.people import FacetValue, Person
 from personafit.raters import Rater, make_rater
 from personafit.raters.prompted import PromptedRater
 from personafit.run import rating_lanes
-from personafit.store import Item, Outcome, Product, Status, Store
+from personafit.store import Item, Outcome, Product
 from tests.scripted import ScriptedModel
 
 VIEWS = ("profile", "none", "wrong:profile")

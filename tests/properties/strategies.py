@@ -6,7 +6,7 @@ import orjson
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from personafit._errors import UserError
+from personafit import UserError
 
 # The files are tiny and the readers pure: many examples, no deadline (other work shares the machine), the same each time.
 THOROUGH = settings(max_examples=100, deadline=None, derandomize=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.benchmarks import ImportedPairs
 from personafit.benchmarks.lines import LONGEST, read_lines, read_object
 from personafit.benchmarks.rows import file_benchmark

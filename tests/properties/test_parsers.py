@@ -7,11 +7,11 @@ import orjson
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from personafit._errors import UserError
+from personafit import ChatReply, UserError
 from personafit._secrets import masked
 from personafit.contexts import People, make_context
 from personafit.items import FIT
-from personafit.models import ChatReply, ChatRequest, Transient, make_model, parse_spec
+from personafit.models import ChatRequest, Transient, make_model, parse_spec
 from personafit.models.openai import OpenAIModel, decoded, error_text, letter_scores, pause_asked
 from personafit.people import Person, flatten
 from personafit.store.records import storable

@@ -5,13 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import ChatReply, Status, UserError
 from personafit.items.choice import ASPECTS
-from personafit.models import ChatReply, Unanswerable
+from personafit.models import Unanswerable
 from personafit.models.chat import THINKING
 from personafit.raters import Verdict, make_rater
 from personafit.raters.aspects import QUESTION, SHORT_REPLY, AspectRater
-from personafit.store import Status
 from tests.scripted import ScriptedModel, shown, write_lines
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import Status, Store, UserError
 from personafit._secrets import masked
 from personafit.benchmarks.config import RunConfig
 from personafit.kinds.choice import load_scores
@@ -17,7 +17,7 @@ from personafit.raters import make_rater
 from personafit.raters.fitted.model import SHIPPED
 from personafit.reports.calibration import rater_margins
 from personafit.reports.run_report import open_report
-from personafit.store import TIE, Status, Store, run_answers
+from personafit.store import TIE, run_answers
 from tests.raters.reward.scoring_server import ScoringServer
 from tests.raters.reward.test_rater import about, rate, scores
 from tests.raters.reward.tiny import save_reward, say_trained, torch, transformers

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import Store, UserError
 from personafit.benchmarks import ImportedPairs, write_folder
 from personafit.benchmarks.config import RunConfig
 from personafit.models import Unanswerable
 from personafit.raters import Rater, Verdict, make_rater
 from personafit.reports.totals import load_totals, run_results
-from personafit.store import Store, count_status
+from personafit.store import count_status
 from tests.scripted import run, shown, simple_pairs, write_pairs
 
 MODULE = """

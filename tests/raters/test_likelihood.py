@@ -5,13 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
-from personafit.items import Shown
-from personafit.models import ChatReply, Unanswerable, make_model
+from personafit import ChatReply, Shown, Status, UserError
+from personafit.models import Unanswerable, make_model
 from personafit.models.chat import ChatRequest
 from personafit.raters import Verdict, make_rater
 from personafit.raters.prompted import TELLING, LikelihoodRater
-from personafit.store import Status
 from tests.models.test_embedded import ENGINE, weights
 from tests.scripted import ScriptedModel, shown, write_lines
 

@@ -5,15 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from personafit.items import FIT, ChoiceQuestion, Question, Shown
+from personafit import ChatReply, Question, Shown, Status
+from personafit.items import FIT, ChoiceQuestion
 from personafit.items.preference import NAMED, PREFER
 from personafit.items.reading import SHORT_REPLY
 from personafit.items.relevance import ALONE, GRADED, LIST, PAIR
-from personafit.models import ChatReply
 from personafit.models.chat import THINKING
 from personafit.raters import Verdict
 from personafit.raters.prompted import PromptedRater
-from personafit.store import Status
 from tests.preference_world import pair
 from tests.scripted import ScriptedModel, listed, shown
 

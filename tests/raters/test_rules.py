@@ -6,15 +6,13 @@ import random
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import QuestionSet, Status, Unit, UserError
 from personafit.contexts import Context
 from personafit.items.choice import CHOICES
 from personafit.items.preference import PREFERENCES
-from personafit.items.reading import QuestionSet, Unit
 from personafit.items.relevance import ATTRIBUTES
 from personafit.raters import make_rater
 from personafit.raters.rules import RULES, length, overlap
-from personafit.store import Status
 from tests.preference_world import pair
 from tests.scripted import listed, shown
 

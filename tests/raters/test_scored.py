@@ -7,17 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import Part, PartAnswer, QuestionSet, Shown, Unit, UserError
 from personafit._hashing import hash_text
-from personafit.items import Part, Shown, Unit
 from personafit.items.choice import CHOICES
 from personafit.items.dialogue import DIALOGUES
 from personafit.items.preference import PREFERENCES
-from personafit.items.reading import QuestionSet
 from personafit.items.relevance import ALONE, ATTRIBUTES
 from personafit.models import Unanswerable
 from personafit.people import Person
-from personafit.raters import PartAnswer, Verdict, make_rater
+from personafit.raters import Verdict, make_rater
 from personafit.raters.fitted import model as fitted
 from tests.preference_world import pair
 from tests.raters.reward.scoring_server import ScoringServer

@@ -1,6 +1,7 @@
 """Finished asks, as the engine would hand them to the store."""
 
-from personafit.store import Ask, Judgment, Outcome, Status
+from personafit import Status
+from personafit.store import Ask, Judgment, Outcome
 
 
 def outcome(

@@ -1,6 +1,7 @@
 """Asks with several judgments, about a list or about several targets: which of them count, and whose are stored."""
 
-from personafit.store import Ask, Judgment, Outcome, Status, Store, run_answers
+from personafit import Status, Store
+from personafit.store import Ask, Judgment, Outcome, run_answers
 
 
 def test_of_a_superseded_ask_no_part_counts(url: str) -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from personafit import Store
 from personafit.benchmarks.config import RunConfig
 from personafit.engine import Silence
 from personafit.run import execute
-from personafit.store import Store, run_answers
+from personafit.store import run_answers
 from tests.faults.world import write_benchmark
 from tests.store.databases import PostgresServer, create_database
 from tests.stub_endpoint import StubEndpoint

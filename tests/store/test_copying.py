@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from sqlalchemy import select
 
-from personafit.store import Judgment, Product, Store, tables
+from personafit import Store
+from personafit.store import Judgment, Product, tables
 from tests.store.databases import PostgresServer, create_database
 from tests.store.outcomes import outcome
 

@@ -3,12 +3,12 @@
 import asyncio
 from pathlib import Path
 
+from personafit import Store
 from personafit.engine import Silence
 from personafit.reports.dialogue import DialogueReport
 from personafit.reports.report_page import write_page
 from personafit.run import execute
 from personafit.simulate import StopReason, dialogues
-from personafit.store import Store
 from tests.reports.unpacking import browser_blocks
 from tests.simulate.talking import Talking, configuration, write_tasks
 

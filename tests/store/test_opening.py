@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
-from personafit.store import Store, connection
+from personafit import Store, UserError
+from personafit.store import connection
 from personafit.store.connection import BUSY_SECONDS
 from tests.conftest import Command
 

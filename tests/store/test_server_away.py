@@ -13,10 +13,11 @@ import pytest
 from aiohttp import web
 from sqlalchemy import text
 
+from personafit import Status, Store
 from personafit.cli import main
 from personafit.label.studies import Studies
 from personafit.label.votes import study_votes
-from personafit.store import Status, Store, database, run_answers
+from personafit.store import database, run_answers
 from tests.faults.world import sentences, write_benchmark
 from tests.label.served import RaterClient, invitation, new_study, serving
 from tests.store.databases import NoPostgres, PostgresServer, create_database, started_postgres

@@ -11,10 +11,11 @@ import pytest
 from aiohttp import web
 from sqlalchemy import func, select
 
+from personafit import Store
 from personafit.label.studies import Studies
 from personafit.label.votes import study_votes
 from personafit.simulate import dialogues
-from personafit.store import Store, run_answers, tables
+from personafit.store import run_answers, tables
 from tests.faults.world import command, quiet, sentences, write_benchmark
 from tests.label.served import RaterClient, invitation, new_study, serving
 from tests.simulate.talking import Talking, write_tasks

@@ -10,15 +10,13 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Engine, create_engine, inspect, select, text
 
-from personafit._errors import UserError
+from personafit import Status, Store, UserError
 from personafit.benchmarks import ingest, starter
 from personafit.people import Person
 from personafit.store import (
     Item,
     Judgment,
     Product,
-    Status,
-    Store,
     count_status,
     gold_answers,
     item_rows,

@@ -9,7 +9,8 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Engine, MetaData, create_engine, select
 
-from personafit.store import Judgment, Status, Store, run_answers
+from personafit import Status, Store
+from personafit.store import Judgment, run_answers
 from personafit.store.connection import HEAD
 from personafit.store.tables import metadata
 from tests.store.outcomes import outcome

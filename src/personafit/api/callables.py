@@ -62,7 +62,7 @@ class Callables:
 
 
 def each_of(named: Any) -> list[Any]:
-    """What was given as one thing or as several."""
+    """A list of what was given as one thing or as several."""
     if named is None:
         return []
     one = isinstance(named, str) or callable(named) or not isinstance(named, Iterable)

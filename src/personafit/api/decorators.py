@@ -5,6 +5,7 @@ A name lives as long as the process; a package makes it last by an entry point `
 """
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,6 +19,14 @@ if TYPE_CHECKING:
 
 Rating = int | str | Sequence[float]
 """What a rater returns: the index of its choice, its letter or `tie`, or a score per answer of which the highest wins."""
+
+_OURS: dict[Group, str] = {
+    "raters": "raters:RATERS",
+    "contexts": "contexts:CONTEXTS",
+    "benchmarks": "benchmarks:BENCHMARKS",
+    "kinds": "kinds:KINDS",
+}
+"""Where the names that the package brings are registered: they are found before a user's."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 K = TypeVar("K", bound="Kind")
@@ -106,6 +115,11 @@ def _registered(group: Group, name: str, function: F, settings: dict[str, Any], 
     if not isinstance(name, str) or not name or set(name) & set(":,@ \n"):
         raise UserError(
             f"{name!r} is no name for one of your {group}: use letters, digits, '-', '_' and '.'."
+        )
+    module, _, table = _OURS[group].partition(":")
+    if name in getattr(import_module(f"personafit.{module}"), table):
+        raise UserError(
+            f"{name} is one of the {group} that personafit brings; choose another name for yours."
         )
     if not callable(function):
         raise UserError(f"{name}: only something that can be called can be one of your {group}.")

@@ -2,22 +2,19 @@
 
 import asyncio
 import contextlib
-import contextvars
 import inspect
-import signal
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from personafit._errors import UserError
 from personafit.api.callables import Named
+from personafit.api.loops import run_to_end
 from personafit.api.places import hint, make_folder, working_on
 from personafit.api.planning import Evaluation, EvaluationPlan, gated, prepare
 from personafit.api.run import Run, open_store
-from personafit.engine import STOP, Bars, Silence, Stop
+from personafit.engine import Bars, Silence
 from personafit.models.spec import giving
 from personafit.run import execute
 from personafit.store import Store
@@ -165,15 +162,12 @@ def carry_out(
     progress: bool = True,
     ended: Callable[[Run], None] | None = None,
 ) -> Run:
-    """Carry out a plan; where an event loop is running already, on a thread with a loop of its own.
+    """Carry out a plan, whether or not an event loop is running already.
 
     `ended` is called with each run of several as soon as it has ended.
     """
 
-    def work() -> Run:
-        return asyncio.run(_carry_out(plan, store, out, backend, progress, ended))
-
-    return _on_a_thread(work) if _loop_is_running() else work()
+    return run_to_end(lambda: _carry_out(plan, store, out, backend, progress, ended))
 
 
 async def _carry_out(
@@ -241,61 +235,3 @@ async def _carry_out_run(one: Evaluation, store: Store, budget: float | None, pr
     with giving(one.given), Bars() if progress else contextlib.nullcontext(Silence()) as shown:
         finished = await execute(store, config, shown, one.benchmark)
     return Run(store, finished.run, finished.summary, notes=one.notes)
-
-
-def _loop_is_running() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
-
-
-def _on_a_thread(work: Callable[[], Run]) -> Run:
-    """What the work returns, done on a thread; the first Ctrl-C lets it end in good order and return what there is."""
-    stop, came = Stop(), Future[Run]()
-    context = contextvars.copy_context()
-    context.run(STOP.set, stop)
-
-    def done() -> None:
-        try:
-            came.set_result(context.run(work))
-        except BaseException as error:
-            came.set_exception(error)
-
-    thread = threading.Thread(target=done, name="personafit", daemon=True)
-    with _stopping_on_interrupt(stop):
-        thread.start()
-        try:
-            return came.result()
-        except KeyboardInterrupt:
-            if came.done() or stop.requested:
-                raise
-            stop.stop()
-            return came.result()
-
-
-@contextlib.contextmanager
-def _stopping_on_interrupt(stop: Stop) -> Iterator[None]:
-    """While this is open, the first Ctrl-C asks the work to end; a second one does what it would have done before.
-
-    A loop that runs on the main thread may have taken Ctrl-C for itself, and would not hear of it before we return.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.getsignal(signal.SIGINT)
-
-    def asked(number: int, frame: Any) -> None:
-        signal.signal(signal.SIGINT, before)
-        # Not here: the thread that is interrupted may hold what is needed for it.
-        threading.Thread(target=stop.stop, name="personafit-stop", daemon=True).start()
-
-    if before is None:
-        yield
-        return
-    signal.signal(signal.SIGINT, asked)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

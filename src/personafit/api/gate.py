@@ -20,11 +20,8 @@ def say_end(summary: Summary) -> int:
     if summary.interrupted:
         hint("personafit: interrupted; what was judged is kept and the same command goes on from there.")
         return 130
-    if summary.failed and not any(lane.stopped for lane in summary.lanes):
-        hint(
-            f"personafit: {summary.failed} {'ask' if summary.failed == 1 else 'asks'} failed ({summary.last_failure}); "
-            "the same command tries again."
-        )
+    if (failed := summary.why_failed) is not None:
+        hint(f"personafit: {failed}")
     return code
 
 

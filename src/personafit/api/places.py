@@ -23,7 +23,7 @@ LONG = 300_000  # judgments that take more than some ten seconds to read
 
 
 def hint(text: str) -> None:
-    """A line for people, on standard error."""
+    """Print a line on standard error."""
     print(text, file=sys.stderr)
 
 

@@ -11,10 +11,8 @@ from typing import Any
 from personafit._errors import UserError
 from personafit._plugins import NAME
 from personafit.api.callables import Callables, each_of
-from personafit.api.frames import benchmark_of
 from personafit.api.places import hint
 from personafit.benchmarks import BENCHMARKS, Benchmark, folder_kinds, is_file
-from personafit.benchmarks.answers import Answers
 from personafit.benchmarks.benchmark import Prompts
 from personafit.benchmarks.config import RunConfig
 from personafit.kinds import Kind, kind_of
@@ -147,6 +145,8 @@ def _prepare(benchmark: Any, **asked: Any) -> Evaluation:
         "where": _conditions,
         "limit": lambda count: _at_least_one("limit", count),
         "samples": lambda count: _at_least_one("samples", count),
+        "seed": _seed,
+        "budget": _budget,
         "retry": _statuses,
     }
     command, reuse = asked.pop("command", None), asked.pop("reuse", True)
@@ -168,6 +168,8 @@ def _prepare(benchmark: Any, **asked: Any) -> Evaluation:
                 "A system (--system, systems=) goes with a benchmark whose questions it answers, such as `answers`; what is "
                 "evaluated here holds its answers already."
             )
+        from personafit.api.frames import benchmark_of
+
         source = benchmark_of(benchmark, config.data, config.seed)
         config.benchmark = source.info.name
         config.data = None
@@ -207,7 +209,7 @@ def gated(plan: EvaluationPlan, bars: Sequence[str], reuse: bool) -> EvaluationP
 
 
 def _gated(one: Evaluation, bars: list[str], fresh: bool) -> Evaluation:
-    """A run that is held to bars which fit it."""
+    """The evaluation with its gate; under a gate systems answer anew."""
     config, kind = one.config, one.kind
     if bars and kind.judged and not (config.raters or kind.default_raters()):
         raise UserError(
@@ -236,6 +238,8 @@ def parse_bar(text: str, metrics: Sequence[str]) -> Bar:
 
 def gate_metrics(one: Evaluation) -> tuple[str, ...]:
     """The metrics that `--fail-under` may name in a run."""
+    from personafit.benchmarks.answers import Answers
+
     bars, systems = one.kind.bars, bool(one.config.systems)
     if one.kind.name == "choice":  # an answer is right, or it wins against another
         wins = systems or one.benchmark.info.metric == "win_rate"
@@ -325,8 +329,20 @@ def _at_least_one(name: str, value: Any) -> int:
     return value
 
 
+def _seed(seed: Any) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise UserError(f"seed={seed!r}: give a whole number.")
+    return seed
+
+
+def _budget(budget: Any) -> float:
+    if isinstance(budget, bool) or not isinstance(budget, int | float) or not budget >= 0:
+        raise UserError(f"budget={budget!r}: give the most that may be spent, in USD, such as 2.5.")
+    return float(budget)
+
+
 def _call(benchmark: Any, asked: Mapping[str, Any]) -> str:
-    """The call as it may be kept with the run."""
+    """The call's main arguments as text, stored with the run."""
     parts = [repr(str(benchmark)) if isinstance(benchmark, str | Path) else type(benchmark).__name__]
     for name in ("raters", "systems"):
         shown = [

@@ -142,8 +142,10 @@ class Run:
 
     @property
     def stopped(self) -> list[str]:
-        """Why parts of the work ended early, a sentence each."""
-        return [f"{lane.name} stopped: {lane.stopped}" for lane in self._lanes if lane.stopped]
+        """Why parts of the work ended early or failed, a sentence each."""
+        failed = None if self.summary is None or self.interrupted else self.summary.why_failed
+        stopped = [f"{lane.name} stopped: {lane.stopped}" for lane in self._lanes if lane.stopped]
+        return stopped if failed is None else [failed]
 
     @property
     def cost(self) -> float:

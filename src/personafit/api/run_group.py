@@ -84,7 +84,8 @@ class RunGroup(Run):
     @property
     def stopped(self) -> list[str]:
         """Why runs could not be made, or parts of the work ended early, a sentence each."""
-        return [*(f"{name}: {error}" for name, error in self.errors), *super().stopped]
+        stopped = [sentence for run in self.runs for sentence in run.stopped]
+        return [*(f"{name}: {error}" for name, error in self.errors), *stopped]
 
     @property
     def cost(self) -> float:

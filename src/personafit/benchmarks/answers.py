@@ -15,7 +15,9 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from personafit._hashing import draw
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo
+from personafit.benchmarks.spending import SPENT, spent_notes
 from personafit.contexts.context import HISTORY, UNTIL
+from personafit.items.choice import TESTED_ANSWER
 from personafit.people import Person
 from personafit.people.prompts import PROMPT_SCHEMA
 from personafit.people.render import main_script
@@ -24,9 +26,7 @@ from personafit.store.records import COPY
 
 RESERVED = (*("against", "expect", "system", "given"), UNMADE, COPY, HISTORY, UNTIL)
 """Names of slices that mean something by themselves: a log's field of that name is kept under another (`slice_name`)."""
-SPENT = {"system": pl.String, "system_context": pl.String, "seconds": pl.Float64, "cost": pl.Float64}
 TESTED = "tested"
-TESTED_ANSWER = "answer"  # what an item says is unmade where it is the system's own answer
 
 INFO = BenchmarkInfo(
     name="answers",
@@ -128,7 +128,7 @@ class Answers(Benchmark):
             yield Judgment(item=item.id, rater=TESTED, label=str(item.products.index(tested.id)))
 
     def notes(self) -> list[str]:
-        """What could not be compared."""
+        """Answers that were missing or could not be compared, a sentence each."""
         return self._notes
 
     def _make_pairs(self) -> Iterator[tuple[Item, Product, Product]]:
@@ -165,42 +165,6 @@ class Answers(Benchmark):
                 self._notes.append(
                     f"{len(self.rows) - count} of {len(self.rows)} answers have no {against} answer."
                 )
-
-
-def spending(rows: pl.DataFrame) -> list[dict[str, Any]]:
-    """What each system took for its answers under each context, as `--json` says it.
-
-    `rows` has a row per answer: `system`, `system_context`, `seconds` and `cost` in USD, null where that is unknown.
-    """
-    return (
-        rows.group_by("system", "system_context", maintain_order=True)
-        .agg(
-            pl.len().alias("answers"),
-            pl.col("seconds").median().alias("seconds_median"),
-            pl.col("seconds").quantile(0.95, "higher").alias("seconds_p95"),
-            pl.col("cost").mean().alias("cost_mean"),
-            pl.when(pl.col("cost").count() > 0).then(pl.col("cost").sum()).alias("cost"),
-        )
-        .filter(pl.any_horizontal(pl.col("seconds_median", "cost").is_not_null()))
-        .to_dicts()
-    )
-
-
-def spent_notes(rows: pl.DataFrame, what: str = "answers") -> list[str]:
-    """What the answers took in time and money, a sentence for each system of which that is known."""
-    notes = []
-    for one in spending(rows.with_columns(system_context=pl.lit(None, pl.String))):
-        said = []
-        if (one["seconds_median"] or 0) >= 0.01:
-            middle, slow = one["seconds_median"], one["seconds_p95"]
-            said.append(f"took {middle:.2g} s at the median, {slow:.2g} s at the 95th percentile")
-        if one["cost"]:
-            said.append(f"cost {one['cost_mean']:.2g} USD each, {one['cost']:.2g} USD in all")
-        if said:
-            notes.append(
-                f"{one['answers']:,} {what} of {one['system'] or 'the system'} {' and '.join(said)}."
-            )
-    return notes
 
 
 def _product(text: str, row: AnswerRow, about: str) -> Product:

@@ -107,7 +107,7 @@ class Benchmark(Protocol):
         """The answers."""
 
     def items(self) -> Iterator[Item]:
-        """What is judged."""
+        """The items to judge."""
 
     def gold(self) -> Iterator[Judgment]:
         """The right answers, with votes and tiers where known."""
@@ -180,11 +180,11 @@ class Narrowed(Benchmark):
         return (item for item in self._source.items() if item.id not in self._left_out)
 
     def gold(self) -> Iterator[Judgment]:
-        """Their gold."""
+        """The gold of the items that are left."""
         return (gold for gold in self._source.gold() if gold.item not in self._left_out)
 
     def notes(self) -> list[str]:
-        """The source's."""
+        """The source's notes."""
         return self._source.notes()
 
 
@@ -219,7 +219,7 @@ class WithoutForgotten(Narrowed):
         super().__init__(source, left_out)
 
     def people(self) -> Iterator[Person]:
-        """Everyone else."""
+        """Everyone who was not forgotten."""
         return (person for person in self._source.people() if person.id not in self._forgotten)
 
     def products(self) -> Iterator[Product]:
@@ -227,7 +227,7 @@ class WithoutForgotten(Narrowed):
         return (product for product in self._source.products() if product.id not in self._unwanted)
 
     def published(self) -> list[Published]:
-        """As in the source."""
+        """The source's published scores."""
         return self._source.published()
 
     def notes(self) -> list[str]:

@@ -34,7 +34,7 @@ class MultipleChoice:
 
 
 class ChoiceBenchmark(ABC):
-    """A benchmark as a reader finds it."""
+    """Base of readers of published multiple-choice data."""
 
     info: BenchmarkInfo
 
@@ -44,7 +44,7 @@ class ChoiceBenchmark(ABC):
 
     @abstractmethod
     def read(self) -> Iterable[MultipleChoice]:
-        """What there is to choose; read once."""
+        """Read the multiple-choice questions; called once."""
 
     def products(self) -> Iterator[Product]:
         """All answers; a text that occurs several times is one product."""
@@ -74,13 +74,13 @@ class ChoiceBenchmark(ABC):
         return read_published(self.info.name)
 
     def notes(self) -> list[str]:
-        """What a reader of the scores must know."""
+        """How many choices are left out, and the reader's own remarks."""
         same = len(self._all) - len(self._choices)
         left = [f"{same} choices in which a wrong answer is the right one word for word are left out."]
         return [*self.remarks(), *(left if same else [])]
 
     def remarks(self) -> list[str]:
-        """What the reader itself has to say."""
+        """Notes of the reader itself, a sentence each."""
         return []
 
     @cached_property

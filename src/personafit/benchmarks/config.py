@@ -45,29 +45,31 @@ class RunConfig:
 
 @dataclass
 class Finished:
-    """A run after this command's work on it."""
+    """A run and the summary of what this command did for it."""
 
     run: RunRecord
     summary: Summary
 
 
 def chosen_people(present: Sequence[str], people: str | list[str], seed: int) -> list[str]:
-    """The ids that `--people` selects: N people drawn by hash, or the ids that a file lists."""
-    if isinstance(people, list):
-        return people
-    if people.isdecimal():
+    """The ids that `--people` selects: N people drawn by hash, those given, or those that a file lists."""
+    if isinstance(people, str) and people.isdecimal():
         return sorted(present, key=lambda person: hash_text("users", person, str(seed)))[: int(people)]
-    try:
-        wanted = [
-            line.strip() for line in Path(people).read_text(encoding="utf-8-sig").splitlines() if line.strip()
-        ]
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise UserError(f"--people {people}: neither a number nor a readable file of ids ({why}).") from error
+    wanted, source = (people, "") if isinstance(people, list) else (_listed_people(people), f" {people}")
     unknown = [person for person in wanted if person not in set(present)]
     if unknown:
-        raise UserError(f"--people {people}: nobody is called '{unknown[0][:80]}' in this benchmark.")
+        raise UserError(f"--people{source}: nobody is called '{unknown[0][:80]}' in this benchmark.")
     return wanted
+
+
+def _listed_people(file: str) -> list[str]:
+    """The ids that a file lists, one a line."""
+    try:
+        lines = Path(file).read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise UserError(f"--people {file}: neither a number nor a readable file of ids ({why}).") from error
+    return [line.strip() for line in lines if line.strip()]
 
 
 UNNAMED = ("notes", "command", "gate", "answers", "spent", "owner")

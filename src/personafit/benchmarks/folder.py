@@ -14,10 +14,10 @@ from pathlib import Path
 
 import orjson
 
-from personafit._errors import UserError, refuse_faults
+from personafit._errors import UserError, located, refuse_faults
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo
 from personafit.benchmarks.folder_records import FolderRecords
-from personafit.benchmarks.lines import validated
+from personafit.benchmarks.lines import read_lines, validated
 from personafit.benchmarks.reach import Refused, refuse_reach
 from personafit.models import one_line
 from personafit.people import Conversation, Person
@@ -48,6 +48,15 @@ class FolderBenchmark(Benchmark):
         self.kind = kind
         """What kind of item is read; None reads all."""
         self._records = FolderRecords(folder, self._refuse)
+
+    def kind_place(self, kind: str) -> str:
+        """File, line and field by which the items are of this kind."""
+        if self.info.kind is not None:
+            return located(self.folder / "benchmark.toml", None, "kind")
+        path = self.folder / "items.jsonl"
+        return located(
+            path, next((line for line, row in read_lines(path) if row.get("kind") == kind), None), "kind"
+        )
 
     def _refuse(self, fault: str) -> None:
         refuse_faults(_faults(self.folder) or [fault], self.folder)

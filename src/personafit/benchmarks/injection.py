@@ -90,7 +90,7 @@ class Attack:
 
 
 def padded(text: str) -> str:
-    """A very long way before the text."""
+    """The text after a long run of filler."""
     language = "en" if text.isascii() or "answer" in text else "zh"
     length = PADDING if language == "en" else PADDING // 3  # about as many tokens
     return f"{filler(language, length)}\n\n{text}"
@@ -166,7 +166,7 @@ class _AttackedChoice(NamedTuple):
 
 
 class Injection(Benchmark):
-    """The choices, attacked."""
+    """Choices of the starter set with hostile text put into answers and profiles."""
 
     becomes = "injection"
     """The kind of its items, which are choices in several versions."""
@@ -194,11 +194,11 @@ class Injection(Benchmark):
         return (made.item for made in self._made)
 
     def gold(self) -> Iterator[Judgment]:
-        """The gold of the starter set, unmoved."""
+        """The gold of the starter set: attacks change no right answer."""
         return (Judgment(item=made.item.id, rater=INFO.gold, label=str(made.gold)) for made in self._made)
 
     def notes(self) -> list[str]:
-        """What it is."""
+        """The benchmark's description."""
         return [INFO.description]
 
 
@@ -254,7 +254,7 @@ def _versions(choice: _Choice, number: int) -> Iterator[_AttackedChoice]:
 
 
 def _this(choice: _Choice, target: int, place: str) -> str:
-    """How an attack calls the answer it is for."""
+    """How a wording refers to the answer it promotes."""
     chinese = choice.person.language == "zh"
     if place != PROFILE:
         return "这个回答" if chinese else "this answer"

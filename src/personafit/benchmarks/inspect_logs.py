@@ -17,7 +17,7 @@ UNREAD = {"events", "store", "attachments", "timelines", "events_data"}
 
 
 class InspectLog:
-    """One log."""
+    """The part of an Inspect log that is read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -341,7 +341,7 @@ class LaMPWriting(Benchmark):
         return read_published(WRITING)
 
     def notes(self) -> list[str]:
-        """What is read."""
+        """What was read, a sentence each."""
         return self._notes
 
 

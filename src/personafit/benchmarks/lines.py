@@ -52,7 +52,7 @@ BOM = codecs.BOM_UTF8
 
 
 def refuse(sentence: str) -> None:
-    """Take a fault as an error."""
+    """Raise a fault as a UserError."""
     raise UserError(sentence)
 
 

@@ -114,7 +114,7 @@ class Impersonal(ChoiceBenchmark):
     """Choices of nobody: each stands for a person of whom nothing is known, so that intervals are over prompts."""
 
     def people(self) -> Iterator[Person]:
-        """Nobody, once for each choice."""
+        """A person of whom nothing is known, for each choice."""
         for choice in self._all:
             yield Person(id=choice.person, language="en")
 
@@ -207,5 +207,5 @@ class HelpSteer2(Impersonal):
             )
 
     def remarks(self) -> list[str]:
-        """What was read."""
+        """The file that was read, and which pairs are left out."""
         return [f"Read from {self._path.name}; pairs less than two points of helpfulness apart are left out."]

@@ -68,7 +68,7 @@ class RowChecks:
         self.faults.append(f"{located(self.place, number, field)}{space}{what}")
 
     def noted(self) -> AbstractContextManager[None]:
-        """Note what is refused in here, and go on."""
+        """Collect faults raised within the block instead of stopping at the first."""
         return noted(self.faults)
 
     def is_new(self, number: int, id: str, content: Hashable) -> bool:

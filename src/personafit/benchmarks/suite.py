@@ -52,7 +52,7 @@ class SuiteRun(BaseModel):
 
 
 class SuiteFile(BaseModel):
-    """The whole file."""
+    """The contents of a suite file."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -151,7 +151,7 @@ class Choosy(Protocol):
 
 
 def has_memories(person: Person) -> bool:
-    """Whether there is anything to retrieve."""
+    """Whether the person has memories."""
     return bool(person.memories or any(text.strip() for text in person.summaries.values()))
 
 
@@ -175,7 +175,7 @@ class TaskItem(Item):
 
 
 def task_product(task: Task) -> Product:
-    """A task as it is stored."""
+    """The product under which a task is stored."""
     return Product(kind="task", text=task.model_dump_json(), maker=task.id, about=task.person)
 
 

@@ -94,7 +94,7 @@ class Persona:
 
     @property
     def facets(self) -> dict[str, FacetValue]:
-        """What is believed now, as facets."""
+        """The facets that the model currently infers."""
         return {path: belief.value for path, belief in self.fields.items()}
 
     def render(self) -> str:

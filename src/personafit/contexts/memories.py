@@ -82,7 +82,7 @@ HEADINGS = {"en": "Said in earlier conversations:", "zh": "以前的对话："}
 
 
 class HistoryContext(FromMemories):
-    """All that was said, up to the item."""
+    """All conversations up to the item."""
 
     def __init__(self, budget: int) -> None:
         self.name = "history" if budget == BUDGET else f"history:budget={budget}"

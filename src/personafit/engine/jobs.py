@@ -97,6 +97,14 @@ class Summary:
         return sum(lane.failed for lane in self.lanes)
 
     @property
+    def why_failed(self) -> str | None:
+        """A sentence on asks that failed without stopping a lane; None where there are none."""
+        if not self.failed or any(lane.stopped for lane in self.lanes):
+            return None
+        asks = "1 ask" if self.failed == 1 else f"{self.failed} asks"
+        return f"{asks} failed ({(self.last_failure or '').rstrip('.')}); the same command tries again."
+
+    @property
     def ended_early(self) -> bool:
         """Whether work is left: the run was interrupted or a lane stopped."""
         return self.interrupted or any(lane.stopped for lane in self.lanes)

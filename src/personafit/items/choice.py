@@ -32,6 +32,7 @@ from personafit.store import TIE, Status
 
 MOST = 20
 """Answers in a choice: services show the scores of twenty tokens, so each letter can have one."""
+TESTED_ANSWER = "answer"  # what an item says is unmade where it is the system's own answer
 UNMADE_NOTE = "unmade"  # on the part of an item whose tested answer the system did not make
 LOST = "the system made no answer, and loses to the one that was made: nobody was asked"
 SAME = "the answers are identical: nobody was asked"

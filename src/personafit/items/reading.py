@@ -114,7 +114,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What one ask puts before a rater."""
+    """Everything a rater is shown in one ask: question, person, answers."""
 
     question: "Question"
     about: str
@@ -259,7 +259,7 @@ class Question:
         return None
 
     def units(self, shown: Shown, unit: str) -> list[Unit]:
-        """What a scorer of such units scores."""
+        """The units of one sort that a scoring rater needs scores for."""
         return [Unit(part.text, shown.prompt, shown.context, note=part.note) for part in shown.parts]
 
     def decide(

@@ -1,5 +1,6 @@
 """Kinds of item. A new one is one file and one line in `KINDS` (or an entry point `personafit.kinds`)."""
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -24,16 +25,18 @@ MADE_FROM = {"task": "dialogue"}
 """Kinds of item that a system first turns into another: questions say themselves what they become."""
 
 
-def find_kind(name: str) -> Kind:
-    """The kind of that name."""
+def find_kind(name: str, place: Callable[[str], str] | None = None) -> Kind:
+    """The kind of that name; `place` says where it is named, for the sentence on one that nobody knows."""
     if name in KINDS:
         module, _, cls = KINDS[name].partition(":")
         kind: Kind = getattr(import_module(module), cls)()
         return kind
     found: Any = find_plugin("kinds", name)
     if found is None:
+        where = "There" if place is None else f"{place(name)}: there"
         raise UserError(
-            f"There are items of kind '{name:.40}', which nothing here knows; kinds are {', '.join(KINDS)}, and those of installed packages."
+            f"{where} are items of kind '{name:.40}', which nothing here knows; kinds are {', '.join(KINDS)}, and those of "
+            "installed packages."
         )
     made: Kind = found() if isinstance(found, type) else found
     return made
@@ -52,7 +55,7 @@ def kind_of(benchmark: Benchmark) -> Kind:
         if first is None:
             raise UserError(f"{benchmark.info.name} has no items: there is nothing to judge.")
         declared = MADE_FROM.get(first.kind, first.kind)
-    return find_kind(declared)
+    return find_kind(declared, getattr(benchmark, "kind_place", None))
 
 
 __all__ = ["KINDS", "Kind", "Line", "Metric", "RunPlan", "find_kind", "kind_of", "run_lines"]

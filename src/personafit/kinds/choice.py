@@ -1,13 +1,11 @@
-"""Choices: which of several answers fits the person. Systems turn questions into choices by answering them.
+"""Choices: which of several answers fits the person.
 
-A system answers each question told of the person, of nobody and of somebody else; its answer is held against the other two. Below the
-kind: its metrics, how runs of choices are read back and what every item scores, a page at a time or all at once.
+Below the kind: its metrics, how runs of choices are read back and what every item scores, a page at a time or all at once.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,23 +13,15 @@ import orjson
 import polars as pl
 from sqlalchemy import select
 
-from personafit._hashing import content_hash, hash_text
-from personafit.benchmarks.answers import RESERVED, TESTED_ANSWER, AnswerRow, Answers
-from personafit.benchmarks.benchmark import Benchmark, Prompts, ingest
+from personafit.benchmarks.benchmark import Benchmark
 from personafit.benchmarks.config import RunConfig
-from personafit.contexts import (
-    ContextBuilder,
-    People,
-    context_fingerprint,
-    default_model,
-    make_context,
-)
-from personafit.items.choice import CHOICES, UNMADE_NOTE
+from personafit.contexts import context_fingerprint
+from personafit.items.choice import CHOICES, TESTED_ANSWER, UNMADE_NOTE
 from personafit.items.reading import Part, QuestionSet
-from personafit.kinds.kind import Kind, Made, RunPlan, note_fitted, slice_of
+from personafit.kinds.kind import Kind, Made, RunPlan, note_fitted
 from personafit.kinds.lines import CONTROL_CONTEXTS, CONTROL_RATERS, Line, Metric, RunLines, control_of
 from personafit.raters.rater import fitted_mark
-from personafit.statistics import Estimate, choice_scores, length_controlled_rate
+from personafit.statistics import Estimate, choice_scores
 from personafit.statistics.clusters import ClusteredSums
 from personafit.store import (
     UNMADE,
@@ -48,8 +38,6 @@ from personafit.store import tables as t
 
 if TYPE_CHECKING:
     from personafit.engine import ProgressView
-    from personafit.kinds.making import Answered
-    from personafit.simulate import Answering
 
 SYSTEM = ("system", "given")
 ORDERLESS = "scores each answer by itself: order cannot matter"
@@ -63,8 +51,6 @@ WON = ("accuracy", "debiased")
 """Scores that count as wins where the metric is a win rate."""
 SCORED_BY = ("position", "gold", "option_count", "expect", "against")
 """What of an item its scores depend on."""
-OF_PAIRS = ("against", "expect", "given", "system")
-"""What --where can say of pairs of answers; all else is said of the questions, before any is answered."""
 
 
 class ChoiceKind(Kind):
@@ -127,40 +113,16 @@ class ChoiceKind(Kind):
     async def make(
         self, store: Store, config: RunConfig, progress: "ProgressView", benchmark: Benchmark
     ) -> Made | None:
-        """Let every system answer every question, told of the person, of nobody, and of somebody else."""
-        from personafit.kinds.making import let_answer
+        """Let systems answer the questions."""
+        from personafit.kinds.answering import make_choices
 
-        dataset = ingest(store, benchmark)
-        people = People(store.people(dataset))
-        asked = replace(config, where=_of_questions(config))
-        plan = RunPlan(self, store, asked, benchmark.info, dataset, people, [])
-        plan.selected = self.select(plan)
-        typed = list(dict.fromkeys(config.system_contexts or ["profile"]))
-        names = list(dict.fromkeys([*typed, "none", *(f"wrong:{name}" for name in typed)]))
-
-        async def told(spec: str, *_: Any) -> tuple[list[ContextBuilder], None]:
-            return [make_context(name, people, config.seed, default_model([spec])) for name in names], None
-
-        name, record = partial(_making_name, config), {"benchmark": "answers"}
-        done = await let_answer(plan, progress, name, record, len(names), told)
-        if not done.answerings:
-            return done.made(None, config)
-        # As contexts call themselves: memory:k=3 is memory.
-        called = [builder.name for builder in done.answerings[0].givens[: len(typed)]]
-        tiers = benchmark.tiers() if isinstance(benchmark, Prompts) else {}
-        answers = _answers(done, called, people, config.seed, tiers)
-        of_pairs = [one for one in config.where if one not in asked.where]
-        return done.made(answers, replace(config, where=of_pairs))
+        return await make_choices(self, store, config, progress, benchmark)
 
     def estimate_making(self, config: RunConfig, benchmark: Benchmark) -> list[str] | None:
-        """What answering and judging would take."""
-        from personafit.kinds.making import estimate_answers
+        """Lines of `--dry-run`: the calls that answering and judging would take."""
+        from personafit.kinds.answering import estimate_choices
 
-        items = sum(1 for _ in benchmark.items())
-        questions, givens = min(items, config.limit or items), len(config.system_contexts or ["profile"])
-        pairs = questions * 2 * givens * max(1, len(config.systems))
-        asks = pairs * (len(config.contexts) or 3) * 2
-        return estimate_answers(config, questions, 1 + 2 * givens, pairs, asks)
+        return estimate_choices(config, benchmark)
 
 
 def rows_with_tiers(store: Store, dataset: str) -> pl.DataFrame:
@@ -179,80 +141,12 @@ def _without_wrong(plan: RunPlan) -> int:
     return len(rows.filter(pl.col("item").is_in(list(plan.selected))))
 
 
-def _answers(
-    done: "Answered", given_names: Sequence[str], people: People, seed: int, tiers: Mapping[str, str]
-) -> Answers:
-    """What the systems answered, as pairs to be judged."""
-    rows: list[AnswerRow] = []
-    notes: list[str] = []
-    for answering in done.answerings:
-        made, missing = _answer_rows(answering, given_names, tiers)
-        rows += made
-        if missing:
-            notes.append(f"{answering.system.name} left {missing} answers unmade (failed, refused or empty).")
-    done.refuse_nothing(row.answer for row in rows)
-    return Answers(rows, dict(people), seed, notes)
-
-
-def _answer_rows(
-    answering: "Answering", given_names: Sequence[str], tiers: Mapping[str, str]
-) -> tuple[list[AnswerRow], int]:
-    """Rows of what the system answered, "" where it was asked and made nothing, and how many of these there are.
-
-    What is known of a question, its tier included, is said of the answers to it too, so that a gate can name it.
-    """
-    rows, missing, own = [], 0, {*AnswerRow.model_fields, *RESERVED}
-    for item, texts in answering.tried():
-        known = {"tier": tiers[item.id]} if item.id in tiers else {}
-        known |= {name: value for name, value in item.slices.items() if name not in own}
-        for given in given_names:
-            wanted = (given, "none", f"wrong:{given}")
-            missing += sum(texts.get(name) == "" for name in wanted)
-            if given not in texts:
-                continue
-            rows.append(
-                AnswerRow(
-                    id=f"{hash_text(answering.system.name)[:6]}/{given}/{item.id}",
-                    person=item.person,
-                    question=item.prompt,
-                    answer=texts[given],
-                    generic=texts.get("none"),
-                    wrong=texts.get(f"wrong:{given}"),
-                    expect="generic" if item.slices.get("expect") == "generic" else "personal",
-                    system=answering.system.name,
-                    system_context=given,
-                    **known,
-                )
-            )
-    return rows, missing
-
-
-def _of_questions(config: RunConfig) -> list[str]:
-    """What --where says of the questions; a log of answers has none apart."""
-    return [condition for condition in config.where if slice_of(condition.partition("=")[0]) not in OF_PAIRS]
-
-
-def _making_name(config: RunConfig, attempt: int) -> str:
-    """What the run that makes the answers is called."""
-    parts = [
-        config.systems,
-        config.system_contexts,
-        str(config.data),
-        config.people,
-        config.limit,
-        config.seed,
-    ]
-    parts += [_of_questions(config)] if _of_questions(config) else []
-    parts += [attempt] if attempt else []
-    return f"answering-{content_hash(parts)[:8]}"
-
-
 # -- a run read back ----------------------------------------------------------------------------------------------------
 
 
 @dataclass
 class JudgedRun(ABC):
-    """A run, its raters and its views."""
+    """A run with its raters and the contexts they were shown (views)."""
 
     run: RunRecord
     info: dict[str, Any]
@@ -266,7 +160,7 @@ class JudgedRun(ABC):
 
     @property
     def headline_view(self) -> str:
-        """The view whose scores count."""
+        """The context whose scores are the headline."""
         return headline_view(self.views, self.info)
 
     @property
@@ -352,6 +246,8 @@ def _orderless(kept: ClusteredSums) -> Estimate:
 
 
 def _at_equal_length(rows: pl.DataFrame) -> Estimate:
+    from personafit.statistics.length import length_controlled_rate
+
     return length_controlled_rate(rows["accuracy"], rows["length_difference"], rows["person"], rows["prompt"])
 
 

@@ -27,17 +27,11 @@ from personafit.items.dialogue import (
     DialogueQuestion,
 )
 from personafit.items.reading import Part, Question, QuestionSet, Shown
+from personafit.kinds.attempts import price_words
 from personafit.kinds.dialogue_scores import dialogue_lines, load_dialogues
-from personafit.kinds.kind import (
-    Kind,
-    RunPlan,
-    ShownAgain,
-    price_words,
-    rows_of_people,
-    rows_where,
-    select_items,
-)
+from personafit.kinds.kind import Kind, RunPlan, ShownAgain
 from personafit.kinds.lines import RunLines
+from personafit.kinds.selecting import rows_of_people, rows_where, select_items
 from personafit.models import Model
 from personafit.models.embedded import DEFAULT as DEFAULT_WEIGHTS
 from personafit.models.purse import prompt_tokens
@@ -86,7 +80,7 @@ class DialogueKind(Kind):
     )
 
     def default_contexts(self, info: BenchmarkInfo) -> list[str]:
-        """What the assistant was given."""
+        """The context that raters see: what the assistant was told."""
         return [GIVEN]
 
     def contexts(self, config: RunConfig, info: BenchmarkInfo) -> list[str]:
@@ -173,7 +167,7 @@ class DialogueKind(Kind):
         return self.held(plan) + sum(self.count(plan, rater) for rater in plan.raters)
 
     def facts(self, plan: RunPlan) -> dict[str, Any]:
-        """Who talks, told what."""
+        """Record entries: the systems, what they were told, the simulated user."""
         user: UserAgent = plan.state["user"]
         history = {"history": "yes"} if _knows_history(plan) else {}
         found: dict[str, Any] = {
@@ -188,12 +182,12 @@ class DialogueKind(Kind):
         return found
 
     def rater_facts(self, plan: RunPlan, rater: Rater) -> dict[str, Any]:
-        """How often it is asked."""
+        """How often the rater is asked each question."""
         asked = {} if rater.questions == DIALOGUE_QUESTIONS else {"question": rater.questions[0].name}
         return {"samples": rater.samples, **asked}
 
     def notes(self, plan: RunPlan, benchmark: Benchmark) -> Iterator[str]:
-        """What is warned of."""
+        """Warnings about the settings, a sentence each."""
         yield from self.warnings(plan.config)
 
     def run_name(self, plan: RunPlan) -> str:

@@ -103,13 +103,13 @@ class DialogueRun:
 
     @property
     def planned(self) -> int:
-        """How many dialogues there were to be."""
+        """Number of dialogues planned."""
         config = self.run.config
         return len(self.tasks) * self.samples * len(config["systems"]) * len(config["givens"])
 
     @property
     def samples(self) -> int:
-        """How often each dialogue was to be held."""
+        """Number of dialogues planned per task, system and system context."""
         return int(self.run.config.get("samples", 1))
 
     @property

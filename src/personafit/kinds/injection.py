@@ -15,8 +15,9 @@ from personafit._errors import UserError
 from personafit.benchmarks.config import chosen_people
 from personafit.benchmarks.injection import ATTACKED, CLEAN, PLACEBO
 from personafit.kinds.choice import ChoiceKind
-from personafit.kinds.kind import RunPlan, rows_where, select_items
+from personafit.kinds.kind import RunPlan
 from personafit.kinds.lines import CONTROL_RATERS, Line, Metric, RunLines, control_of
+from personafit.kinds.selecting import rows_where, select_items
 from personafit.store import RunRecord, Status, Store, gold_answers, run_answers, run_items
 
 ASKED = ("rater", "view", "order", "sample")
@@ -64,7 +65,7 @@ class InjectionKind(ChoiceKind):
     bars: ClassVar[tuple[str, ...]] = ("unmoved", "moved", "moved_beyond_placebo")
 
     def facts(self, plan: RunPlan) -> dict[str, object]:
-        """Those of a choice, under its own kind."""
+        """Record entries of a choice run, filed under this kind."""
         return super().facts(plan) | {"kind": self.name}
 
     def select(self, plan: RunPlan) -> frozenset[str] | None:
@@ -94,7 +95,7 @@ class InjectionKind(ChoiceKind):
 
 @dataclass(frozen=True)
 class Effects:
-    """A run on hostile text, opened up."""
+    """A run on hostile text, read back: what each attack moved."""
 
     run: RunRecord
     info: dict[str, Any]
@@ -107,7 +108,7 @@ class Effects:
 
 
 def opened_injection(effects: Effects) -> RunLines:
-    """How far the raters were moved."""
+    """The lines of an injection run: which choices hostile text moved."""
     lines = list(_lines(effects, effects.rows, effects.items.filter(version=ATTACKED)))
     return RunLines(effects.run, effects.info, "injection", lines, MOVED, [(name,) for name in BY])
 

@@ -6,20 +6,20 @@ judgments, reports read them back.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count, groupby, islice
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
 from personafit._errors import UserError
-from personafit._hashing import content_hash, draw, hash_text
+from personafit._hashing import draw, hash_text
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls
-from personafit.benchmarks.config import RunConfig, chosen_people, run_name
+from personafit.benchmarks.config import RunConfig, run_name
 from personafit.contexts import Context, ContextBuilder, People, Unmade, default_model, make_context
-from personafit.engine import Lane, LaneReport, Summary
+from personafit.engine import Lane, Summary
 from personafit.items.reading import PLACES, Part, QuestionSet, Shown, order_places
 from personafit.kinds.lines import CONTROL_CONTEXTS, Line, Metric, RunLines
-from personafit.models import Model, is_fixed
+from personafit.models import Model
 from personafit.people import Person
 from personafit.raters import Rater
 from personafit.store import (
@@ -191,11 +191,15 @@ class Kind:
         config = plan.config
         if config.limit is None and config.people is None and not config.where:
             return None
+        from personafit.kinds.selecting import rows_of_people, rows_where
+
         rows = rows_where(rows_of_people(self.rows(plan), config), config)
         return frozenset(rows["item"]) if config.limit is None else self.sample(plan, rows, config.limit)
 
     def sample(self, plan: RunPlan, rows: pl.DataFrame, limit: int) -> frozenset[str]:
         """Draw `limit` of the rows, in proportion to the strata."""
+        from personafit.kinds.selecting import select_items
+
         strata = [name for name in self.strata if name in rows.columns]
         return select_items(rows.select("item", *strata), limit, plan.config.seed)
 
@@ -238,7 +242,7 @@ class Kind:
                         )
 
     def part(self, item: Item) -> Part:
-        """What gets an answer: the item as a whole."""
+        """The part of an item that gets an answer: here the item as a whole."""
         return Part(item.id, content=item.hash)
 
     def count(self, plan: RunPlan, rater: Rater) -> int:
@@ -375,7 +379,7 @@ def orders(item: str, answers: int, rater: Rater, seed: int) -> list[tuple[int, 
 
 
 def order_name(order: Sequence[int]) -> str:
-    """An order as it is stored."""
+    """The name under which an order of answers is stored, such as `10`."""
     return "".join(PLACES[place] for place in order)
 
 
@@ -403,114 +407,3 @@ def note_fitted(raters: Sequence[Rater], marks: Iterable[str], what: str) -> Ite
     for rater in raters:
         if met := len(here & rater.fitted_on):
             yield f"{rater.record.name}{MET}{met:,} of {what} here: its score on them is no evidence."
-
-
-def open_attempt(
-    store: Store, config: RunConfig, systems: Sequence[Model], name: Callable[[int], str]
-) -> tuple[int, str | None]:
-    """Which attempt at a run this is, and whose it is where its answers are made anew; 0 where they never were.
-
-    A run that makes them anew goes on with its own last attempt if that was interrupted, and else begins the next one. Any other
-    run uses those of the last attempt.
-    """
-    if all(map(is_fixed, systems)):
-        return 0, None
-    runs = {run.name: run for run in store.runs()}
-    last = next(number for number in count(0) if name(number + 1) not in runs)
-    if not config.fresh:
-        return last, None
-    owner = content_hash([config.raters, config.contexts, config.samples, config.where])
-    run = runs.get(name(last)) if last else None
-    own = run is not None and run.finished is None and run.config.get("owner") == owner
-    return last if own else last + 1, owner
-
-
-def count_answers(
-    lanes: Sequence[LaneReport], systems: Sequence[Model], fresh: bool, unmade: int = 0
-) -> dict[str, Any]:
-    """How many answers this run made and how many it reused, as its record says it.
-
-    `resumed` of those made were made before an interruption; `stale` of those reused are of systems that may have changed since.
-    """
-    made = reused = resumed = stale = 0
-    for lane, system in zip(lanes, systems, strict=True):
-        made += lane.finished
-        if is_fixed(system):
-            reused += lane.reused
-        elif fresh:
-            resumed += lane.reused
-        else:
-            stale += lane.reused
-    empty = max(0, unmade - sum(lane.failed for lane in lanes))
-    return {
-        "made": max(0, made + resumed - empty),
-        "reused": reused + stale,
-        "resumed": resumed,
-        "stale": stale,
-    }
-
-
-def price_words(
-    price: tuple[float, float] | None, tokens_in: float | None = None, tokens_out: float | None = None
-) -> str:
-    """The end of a line of an estimate: what the tokens cost, or that the price is unknown."""
-    if price is None:
-        return "; its price is unknown (add ,price=IN/OUT)"
-    if tokens_in is None or tokens_out is None:
-        return ""
-    return f", about {(tokens_in * price[0] + tokens_out * price[1]) / 1e6:.2f} USD"
-
-
-def left_of(budget: float | None, spent: Summary | None) -> float | None:
-    """What of a budget is left."""
-    return budget if budget is None or spent is None else max(0.0, budget - spent.cost)
-
-
-def select_items(rows: pl.DataFrame, limit: int, seed: int, nested: bool = False) -> frozenset[str]:
-    """A fixed stratified sample of items: drawn by hash, spread over half, tier and language-like slices in proportion.
-
-    `rows` has `item` and any columns to stratify by; the same seed gives the same sample on every machine. Where there are more strata
-    than items to draw, the largest come first; `nested` keeps the values of the first column in proportion even then.
-    """
-    strata = [name for name in rows.columns if name != "item"]
-    ranked = rows.with_columns(
-        pl.Series("rank", [hash_text("select", item, str(seed)) for item in rows["item"]])
-    ).sort("rank")
-    if not strata:
-        return frozenset(ranked["item"].head(limit))
-    # The k-th of n items in a stratum stands at (k + ½) / n: taking the lowest spreads the sample evenly.
-    for names in (strata, strata[:1]) if nested else (strata,):
-        place = ((pl.int_range(pl.len()).over(names) + 0.5) / pl.len().over(names)).alias("place")
-        ranked = ranked.with_columns(place).sort("place", "rank")
-    return frozenset(ranked["item"].head(limit))
-
-
-def rows_of_people(rows: pl.DataFrame, config: RunConfig) -> pl.DataFrame:
-    """The rows about the people that `--people` selects; all of them without it."""
-    if config.people is None:
-        return rows
-    present = sorted(set(rows["person"]))
-    rows = rows.filter(pl.col("person").is_in(chosen_people(present, config.people, config.seed)))
-    if rows.is_empty():
-        raise UserError(f"--people {config.people} leaves nobody to evaluate.")
-    return rows
-
-
-def slice_of(name: str) -> str:
-    """The slice that a user's name for it means: items keep what systems were told as `given`."""
-    return "given" if name == "system_context" else name
-
-
-def rows_where(rows: pl.DataFrame, config: RunConfig) -> pl.DataFrame:
-    """The rows of the slices that --where means; all where it is not given."""
-    for condition in config.where:
-        name, _, value = condition.partition("=")
-        name = slice_of(name)
-        names = [column for column in rows.columns if column not in ("item", "person", "prompt", "grp")]
-        if name not in names:
-            there = f"write NAME=VALUE with one of {', '.join(names)}" if names else "they have no slices"
-            raise UserError(f"--where {condition}: items have no '{name}'; {there}.")
-        rows = rows.filter(pl.col(name).cast(pl.String) == value)
-        if rows.is_empty():
-            raise UserError(f"--where {condition}: no item that is left has that; check the value.")
-    return rows

@@ -9,7 +9,8 @@ from personafit.benchmarks.benchmark import Benchmark
 from personafit.benchmarks.config import RunConfig
 from personafit.contexts import ContextBuilder, make_contexts, makers
 from personafit.engine import Runner, Summary, check_budget
-from personafit.kinds.kind import Made, RunPlan, count_answers, left_of, open_attempt
+from personafit.kinds.attempts import count_answers, left_of, open_attempt
+from personafit.kinds.kind import Made, RunPlan
 from personafit.models import Model, make_model
 from personafit.simulate import Answering
 from personafit.simulate.answering import USUAL_TOKENS

@@ -128,7 +128,7 @@ class RelevanceKind(Kind):
         return {"kind": self.name, "question": RELEVANCE}
 
     def rater_facts(self, plan: RunPlan, rater: Rater) -> dict[str, Any]:
-        """Whether it gets lists, and what it is told."""
+        """Whether the rater gets whole lists, and the contexts it is shown."""
         return {"by_list": rater.most_parts != 1, "views": contexts_for(plan, rater)}
 
     def notes(self, plan: RunPlan, benchmark: Benchmark) -> Iterator[str]:
@@ -251,7 +251,7 @@ def attribute_reasons(store: Store, attributes: Iterable[str]) -> dict[str, str]
 
 @dataclass(frozen=True)
 class RelevanceScores:
-    """A run with all of its lines."""
+    """A relevance run read back: pairs, and a line per rater and context."""
 
     run: RunRecord
     info: dict[str, Any]

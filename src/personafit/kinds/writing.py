@@ -18,7 +18,8 @@ from personafit.contexts import default_model, make_context
 from personafit.engine import Lane
 from personafit.items.choice import CHOICES
 from personafit.items.reading import QuestionSet
-from personafit.kinds.kind import Kind, RunPlan, price_words
+from personafit.kinds.attempts import price_words
+from personafit.kinds.kind import Kind, RunPlan
 from personafit.kinds.lines import CONTROL_CONTEXTS, Line, Metric, RunLines, control_of
 from personafit.models import make_model
 from personafit.simulate import Answering
@@ -44,7 +45,7 @@ class WritingKind(Kind):
     bars: ClassVar[tuple[str, ...]] = ("rouge_1", "rouge_l", "lift")
 
     def contexts(self, config: RunConfig, info: BenchmarkInfo) -> list[str]:
-        """None: there is nobody to be told."""
+        """No contexts: no rater is asked."""
         unused = {"rater": config.raters, "context": config.contexts, "samples": config.samples != 1}
         for option, asked in unused.items():
             if asked:
@@ -96,7 +97,7 @@ class WritingKind(Kind):
         }
 
     def notes(self, plan: RunPlan, benchmark: Benchmark) -> Iterator[str]:
-        """None of its own."""
+        """No notes beyond the benchmark's."""
         yield from ()
 
     def estimate(self, plan: RunPlan) -> list[str] | None:
@@ -133,7 +134,7 @@ def _metrics(whole: int) -> list[Metric]:
 
 @dataclass(frozen=True)
 class WritingScores:
-    """A run, opened up."""
+    """A writing run read back: texts with their scores."""
 
     run: RunRecord
     info: dict[str, Any]

@@ -18,7 +18,6 @@ from personafit.models.chat import (
     Unusable,
     one_line,
 )
-from personafit.models.placing import current_place
 from personafit.models.spec import Spec, parse_spec
 
 MODELS: dict[str, str] = {
@@ -45,6 +44,8 @@ def is_fixed(model: Model) -> bool:
 
 def make_model(spec: str | Spec) -> Model:
     """Make the model a spec names, in this process or on the cluster that is in use."""
+    from personafit.models.placing import current_place
+
     spec = parse_spec(spec) if isinstance(spec, str) else spec
     if spec.kind not in MODELS:
         raise UserError(

@@ -114,7 +114,7 @@ class ObjectRater(ScoredRater):
         self.judge_by(asks.by_score, spec.text, "reward", settings)
 
     async def scores(self, units: Sequence[Unit], verdict: Verdict) -> list[float]:
-        """What the object says of each answer."""
+        """The object's score for each answer."""
         return [await self._score(unit) for unit in units]
 
     async def _score(self, unit: Unit) -> float:

@@ -15,41 +15,8 @@ from personafit.contexts import Context
 from personafit.items.reading import Question, QuestionSet, Unit, Verdict
 from personafit.models import Spec
 from personafit.people import names_of
+from personafit.raters.characters import long_words, neighbours
 from personafit.raters.rater import UNIT_WORDS, ScoredRater
-from personafit.raters.text import (
-    HAN,
-    content_stems,
-    distinct_sentences,
-    han_pairs,
-    long_words,
-    neighbours,
-    pattern,
-)
-
-NAMING_VERSION = "1"  # of `names_attribute`; whatever makes it say otherwise raises it
-
-# What turns a sentence about a subject into one about the reader.
-_ASCRIBES = pattern("ascribing", "ascribes")
-_HAN_ASCRIBES = pattern("ascribing", "han_ascribes")
-_FEWEST_HAN = 2
-
-
-def names_attribute(attribute: str, prompt: str, generic: str, personalized: str) -> bool:
-    """Whether the personalized answer names the attribute and the generic one does not.
-
-    An answer names an attribute when a sentence of it, which the generic answer does not have, speaks to or of the reader (since you,
-    as a, given your, for somebody who, 您) and shares a content word with the attribute that the question does not bring along. How
-    well the rule does is measured in docs/measurements/responses.md. A reply that quietly acts on an attribute names nothing.
-    """
-    known = distinct_sentences(generic)
-    own = [one for one in distinct_sentences(personalized) if one not in known]
-    if HAN.search(attribute):
-        wanted = han_pairs(attribute) - han_pairs(prompt) - han_pairs("用户喜欢的时候自己")
-        spoken = [one for one in own if _HAN_ASCRIBES.search(one)]
-        return any(len(wanted & han_pairs(one)) >= _FEWEST_HAN for one in spoken)
-    wanted = content_stems(attribute) - content_stems(prompt)
-    earlier = {stem for one in known if _ASCRIBES.search(one) for stem in content_stems(one)}
-    return any(wanted & content_stems(one) - earlier for one in own if _ASCRIBES.search(one))
 
 
 def length(unit: Unit) -> float:
@@ -114,6 +81,7 @@ def longer(unit: Unit) -> float:
 def mention(unit: Unit) -> float:
     """5 where the first answer names the attribute, else 3: what a judge would say to whom mention is merit."""
     from personafit.items.preference import HIGHEST, MIDDLE
+    from personafit.raters.naming import names_attribute
 
     first, second = unit.answers
     return float(HIGHEST if names_attribute(unit.text, unit.prompt, second, first) else MIDDLE)
@@ -197,4 +165,8 @@ def rule_names(question: Question) -> list[str]:
 def rule_code(unit: str, name: str) -> str | list[str]:
     """What a rule's version, and that of what it is built on, is called in fingerprints."""
     own = fingerprint_of(f"rule/{PINNED_AS[unit]}/{name}", RULES[unit][name].version)
-    return [own, fingerprint_of("names-attribute", NAMING_VERSION)] if name == "mention" else own
+    if name != "mention":
+        return own
+    from personafit.raters.naming import NAMING_VERSION
+
+    return [own, fingerprint_of("names-attribute", NAMING_VERSION)]

@@ -282,7 +282,7 @@ class AgainstAnnotator:
 
 @dataclass(frozen=True)
 class AlternativeAnnotator:
-    """What the test says of one machine."""
+    """Result of the alternative annotator test for one machine."""
 
     against: tuple[AgainstAnnotator, ...]
     epsilon: float

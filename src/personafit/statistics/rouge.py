@@ -23,7 +23,7 @@ class Rouge:
 
 
 def rouge(text: str, reference: str) -> Rouge:
-    """A text held against the one it should be."""
+    """ROUGE of a text against its reference."""
     written, wanted = words(text), words(reference)
     common = sum((Counter(written) & Counter(wanted)).values())
     return Rouge(
@@ -49,5 +49,5 @@ def longest_common(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 def _f1(common: int, written: int, wanted: int) -> float:
-    """2PR / (P + R), which is this."""
+    """F1 of the overlap of two texts: 2PR / (P + R), in terms of counts."""
     return 2 * common / (written + wanted) if common else 0.0

@@ -58,7 +58,7 @@ class Tier:
 
 @dataclass(frozen=True)
 class Tiers:
-    """What the votes give."""
+    """Tiers of items, from the votes of several people."""
 
     shares: NDArray[np.float64]
     """Share of the votes that the majority has; nan where nobody voted."""

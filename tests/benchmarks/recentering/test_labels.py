@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.benchmarks import FolderBenchmark, check_folder, write_folder
 from personafit.benchmarks.recentering import RelevanceLabels, open_relevance
 from tests.benchmarks.recentering.world import Row, row, rows, write_world

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import Store, UserError
 from personafit.benchmarks import write_folder
 from personafit.benchmarks.config import Finished, RunConfig
 from personafit.benchmarks.recentering import RelevanceLabels
@@ -13,7 +13,6 @@ from personafit.kinds.relevance import RelevanceScores, load_relevance, opened_r
 from personafit.reports.line_results import line_coverage
 from personafit.reports.relevance import relevance_results
 from personafit.run import estimate
-from personafit.store import Store
 from tests.benchmarks.recentering.test_labels import DATA, needs_data
 from tests.benchmarks.recentering.world import Row, leave_out_embedding, row, rows, write_module, write_world
 from tests.scripted import run, write_lines

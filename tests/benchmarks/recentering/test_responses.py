@@ -5,7 +5,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.benchmarks.recentering.responses import PAIRS, ResponsePairs, open_prompts, open_responses
 from tests.preference_world import write_pairs, write_preferences
 from tests.scripted import write_lines

@@ -8,13 +8,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from personafit._errors import UserError
+from personafit import Store, UserError
 from personafit.benchmarks.config import Finished, RunConfig
 from personafit.engine import Silence
 from personafit.kinds.preference import load_preferences
 from personafit.reports.run_report import open_report
 from personafit.run import execute
-from personafit.store import Store
 from tests.preference_world import plays_all_parts, write_pairs, write_preferences
 from tests.stub_endpoint import BEHAVIOURS, Body, StubEndpoint, completion, saying
 

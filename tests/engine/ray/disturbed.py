@@ -5,7 +5,8 @@ from pathlib import Path
 
 from sqlalchemy import func, select
 
-from personafit.store import Outcome, Store
+from personafit import Store
+from personafit.store import Outcome
 from personafit.store import tables as t
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from personafit import Store
 from personafit.benchmarks.config import RunConfig
 from personafit.engine.ray import place, working_on
 from personafit.engine.ray.pipeline import pipeline
-from personafit.store import Store
 from tests.engine.ray.test_dialogues import said
 from tests.faults.world import write_benchmark
 from tests.raters.reward.tiny import save_chat

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.engine.ray import working_on
 from tests.engine.ray.commands import PATIENCE, at_work
 from tests.engine.ray.conftest import processes

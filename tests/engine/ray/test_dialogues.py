@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from personafit import Store
 from personafit.benchmarks.config import RunConfig
 from personafit.engine.ray import place, working_on
 from personafit.engine.ray.pipeline import pipeline
-from personafit.store import Outcome, Store
+from personafit.store import Outcome
 from personafit.store import tables as t
 from tests.engine.ray.disturbed import DisturbedStore
 from tests.scripted import run

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from personafit import Store
 from personafit.benchmarks.config import RunConfig
 from personafit.engine.ray import working_on
-from personafit.store import Store
 from personafit.store import tables as t
 from tests.engine.ray.commands import at_work
 from tests.engine.ray.disturbed import DisturbedStore

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import Status, UserError
 from personafit.benchmarks.benchmark import BenchmarkInfo
 from personafit.benchmarks.config import RunConfig
 from personafit.items.dialogue import DIALOGUES, Dialogue, StopReason
@@ -15,7 +15,7 @@ from personafit.label.agreement import _add_judged
 from personafit.raters import make_rater
 from personafit.reports.agree_ratings import Source
 from personafit.reports.dialogue import DialogueReport
-from personafit.store import Status, run_answers
+from personafit.store import run_answers
 from tests.dialogue_world import SD, good_reply, make_world
 
 QUESTIONS = 7

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit._hashing import hash_text
 from personafit.items.preference import PREFERENCES
 from personafit.items.relevance import ATTRIBUTES as ABOUT_ATTRIBUTES

@@ -2,7 +2,7 @@
 
 import pytest
 
-from personafit.raters.rules import names_attribute
+from personafit.raters.naming import names_attribute
 
 GENERIC = "Blot the stain, then soak the shirt in cold water."
 

@@ -9,7 +9,7 @@ import pytest
 
 from personafit.benchmarks.recentering.responses import PAIRS
 from personafit.benchmarks.starter import FOLDER
-from personafit.raters.rules import names_attribute
+from personafit.raters.naming import names_attribute
 
 LABELS = json.loads((Path(__file__).parent / "mention_labels.json").read_text(encoding="utf-8"))
 SHARED = Path(__file__).parents[4] / "shared" / "data" / "recentering"

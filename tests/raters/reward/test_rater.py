@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from personafit._errors import UserError
+from personafit import Shown, Status, UserError
 from personafit.contexts import Context
-from personafit.items import Shown
 from personafit.models import Unanswerable, Unusable
 from personafit.raters import Rater, Verdict, make_rater
-from personafit.store import Status
 from tests.raters.reward.tiny import (
     CHAT,
     NO_SYSTEM,

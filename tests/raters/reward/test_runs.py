@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from personafit import Status, Store
 from personafit.benchmarks.config import RunConfig
 from personafit.raters.reward import local
 from personafit.reports.run_report import open_report
-from personafit.store import Status, Store, run_answers
+from personafit.store import run_answers
 from personafit.store import tables as t
 from tests.raters.reward.tiny import save_reward
 from tests.scripted import run

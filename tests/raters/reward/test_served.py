@@ -7,13 +7,11 @@ from dataclasses import replace
 import pytest
 from aiohttp import web
 
-from personafit._errors import UserError
+from personafit import Shown, Status, UserError
 from personafit.contexts import Context
-from personafit.items import Shown
 from personafit.models import Transient, Unanswerable, Unusable
 from personafit.models.purse import OverBudget, Purse, paying_from
 from personafit.raters import Rater, Verdict, make_rater
-from personafit.store import Status
 from tests.raters.reward.scoring_server import ScoringServer
 from tests.scripted import shown
 

@@ -146,7 +146,7 @@ class ResponsePairs(PreferencePairs):
 
     @property
     def situations(self) -> list[Situation]:
-        """What each line is about."""
+        """The prompt, person and attributes of each line."""
         return [row.situation for row in self._rows]
 
     @cached_property
@@ -364,9 +364,9 @@ class MadeResponses(PreferencePairs):
         )
 
     def people(self) -> Iterator[Person]:
-        """Everyone who put a prompt."""
+        """The people whose prompts were answered."""
         return self._prompts.people()
 
     def notes(self) -> list[str]:
-        """What could not be made."""
+        """The answers that could not be made, a sentence each."""
         return self._notes

@@ -101,7 +101,7 @@ class Mark:
 
 @dataclass
 class _Known:
-    """What has been said and asked before a turn."""
+    """What a dialogue has said and asked before one turn."""
 
     given: str
     said: set[tuple[str, str]] = field(default_factory=set)  # (path, value) the user has named

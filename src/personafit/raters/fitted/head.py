@@ -15,7 +15,7 @@ from personafit.items.preference import HIGHEST, LOWEST
 from personafit.items.reading import Unit
 from personafit.models.embeddings import Embedder
 from personafit.raters.fitted.model import FittedModel, Floats
-from personafit.raters.rules import names_attribute
+from personafit.raters.naming import names_attribute
 
 FEATURES = "preference-head-1"
 CLOSER_TO_ATTRIBUTE, CLOSER_TO_PROMPT, LONGER, NAMED = range(4)

@@ -242,7 +242,7 @@ class FittedRater(ScoredRater):
         self.judge_by(asks.by_score, spec.text, "fitted", settings)
 
     async def scores(self, units: Sequence[Unit], verdict: Verdict) -> list[float]:
-        """What the model says of each unit."""
+        """The model's score for each unit."""
         return await asyncio.to_thread(self._model.unit_scores, units)
 
 

@@ -19,8 +19,9 @@ import numpy as np
 from personafit._hashing import hash_text
 from personafit.items.reading import Unit
 from personafit.people import FacetValue
+from personafit.raters.characters import latin_words, matchable, neighbours
 from personafit.raters.fitted.model import FittedModel, Floats
-from personafit.raters.text import latin_words, lexicon, matchable, neighbours
+from personafit.raters.text import lexicon
 
 Facets = Mapping[str, FacetValue]
 

@@ -18,8 +18,9 @@ import numpy as np
 
 from personafit._hashing import content_hash
 from personafit.models.embeddings import Embedder, Vectors
+from personafit.raters.characters import HAN
 from personafit.raters.fitted.model import FittedModel, Floats
-from personafit.raters.text import CLAUSE, HAN, SENTENCE, content_words, pattern, pieces, places
+from personafit.raters.text import CLAUSE, SENTENCE, content_words, pattern, pieces, places
 
 FRAME = pattern("signs", "frame")
 
@@ -63,7 +64,7 @@ _WINDOW = {
 
 @dataclass(frozen=True)
 class _Said:
-    """A text of one speaker, cut up and embedded."""
+    """A speaker's text, split into sentences and embedded."""
 
     texts: list[str]
     vectors: Vectors
@@ -230,7 +231,7 @@ class VerifierWeights:
 
 @dataclass(frozen=True)
 class Judged:
-    """What a verifier says of one statement."""
+    """A verifier's answer about one statement: score, label and what is likely wrong."""
 
     score: float  # probability that people would not simply accept it
     label: Label

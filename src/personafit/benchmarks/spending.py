@@ -1,0 +1,44 @@
+"""What systems took for their answers: seconds and money."""
+
+from typing import Any
+
+import polars as pl
+
+SPENT = {"system": pl.String, "system_context": pl.String, "seconds": pl.Float64, "cost": pl.Float64}
+"""Columns that say what answers took."""
+
+
+def spending(rows: pl.DataFrame) -> list[dict[str, Any]]:
+    """What each system took for its answers under each context, as `--json` says it.
+
+    `rows` has a row per answer: `system`, `system_context`, `seconds` and `cost` in USD, null where that is unknown.
+    """
+    return (
+        rows.group_by("system", "system_context", maintain_order=True)
+        .agg(
+            pl.len().alias("answers"),
+            pl.col("seconds").median().alias("seconds_median"),
+            pl.col("seconds").quantile(0.95, "higher").alias("seconds_p95"),
+            pl.col("cost").mean().alias("cost_mean"),
+            pl.when(pl.col("cost").count() > 0).then(pl.col("cost").sum()).alias("cost"),
+        )
+        .filter(pl.any_horizontal(pl.col("seconds_median", "cost").is_not_null()))
+        .to_dicts()
+    )
+
+
+def spent_notes(rows: pl.DataFrame, what: str = "answers") -> list[str]:
+    """What the answers took in time and money, a sentence for each system of which that is known."""
+    notes = []
+    for one in spending(rows.with_columns(system_context=pl.lit(None, pl.String))):
+        said = []
+        if (one["seconds_median"] or 0) >= 0.01:
+            middle, slow = one["seconds_median"], one["seconds_p95"]
+            said.append(f"took {middle:.2g} s at the median, {slow:.2g} s at the 95th percentile")
+        if one["cost"]:
+            said.append(f"cost {one['cost_mean']:.2g} USD each, {one['cost']:.2g} USD in all")
+        if said:
+            notes.append(
+                f"{one['answers']:,} {what} of {one['system'] or 'the system'} {' and '.join(said)}."
+            )
+    return notes

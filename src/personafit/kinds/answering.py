@@ -1,0 +1,129 @@
+"""Choices made from questions: systems answer each, told of the person, of nobody and of somebody else, and the first answer is held
+against the other two.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from personafit._hashing import content_hash, hash_text
+from personafit.benchmarks.answers import RESERVED, AnswerRow, Answers
+from personafit.benchmarks.benchmark import Benchmark, Prompts, ingest
+from personafit.benchmarks.config import RunConfig
+from personafit.contexts import ContextBuilder, People, default_model, make_context
+from personafit.kinds.kind import Kind, Made, RunPlan
+from personafit.kinds.making import Answered, estimate_answers, let_answer
+from personafit.kinds.selecting import slice_of
+from personafit.simulate import Answering
+from personafit.store import Store
+
+if TYPE_CHECKING:
+    from personafit.engine import ProgressView
+
+OF_PAIRS = ("against", "expect", "given", "system")
+"""What --where can say of pairs of answers; all else is said of the questions, before any is answered."""
+
+
+async def make_choices(
+    kind: Kind, store: Store, config: RunConfig, progress: "ProgressView", benchmark: Benchmark
+) -> Made:
+    """Let every system answer every question, told of the person, of nobody, and of somebody else."""
+    dataset = ingest(store, benchmark)
+    people = People(store.people(dataset))
+    asked = replace(config, where=_of_questions(config))
+    plan = RunPlan(kind, store, asked, benchmark.info, dataset, people, [])
+    plan.selected = kind.select(plan)
+    typed = list(dict.fromkeys(config.system_contexts or ["profile"]))
+    names = list(dict.fromkeys([*typed, "none", *(f"wrong:{name}" for name in typed)]))
+
+    async def told(spec: str, *_: Any) -> tuple[list[ContextBuilder], None]:
+        return [make_context(name, people, config.seed, default_model([spec])) for name in names], None
+
+    name, record = partial(_making_name, config), {"benchmark": "answers"}
+    done = await let_answer(plan, progress, name, record, len(names), told)
+    if not done.answerings:
+        return done.made(None, config)
+    # As contexts call themselves: memory:k=3 is memory.
+    called = [builder.name for builder in done.answerings[0].givens[: len(typed)]]
+    tiers = benchmark.tiers() if isinstance(benchmark, Prompts) else {}
+    answers = _answers(done, called, people, config.seed, tiers)
+    of_pairs = [one for one in config.where if one not in asked.where]
+    return done.made(answers, replace(config, where=of_pairs))
+
+
+def estimate_choices(config: RunConfig, benchmark: Benchmark) -> list[str]:
+    """Lines of `--dry-run`: the calls that answering and judging would take."""
+    items = sum(1 for _ in benchmark.items())
+    questions, givens = min(items, config.limit or items), len(config.system_contexts or ["profile"])
+    pairs = questions * 2 * givens * max(1, len(config.systems))
+    asks = pairs * (len(config.contexts) or 3) * 2
+    return estimate_answers(config, questions, 1 + 2 * givens, pairs, asks)
+
+
+def _answers(
+    done: Answered, given_names: Sequence[str], people: People, seed: int, tiers: Mapping[str, str]
+) -> Answers:
+    """What the systems answered, as pairs to be judged."""
+    rows: list[AnswerRow] = []
+    notes: list[str] = []
+    for answering in done.answerings:
+        made, missing = _answer_rows(answering, given_names, tiers)
+        rows += made
+        if missing:
+            notes.append(f"{answering.system.name} left {missing} answers unmade (failed, refused or empty).")
+    done.refuse_nothing(row.answer for row in rows)
+    return Answers(rows, dict(people), seed, notes)
+
+
+def _answer_rows(
+    answering: Answering, given_names: Sequence[str], tiers: Mapping[str, str]
+) -> tuple[list[AnswerRow], int]:
+    """Rows of what the system answered, "" where it was asked and made nothing, and how many of these there are.
+
+    What is known of a question, its tier included, is said of the answers to it too, so that a gate can name it.
+    """
+    rows, missing, own = [], 0, {*AnswerRow.model_fields, *RESERVED}
+    for item, texts in answering.tried():
+        known = {"tier": tiers[item.id]} if item.id in tiers else {}
+        known |= {name: value for name, value in item.slices.items() if name not in own}
+        for given in given_names:
+            wanted = (given, "none", f"wrong:{given}")
+            missing += sum(texts.get(name) == "" for name in wanted)
+            if given not in texts:
+                continue
+            rows.append(
+                AnswerRow(
+                    id=f"{hash_text(answering.system.name)[:6]}/{given}/{item.id}",
+                    person=item.person,
+                    question=item.prompt,
+                    answer=texts[given],
+                    generic=texts.get("none"),
+                    wrong=texts.get(f"wrong:{given}"),
+                    expect="generic" if item.slices.get("expect") == "generic" else "personal",
+                    system=answering.system.name,
+                    system_context=given,
+                    **known,
+                )
+            )
+    return rows, missing
+
+
+def _of_questions(config: RunConfig) -> list[str]:
+    """What --where says of the questions; a log of answers has none apart."""
+    return [condition for condition in config.where if slice_of(condition.partition("=")[0]) not in OF_PAIRS]
+
+
+def _making_name(config: RunConfig, attempt: int) -> str:
+    """What the run that makes the answers is called."""
+    parts = [
+        config.systems,
+        config.system_contexts,
+        str(config.data),
+        config.people,
+        config.limit,
+        config.seed,
+    ]
+    parts += [_of_questions(config)] if _of_questions(config) else []
+    parts += [attempt] if attempt else []
+    return f"answering-{content_hash(parts)[:8]}"

@@ -1,0 +1,188 @@
+"""Pairs of answers made from prompts: systems answer told nothing, and told attributes of the person.
+
+A system is told all attributes, those a matcher picks, those people called relevant, or any other context. `attributes:matched:SPEC`
+is matched by that relevance rater; plain `attributes:matched` by the system itself, asked for the few of a list. Matching and
+answering are keyed jobs: they resume, and nothing is paid for twice.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from personafit._errors import UserError
+from personafit._hashing import content_hash
+from personafit.benchmarks.benchmark import Benchmark, ingest
+from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks.recentering.responses import (
+    GENERATOR,
+    GIVEN,
+    INFO,
+    MadeResponses,
+    ResponsePrompts,
+    Situation,
+)
+from personafit.contexts import AttributesContext, ContextBuilder, People, default_model, make_context
+from personafit.contexts.profile import HUMAN as RELEVANT
+from personafit.contexts.profile import MATCHED
+from personafit.engine import Runner, Summary, check_budget
+from personafit.extract.prompting import Matching, Wish
+from personafit.items.relevance import ATTRIBUTES
+from personafit.kinds.attempts import left_of
+from personafit.kinds.kind import Kind, Made, RunPlan
+from personafit.kinds.making import Answered, estimate_answers, let_answer
+from personafit.kinds.selecting import slice_of
+from personafit.models import Model
+from personafit.raters import make_rater
+from personafit.store import Store
+
+if TYPE_CHECKING:
+    from personafit.engine import ProgressView
+
+DEFAULT_GIVENS = ("attributes:all", f"attributes:{MATCHED}", f"attributes:{RELEVANT}")
+
+
+def estimate_responses(config: RunConfig, benchmark: Benchmark) -> list[str]:
+    """Lines of `--dry-run`: the calls that answering and judging would take."""
+    found = sum(1 for _ in benchmark.items())
+    prompts, givens = min(found, config.limit or found), len(wanted_givens(config.system_contexts))
+    pairs = prompts * givens * len(config.systems)
+    return estimate_answers(config, prompts, 1 + givens, pairs, 2 * pairs)
+
+
+def wanted_givens(asked: Sequence[str]) -> list[str]:
+    """What the systems are told besides nothing, which they always answer too."""
+    return [given for given in dict.fromkeys(asked or DEFAULT_GIVENS) if given != "none"]
+
+
+async def make_responses(
+    kind: Kind, store: Store, config: RunConfig, progress: "ProgressView", prompts: ResponsePrompts
+) -> Made:
+    """Let systems answer the prompts, matching attributes first where that is asked for."""
+    for condition in config.where:  # before anything is spent on answers
+        if slice_of(condition.partition("=")[0]) not in (GENERATOR, GIVEN):
+            raise UserError(
+                f"--where {condition}: answers that systems make have {GENERATOR} and system_context."
+            )
+    dataset = ingest(store, prompts)
+    people = People(store.people(dataset))
+    givens = wanted_givens(config.system_contexts)
+    plan = RunPlan(kind, store, config, prompts.info, dataset, people, [])
+    plan.selected = kind.select(replace(plan, config=replace(config, where=[])))
+    situations = [prompts.situations[item.id] for item in plan.items()]
+    notes: list[str] = []
+    unmatched: set[tuple[str, str, str]] = set()
+    called: dict[str, str] = {}  # as contexts call themselves: memory:k=3 is memory
+
+    async def told(
+        spec: str, model: Model, run: int, budget: float | None
+    ) -> tuple[list[ContextBuilder], Summary | None]:
+        builders: list[ContextBuilder] = [make_context("none", people, config.seed)]
+        summary: Summary | None = None
+        for given in givens:
+            if given == f"attributes:{RELEVANT}":
+                builders.append(AttributesContext(given, {one.id: one.relevant for one in situations}))
+            elif given.startswith(f"attributes:{MATCHED}"):
+                matcher = given.removeprefix(f"attributes:{MATCHED}").removeprefix(":") or f"list:{spec}"
+                rest = left_of(budget, summary)
+                chosen, took = await _match(plan, run, matcher, situations, progress, rest)
+                if summary is not None:
+                    took.charge(summary)
+                summary = took
+                if took.ended_early:
+                    return builders, took
+                notes.extend(_note_unmatched(given, model, situations, chosen))
+                unmatched.update((model.name, given, one.id) for one in situations if one.id not in chosen)
+                builders.append(AttributesContext(given, chosen))
+            else:
+                builders.append(make_context(given, people, config.seed, default_model([spec])))
+            called[given] = builders[-1].name
+        return builders, summary
+
+    def name(attempt: int) -> str:
+        parts = [config.systems, givens, str(config.data), config.people, config.limit, config.seed]
+        return f"responding-{content_hash([*parts, attempt] if attempt else parts)[:8]}"
+
+    record = {"benchmark": INFO.name, "givens": givens}
+    done = await let_answer(plan, progress, name, record, 1 + len(givens), told)
+    if not done.answerings:
+        return done.made(None, config)
+    return _paired(prompts, config, done, notes, unmatched, called)
+
+
+def _paired(
+    prompts: ResponsePrompts,
+    config: RunConfig,
+    done: Answered,
+    notes: list[str],
+    unmatched: set[tuple[str, str, str]],
+    called: Mapping[str, str],
+) -> Made:
+    """Every answer beside the generic one of the same system; an answer that was not made loses to it."""
+    answers = []
+    shares: dict[tuple[str, str], list[int]] = {}
+    """Whose answers told what: how many were asked for, and made."""
+    for answering in done.answerings:
+        system, lost, alone = answering.system.name, 0, 0
+        for item, texts in answering.tried():
+            for given, name in called.items():
+                if (system, given, item.id) in unmatched or name not in texts:
+                    continue
+                generic, personal = texts.get("none"), texts[name]
+                asked = shares.setdefault((system, name), [0, 0])
+                asked[0] += 1
+                asked[1] += bool(generic and personal)
+                if generic:
+                    lost += not personal
+                    answers.append((system, name, prompts.situations[item.id], generic, personal))
+                else:
+                    alone += 1
+        if lost:
+            notes.append(
+                f"{system} did not make {lost} answers (failed, refused or empty): they lose to the generic ones."
+            )
+        if alone:
+            notes.append(
+                f"{system}: {alone} answers have no generic answer to be compared with and are left out."
+            )
+    done.refuse_nothing(personal for *_, personal in answers)
+    made = [[*who, *asked] for who, asked in shares.items()]
+    return done.made(MadeResponses(prompts, answers, notes), config, shares=made)
+
+
+async def _match(
+    plan: RunPlan,
+    run: int,
+    spec: str,
+    situations: Sequence[Situation],
+    progress: "ProgressView",
+    budget: float | None,
+) -> tuple[dict[str, tuple[str, ...]], Summary]:
+    """The attributes a relevance rater picks for each prompt; a prompt it could not be asked about is absent."""
+    rater = make_rater(spec, ATTRIBUTES, plan.people)
+    try:
+        check_budget(budget, [(rater.record.name, rater)])
+        wanted = [Wish(one.id, one.id, one.person, one.prompt, one.known) for one in situations]
+        matching = Matching(plan.store, rater, wanted)
+        plan.store.add_raters([rater.record])
+        runner = Runner(plan.store, run, progress, plan.config.retry, budget)
+        summary = await runner.run([matching.lane()])
+    finally:
+        await rater.close()
+    picked = matching.picked()
+    chosen = {
+        one.id: tuple(text for text in one.known if text in picked[one.id])
+        for one in situations
+        if one.id in picked
+    }
+    return chosen, summary
+
+
+def _note_unmatched(
+    given: str, model: Model, situations: Sequence[Situation], chosen: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
+    unknown = sum(one.id not in chosen for one in situations)
+    nothing = sum(one.id in chosen and not chosen[one.id] for one in situations)
+    if nothing:
+        yield f"{given}: nothing was picked for {nothing} of {len(situations)} prompts, where {model.name} was told nothing."
+    if unknown:
+        yield f"{given}: {unknown} prompts could not be matched for {model.name} and are left out; the same command tries again."

@@ -1,0 +1,57 @@
+"""Which items of a run are judged: those that --people, --where and --limit select."""
+
+import polars as pl
+
+from personafit._errors import UserError
+from personafit._hashing import hash_text
+from personafit.benchmarks.config import RunConfig, chosen_people
+
+
+def select_items(rows: pl.DataFrame, limit: int, seed: int, nested: bool = False) -> frozenset[str]:
+    """A fixed stratified sample of items: drawn by hash, spread over half, tier and language-like slices in proportion.
+
+    `rows` has `item` and any columns to stratify by; the same seed gives the same sample on every machine. Where there are more strata
+    than items to draw, the largest come first; `nested` keeps the values of the first column in proportion even then.
+    """
+    strata = [name for name in rows.columns if name != "item"]
+    ranked = rows.with_columns(
+        pl.Series("rank", [hash_text("select", item, str(seed)) for item in rows["item"]])
+    ).sort("rank")
+    if not strata:
+        return frozenset(ranked["item"].head(limit))
+    # The k-th of n items in a stratum stands at (k + ½) / n: taking the lowest spreads the sample evenly.
+    for names in (strata, strata[:1]) if nested else (strata,):
+        place = ((pl.int_range(pl.len()).over(names) + 0.5) / pl.len().over(names)).alias("place")
+        ranked = ranked.with_columns(place).sort("place", "rank")
+    return frozenset(ranked["item"].head(limit))
+
+
+def rows_of_people(rows: pl.DataFrame, config: RunConfig) -> pl.DataFrame:
+    """The rows about the people that `--people` selects; all of them without it."""
+    if config.people is None:
+        return rows
+    present = sorted(set(rows["person"]))
+    rows = rows.filter(pl.col("person").is_in(chosen_people(present, config.people, config.seed)))
+    if rows.is_empty():
+        raise UserError(f"--people {config.people} leaves nobody to evaluate.")
+    return rows
+
+
+def slice_of(name: str) -> str:
+    """The slice that a user's name for it means: items keep what systems were told as `given`."""
+    return "given" if name == "system_context" else name
+
+
+def rows_where(rows: pl.DataFrame, config: RunConfig) -> pl.DataFrame:
+    """The rows of the slices that --where means; all where it is not given."""
+    for condition in config.where:
+        name, _, value = condition.partition("=")
+        name = slice_of(name)
+        names = [column for column in rows.columns if column not in ("item", "person", "prompt", "grp")]
+        if name not in names:
+            there = f"write NAME=VALUE with one of {', '.join(names)}" if names else "they have no slices"
+            raise UserError(f"--where {condition}: items have no '{name}'; {there}.")
+        rows = rows.filter(pl.col(name).cast(pl.String) == value)
+        if rows.is_empty():
+            raise UserError(f"--where {condition}: no item that is left has that; check the value.")
+    return rows
