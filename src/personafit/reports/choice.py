@@ -25,9 +25,10 @@ from personafit.reports.kind_report import (
     asks_section,
     name_places,
     quote,
+    told_sentences,
 )
 from personafit.reports.line_results import results_of, share_of, worst_coverage
-from personafit.reports.pieces import Grid, Picture, Prose, Section, Sentences
+from personafit.reports.pieces import Grid, Picture, Prose, Section
 from personafit.reports.result import Result
 from personafit.reports.totals import load_totals
 from personafit.store import RunRecord, Store
@@ -253,7 +254,7 @@ class ChoiceReport(KindReport):
         said = lift_claims(self.results, self.margin)
         yield Section(
             "Controls and consistency",
-            [*([Sentences(said)] if said else []), self._controls_grid()],
+            [*told_sentences(said), self._controls_grid()],
             "Rules that read nothing are scored beside every rater. A score says something about fitting the person only beside its lift.",
         )
         yield from self._analyses()
