@@ -183,10 +183,9 @@ class ChoiceReport(KindReport):
         columns: list[Column] = [(self.shown, self.metric, {}), ("lift", "lift", {})]
         columns.append(("restraint", "restraint", EXPECTED))
         known = [name for _, name, _ in columns[1:] if self._has(name)]
-        caption = (
-            f"{self.shown.capitalize()} and restraint in %, lift in points; 95 % intervals, clustered by person and, where prompts "
-            "recur, by prompt."
-        )
+        restraint = " and restraint" if "restraint" in known else ""
+        lift = ", lift in points" if "lift" in known else ""
+        caption = f"{self.shown.capitalize()}{restraint} in %{lift}; 95 % intervals, clustered by person and, where prompts recur, by prompt."
         lines = dict([*self._headlined.items()][:MOST_ROWS])
         return self.grid("Scores", caption, lines, columns, coverage=self.metric, note=legend(known))
 

@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
@@ -79,7 +80,7 @@ def render_page(
         parts=parts,
         findings=findings,
         titles=[part.title for part in parts],
-        summary=_summary(parts),
+        summary=_summary(parts, folded=bool(findings)),
         title=title or _title(list(titles)),
         date=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         svg=_drawn(parts),
@@ -95,9 +96,12 @@ def _title(titles: Sequence[str]) -> str:
     return both if len(both) <= LONGEST_TITLE else titles[0]
 
 
-def _summary(parts: Sequence[ReportPart]) -> list[Grid]:
+def _summary(parts: Sequence[ReportPart], folded: bool) -> list[Grid]:
+    """The table of everything that was tested, where it says more than the sentences above it."""
     tested = [part.subjects for part in parts if part.subjects]
-    return [summary_grid(parts)] if len(tested) > 1 and sum(map(len, tested)) > FEW_SUBJECTS else []
+    if len(tested) < 2 or sum(map(len, tested)) <= FEW_SUBJECTS:
+        return []
+    return [replace(summary_grid(parts), folded=folded)]
 
 
 def summary_grid(parts: Sequence[ReportPart], title: str = "All results") -> Grid:
