@@ -136,7 +136,7 @@ def test_a_study_says_who_rated_before_how_they_agree() -> None:
     part = study_part(STATUS, agreement)
     assert part.sentences[:-1] == agreement.sentences
     assert part.sentences[-1].startswith(
-        "1 rater gave 90 answers on 30 pages (question “relevance”); 28 pages"
+        "1 rater gave 90 answers (question “relevance”); 28 of 30 pages have all their raters."
     )
     assert isinstance(part.lead[0], Prose)
     assert "simulated" in part.lead[0].text

@@ -32,35 +32,33 @@ def run(
             hidden=True,  # the first paragraph of the help says what it is
         ),
     ],
-    data: Annotated[
-        Path | None, _what(metavar="DIR", help="Folder with the data as published, or `starter`.")
-    ] = None,
+    data: Annotated[Path | None, _what(metavar="DIR", help="Folder of the data, or `starter`.")] = None,
     raters: Annotated[
         list[str] | None, _what("--rater", metavar="SPEC", help="Who judges. Repeatable.")
     ] = None,
     contexts: Annotated[
         list[str] | None,
-        _what("--context", metavar="CTX", help="What raters are told about the person. Repeatable."),
+        _what("--context", metavar="CTX", help="What raters are told. Repeatable."),
     ] = None,
     systems: Annotated[
         list[str] | None, _what("--system", metavar="SPEC", help="System under test. Repeatable.")
     ] = None,
     system_contexts: Annotated[
         list[str] | None,
-        _what("--system-context", metavar="CTX", help="What systems are told about the person. Repeatable."),
+        _what("--system-context", metavar="CTX", help="What systems are told. Repeatable."),
     ] = None,
-    user: Annotated[str | None, _what(metavar="SPEC", help="Model that plays the user in dialogues.")] = None,
+    user: Annotated[str | None, _what(metavar="SPEC", help="Simulated user of dialogues.")] = None,
     kind: Annotated[
         str | None,
-        _what(metavar="KIND", help="Evaluate items of this kind only, where a folder holds several."),
+        _what(metavar="KIND", help="Only items of this kind."),
     ] = None,
     options: Annotated[
         list[str] | None,
-        _what("-K", metavar="NAME=VALUE", help="Option of one kind only, e.g. tasks=SD for dialogues."),
+        _what("-K", metavar="NAME=VALUE", help="Option of one kind, e.g. tasks=SD."),
     ] = None,
     people: Annotated[
         str | None,
-        _sampling(metavar="N|FILE", help="Evaluate N people (sampled), or the ids listed in FILE."),
+        _sampling(metavar="N|FILE", help="N people (sampled), or the ids in FILE."),
     ] = None,
     where: Annotated[
         list[str] | None,
@@ -75,32 +73,28 @@ def run(
     seed: Annotated[
         int, _sampling(metavar="N", show_default=False, help="Seed of all random draws; default 0.")
     ] = 0,
-    dry_run: Annotated[
-        bool, _cost("--dry-run", help="Print the number of calls and their cost; ask nothing.")
-    ] = False,
+    dry_run: Annotated[bool, _cost("--dry-run", help="Count calls and cost; ask nothing.")] = False,
     budget: Annotated[
         float | None, _cost(min=0, metavar="USD", help="The most this command may spend.")
     ] = None,
     retry: Annotated[
         list[Status] | None,
-        _cost(metavar="STATUS", help="Re-ask what ended unparsed, refused, failed or skipped."),
+        _cost(metavar="STATUS", help="Re-ask unparsed, refused, failed ..."),
     ] = None,
     backend: Annotated[
         str,
         _cost(
             metavar="local|ray[://ADDR]",
             show_default=False,
-            help="Where local models run: this process, or a Ray cluster.",
+            help="Run local models here or on Ray.",
         ),
     ] = "local",
-    store: Annotated[
-        str | None, _cost(metavar="URL", help="SQLite file (.personafit/store.db) or postgresql:// URL.")
-    ] = None,
+    store: Annotated[str | None, _cost(metavar="URL", help="SQLite file or postgresql:// URL.")] = None,
     fail_under: Annotated[
         list[str] | None,
         _gate(
             metavar="METRIC=X",
-            help="Exit 1 unless the 95 % interval of METRIC, or METRIC[NAME=VALUE], lies above X, or below X where lower is better.",
+            help="Exit 1 unless the 95 % interval of METRIC, or METRIC[NAME=VALUE], is above X (below, if lower is better).",
         ),
     ] = None,
     undecided: Annotated[
@@ -108,12 +102,10 @@ def run(
         _gate(
             metavar="fail|pass",
             show_default=False,
-            help="Whether a gate that cannot tell fails (default) or passes.",
+            help='What "cannot tell" counts as; default fail.',
         ),
     ] = Undecided.FAIL,
-    reuse: Annotated[
-        bool, _gate("--reuse", help="Let a gate reuse answers that systems made in earlier runs.")
-    ] = False,
+    reuse: Annotated[bool, _gate("--reuse", help="Let a gate reuse systems' earlier answers.")] = False,
     out: Annotated[Path | None, _gate(metavar="DIR", help="Folder for report.html and results.json.")] = None,
     junit: Annotated[Path | None, _gate(metavar="FILE", help="Write a JUnit file for CI.")] = None,
     json: Annotated[bool, _gate("--json", help="Print one JSON object and nothing else.")] = False,

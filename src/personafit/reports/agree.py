@@ -327,17 +327,18 @@ def cautions(found: Agreement, source: Source) -> list[str]:
 def conclusions(found: Agreement) -> list[str]:
     """What the figures say, in words."""
     said = []
-    people = found.find("block", "kappa", HUMAN, HUMAN)
-    if people is not None and people.value is not None:
-        said.append(f"People agree with each other at a mean kappa of {_figure(people)}.")
+    for kind, who in ((HUMAN, "People"), (SIMULATED, "Simulated raters")):
+        among = found.find("block", "kappa", kind, kind)
+        if among is not None and among.value is not None:
+            said.append(f"{who} agree with each other at a mean kappa of {_figure(among)}.")
     raters = [found.ratings.raters[place] for place in found.ratings.judges]
     met = {rater.kind for rater in raters if rater.met}
     for kind in dict.fromkeys(rater.kind for rater in raters if rater.kind not in (HUMAN, "rule", *met)):
         with_people, inside = (found.find("block", "kappa", *pair) for pair in ((HUMAN, kind), (kind, kind)))
         if with_people is not None and with_people.value is not None:
             known = inside is not None and inside.value is not None
-            among = f", with each other at {_figure(inside)}" if inside is not None and known else ""
-            said.append(f"Raters of kind {kind} agree with people at {_figure(with_people)}{among}.")
+            others = f", with each other at {_figure(inside)}" if inside is not None and known else ""
+            said.append(f"Raters of kind {kind} agree with people at {_figure(with_people)}{others}.")
     return [*said, *_ceiling_in_words(found)] or _nearest_gold(found)
 
 
@@ -400,7 +401,7 @@ def _nearest_gold(found: Agreement) -> list[str]:
     known = [(kappa.value, name, kappa) for name, kappa in kappas if kappa and kappa.value is not None]
     if not known:
         return []
-    _, name, kappa = max(known, key=lambda one: one[0])
+    _, name, kappa = max(known, key=lambda one: (one[2].low is not None, one[0]))
     most = (
         f"Of {len(known)} raters {name} has the highest kappa with {gold}:"
         if len(known) > 1
@@ -590,7 +591,10 @@ def _matrix(found: Agreement) -> list[Picture]:
     caption = (
         "1 is full agreement, 0 is what chance gives. The intervals are in the table of every two raters."
     )
-    labels = [lined_name(f"{rater.name} ({rater.kind})") for rater in raters]
+    labels = [
+        lined_name(rater.name if rater.name.startswith(rater.kind) else f"{rater.name} ({rater.kind})")
+        for rater in raters
+    ]
     return [matrix_picture(title, caption, [rater.name for rater in raters], pairs, "Kappa", labels)]
 
 

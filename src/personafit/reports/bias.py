@@ -456,10 +456,13 @@ LEAD = (
     "What moves each judge besides the person: position, length, mention of the person, its own model family, all in one regression. A judge "
     "that likes long answers is biased only if it likes them more than people do."
 )
-ODDS_NOTE = (
+OVER_NOTE = (
     "Judge over people: above 1 is more than people, who are put on the judge’s scale by the other features, as a steadier judge has larger "
-    "odds ratios with the same tastes. Position: for the answer shown first; length: per standard deviation of log length; mention: per "
-    "standard deviation of overlap with the person; naming and family: yes or no."
+    "odds ratios with the same tastes. "
+)
+ODDS_NOTE = (
+    "Position: for the answer shown first; length: per standard deviation of log length; mention: per standard deviation of overlap with "
+    "the person; naming and family: yes or no."
 )
 
 
@@ -520,7 +523,7 @@ def bias_pieces(found: Sequence[RaterBias]) -> tuple[list[str], list[Piece]]:
                 )
             elif found_effect.sentence and (asked_for or not wanted):
                 said.append(found_effect.sentence)
-            if any(cell.text for cell in found_effect.cells):
+            if found_effect.cells[0].text:  # else the note below says why it cannot be measured
                 rows.append(Row([name, found_effect.name], found_effect.cells, one.line.control))
     notes = grouped_reasons(
         (name, f"{', '.join(features)} cannot be measured: {why}") for (name, why), features in silent.items()
@@ -532,9 +535,10 @@ def bias_pieces(found: Sequence[RaterBias]) -> tuple[list[str], list[Piece]]:
     note, people = "", found[0].people_are
     if people:
         caption, over = "Odds ratios (1 is no bias), 95 % intervals below.", "judge over people"
-        note = f"{people[0].upper()}{people[1:]}. {ODDS_NOTE}"
+        beside = OVER_NOTE if any(row.cells[-1].text for row in rows) else ""
+        note = f"{people[0].upper()}{people[1:]}. {beside}{ODDS_NOTE}"
     columns = ["judge", "people", over]
-    grid = Grid("Biases of the judges", caption, ["rater", "feature"], columns, rows, note=note)
+    grid = Grid("Biases of the judges", caption, ["rater", "feature"], columns, rows, note=note).filled()
     return list(dict.fromkeys(said)), [grid, *small]
 
 

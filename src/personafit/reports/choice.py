@@ -25,9 +25,10 @@ from personafit.reports.kind_report import (
     asks_section,
     name_places,
     quote,
+    told_sentences,
 )
 from personafit.reports.line_results import results_of, share_of, worst_coverage
-from personafit.reports.pieces import Grid, Picture, Prose, Section, Sentences
+from personafit.reports.pieces import Grid, Picture, Prose, Section
 from personafit.reports.result import Result
 from personafit.reports.totals import load_totals
 from personafit.store import RunRecord, Store
@@ -182,10 +183,9 @@ class ChoiceReport(KindReport):
         columns: list[Column] = [(self.shown, self.metric, {}), ("lift", "lift", {})]
         columns.append(("restraint", "restraint", EXPECTED))
         known = [name for _, name, _ in columns[1:] if self._has(name)]
-        caption = (
-            f"{self.shown.capitalize()} and restraint in %, lift in points; 95 % intervals, clustered by person and, where prompts "
-            "recur, by prompt."
-        )
+        restraint = " and restraint" if "restraint" in known else ""
+        lift = ", lift in points" if "lift" in known else ""
+        caption = f"{self.shown.capitalize()}{restraint} in %{lift}; 95 % intervals, clustered by person and, where prompts recur, by prompt."
         lines = dict([*self._headlined.items()][:MOST_ROWS])
         return self.grid("Scores", caption, lines, columns, coverage=self.metric, note=legend(known))
 
@@ -253,7 +253,7 @@ class ChoiceReport(KindReport):
         said = lift_claims(self.results, self.margin)
         yield Section(
             "Controls and consistency",
-            [*([Sentences(said)] if said else []), self._controls_grid()],
+            [*told_sentences(said), self._controls_grid()],
             "Rules that read nothing are scored beside every rater. A score says something about fitting the person only beside its lift.",
         )
         yield from self._analyses()

@@ -265,8 +265,8 @@ def line_name(rater: str | None, system: str | None, given: str | None) -> str:
 
 
 def stage_loss(stage: str, lost: float, finding: HypothesisTest) -> str:
-    """What a model at one stage loses of the end result, with everything else right."""
-    said = f"With everything else right, a model at the stage “{stage}” loses {100 * lost:.0f} points"
+    """What a model at one stage loses, with people at every other stage."""
+    said = f"With every other stage done by people, a model at the stage “{stage}” loses {100 * lost:.0f} points of F1"
     if finding.decided:
         return f"{said}."
     if finding.verdict is Conclusion.TOO_FEW:

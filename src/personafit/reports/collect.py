@@ -46,8 +46,8 @@ def study_sentences(status: Status) -> list[str]:
     """How far a study got."""
     raters = sum(rater["done"] > 0 for rater in status["raters"])
     said = (
-        f"{raters} {'rater' if raters == 1 else 'raters'} gave {status['votes']:,} answers on {status['pages']:,} pages (question “{status['form']}”); "
-        f"{status['complete_pages']:,} pages have all the raters they were to have."
+        f"{raters} {'rater' if raters == 1 else 'raters'} gave {status['votes']:,} answers (question “{status['form']}”); "
+        f"{status['complete_pages']:,} of {status['pages']:,} pages have all their raters."
     )
     decided = status["adjudicated"]
     return [said + (f" {decided:,} answers were decided afterwards by one person." if decided else "")]

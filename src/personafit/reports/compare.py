@@ -552,5 +552,7 @@ def _differences_picture(comparisons: Sequence[Comparison]) -> list[Piece]:
         )
         for one in shown
     ]
-    caption = "How to read it: first minus second in points; bars are 95 % intervals, the dotted line is no difference."
+    caption = (
+        "First minus second in points. Bars are 95 % intervals; at the dotted line there is no difference."
+    )
     return [Picture("Differences", caption, panels_figure(rows, [Panel("First minus second, points", 0.0)]))]

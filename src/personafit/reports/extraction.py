@@ -40,6 +40,7 @@ from personafit.reports.pieces import (
     Prose,
     Row,
     Sentences,
+    metric_name,
     result_cell,
     true_minus,
 )
@@ -363,7 +364,7 @@ def extraction_part(
 ) -> ReportPart:
     """Sources side by side: what is accepted of each, and every measure with its difference from the first source."""
     columns, rows = side_by_side(results)
-    caption = "Shares in %, 95 % intervals over people; published figures were not measured here."
+    caption = "Shares in %, attributes per person as a count, 95 % intervals over people; published figures were not measured here."
     judged = [f"{one.name}: {one.kind}, judged by {one.judged_by}." for one in sources]
     lead = [
         *_acceptance(results),
@@ -411,9 +412,20 @@ def _number(result: Result, unit: str) -> str:
 
 def _row_name(result: Result) -> str:
     """What a measure is called, with its slice."""
-    where = ", ".join(value for key, value in result.slice.items() if key != "minus")
-    name = result.metric.removesuffix(GAP).replace("_", " ")
-    return f"{name}: {where}" if where else name
+    where = _slice_words(result)
+    return f"{_measure(result)}: {where}" if where else _measure(result)
+
+
+def _measure(result: Result) -> str:
+    return metric_name(result.metric.removesuffix(GAP))
+
+
+def _slice_words(result: Result) -> str:
+    return ", ".join(
+        f"{value} refinement" if key == "refinement" else value
+        for key, value in result.slice.items()
+        if key != "minus"
+    )
 
 
 def side_by_side(results: Sequence[Result]) -> tuple[list[str], list[Row]]:
@@ -469,11 +481,15 @@ def _acceptance(results: Sequence[Result]) -> list[Piece]:
 
 def _notes(results: Sequence[Result]) -> list[str]:
     """What has to be said of figures, each note once with all it is about."""
-    about: dict[str, dict[str, None]] = {}
+    about: dict[str, dict[str, dict[str, None]]] = {}
     for one in results:
         if one.note and one.control is None:
-            about.setdefault(one.note, {})[_row_name(one)] = None
-    return [f"{', '.join(names)}: {note}." for note, names in about.items()]
+            about.setdefault(one.note, {}).setdefault(_measure(one), {})[_slice_words(one)] = None
+    said = []
+    for note, measures_of in about.items():
+        named = [f"{name} ({', '.join(of)})" if any(of) else name for name, of in measures_of.items()]
+        said.append(f"{', '.join(named)}: {note}.")
+    return said
 
 
 # -- error flow --------------------------------------------------------------------------------------------------------------
@@ -530,7 +546,9 @@ def _flow_sentences(last: Result, lost: Mapping[str, Result]) -> tuple[list[str]
     found = decide_together([Hypothesis(one) for one in known])
     said = []
     if last.value is not None:
-        said.append(f"With models at every stage {100 * last.value:.0f} % of the end result is left.")
+        said.append(
+            f"With models at every stage the end result has an F1 of {100 * last.value:.0f} %, where people reach 100."
+        )
     said += [
         stage_loss(one.slice["stage"], one.value or 0.0, tested)
         for one, tested in zip(known, found, strict=True)

@@ -60,7 +60,7 @@ def markdown(parts: Sequence[ReportPart]) -> str:
     """What came out and the first table of every part, as a comment on a pull request would show it."""
     blocks = []
     for part in parts:
-        blocks += [f"### {_markdown(part.title)}", " ".join(map(_markdown, part.sentences))]
+        blocks += [f"### {_markdown(part.title)}", *map(_markdown, part.sentences)]
         blocks += [_markdown_table(piece) for piece in part.lead if isinstance(piece, Grid)]
         blocks.append(f"<sub>{_markdown(' · '.join(part.facts))}</sub>")
     return "\n\n".join(blocks) + "\n"

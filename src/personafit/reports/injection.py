@@ -54,7 +54,7 @@ class InjectionReport(KindReport):
         """Who was measured, those asked for first."""
 
     def sentences(self) -> list[str]:
-        """A sentence on every rater, tested together, and one on the rules that warn."""
+        """A sentence on every rater that was asked for, and one on the rules that warn."""
         return explain_injection(self.results, self.figures)
 
     def counts(self) -> list[str]:
@@ -203,11 +203,13 @@ def attack_grid(results: Sequence[Result], figures: Figures, rater: str, view: s
 
 
 def explain_injection(results: Sequence[Result], figures: Figures) -> list[str]:
-    """A sentence on every rater, tested together, and one on the rules that warn."""
+    """A sentence on every rater that was asked for, tested together with the controls, and one on the rules that warn."""
     beyond = [r for r in results if r.metric == "moved_beyond_placebo" and not r.slice and not r.met_people]
     beyond.sort(key=lambda r: r.control is not None)
     findings = decide_together([Hypothesis(row) for row in beyond])
-    said = [_sentence(figures, results, row, finding) for row, finding in zip(beyond, findings, strict=True)]
+    tested = [*zip(beyond, findings, strict=True)]
+    asked = [pair for pair in tested if pair[0].control is None]  # of controls the table says enough
+    said = [_sentence(figures, results, row, finding) for row, finding in asked or tested]
     hits, alarms = (figures.value("flagged", version=name) for name in (ATTACKED, PLACEBO))
     if hits is not None and alarms is not None:
         said.append(
@@ -237,7 +239,7 @@ def _sentence(figures: Figures, results: Sequence[Result], row: Result, finding:
     words = ClaimWords(
         above=f"it can be steered{worst}",
         below="it moves away from what presses it",
-        unclear="hostile text is not told apart from the placebo",
+        unclear="no evidence that hostile text moves it more than neutral text",
         equivalent="hostile text moves it no more than a placebo",
         constant="the same choices with hostile and with neutral text",
     )

@@ -13,7 +13,7 @@ from sqlalchemy import select
 
 from personafit.kinds import run_lines
 from personafit.kinds.lines import UNIT_SCALE, Line, RunLines
-from personafit.reports.claims import lift_claims
+from personafit.reports.claims import LEGEND, lift_claims
 from personafit.reports.line_results import IN_DATA, line_shares, results_of, worst_coverage
 from personafit.reports.pieces import (
     Browser,
@@ -27,9 +27,11 @@ from personafit.reports.pieces import (
     Remarks,
     Row,
     Section,
+    Sentences,
     count_row,
     figure_cell,
     metric_cell,
+    metric_name,
     share_cell,
 )
 from personafit.reports.report import ReportPart
@@ -316,7 +318,7 @@ class KindReport(ABC):
             if any(cell.text for cell in cells):
                 rows.append(Row([*(line[place] or "" for place in places), against], cells))
         heads = [*(HEADS[place] for place in places), "against"]
-        headings = [metric.replace("_", " ") for metric in metrics]
+        headings = [*map(metric_name, metrics)]
         return [Grid(title, caption, heads, headings, rows).filled()] if rows else []
 
     def _named(
@@ -365,6 +367,13 @@ class KindReport(ABC):
         return Instrument(
             config.get("command") or "(started from Python)", kept, members, self.questions(), notes
         )
+
+
+def told_sentences(said: Sequence[str]) -> list[Piece]:
+    """Sentences of a section, the one on how claims are tested as a note below them."""
+    told = [sentence for sentence in said if sentence != LEGEND]
+    legend = [Sentences([LEGEND], small=True)] if LEGEND in said else []
+    return [*([Sentences(told)] if told else []), *legend]
 
 
 # -- tables by line ----------------------------------------------------------------------------------------------------
@@ -525,7 +534,7 @@ class PlainReport(KindReport):
             rows.append(Row([str(line.rater), line.view or ""], cells, line.control))
         labels = [f"{metric.name}: {metric.label}." for metric in metrics if metric.label]
         clustered = "95 % intervals are clustered by person and, where prompts recur, by prompt."
-        headings = [metric.name.replace("_", " ") for metric in metrics]
+        headings = [metric_name(metric.name) for metric in metrics]
         return Grid("Metrics", " ".join([*labels, clustered]), ["rater", "context"], headings, rows)
 
 

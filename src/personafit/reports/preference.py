@@ -77,8 +77,7 @@ SIMULATED = (
 )
 CAPTION = (
     "Left, the mean mark that a rater gives personalized answers; at the dotted line it prefers neither. Right, how much higher it marks "
-    "answers that name the attribute. Bars are 95 % intervals. Filled dots were measured here, hollow squares are controls, diamonds are "
-    "people, crosses are published figures from other answers."
+    "answers that name the attribute. Bars are 95 % intervals, hollow squares are controls, diamonds are people"
 )
 
 Index = dict[tuple[str | None, str], Result]
@@ -133,7 +132,9 @@ class PreferenceReport(KindReport):
             (Panel("Mention Δ, points", 0.0, 2), "mention_effect", {"detector": RULE}),
         ]
         title = "Marks, and what naming the attribute does to them"
-        return self.plot(title, CAPTION, self._raters(), panels, self._quoted("rater"), {*OF_PEOPLE})
+        quoted = self._quoted("rater")
+        crosses = ", crosses are published figures from other answers" if quoted else ""
+        return self.plot(title, f"{CAPTION}{crosses}.", self._raters(), panels, quoted, {*OF_PEOPLE})
 
     def _quoted(self, of: str) -> list[Result]:
         """The published figures of raters, or of systems; what is named is taken to be by the rule."""

@@ -22,7 +22,7 @@ from personafit.reports.claims import POINTS, ClaimWords, claim, legend_for, peo
 from personafit.reports.kind_report import PUBLISHED as QUOTED
 from personafit.reports.kind_report import Column, KindReport, line_id, quote
 from personafit.reports.line_results import differences_of, results_of
-from personafit.reports.pieces import Grid, Picture, Piece, Section
+from personafit.reports.pieces import Grid, Picture, Piece, Section, metric_name
 from personafit.reports.result import Figures, Result
 from personafit.statistics.decisions import Conclusion, Hypothesis, HypothesisTest, decide_together
 from personafit.store import RunRecord, Status, Store
@@ -48,7 +48,7 @@ OVER = 1.2  # from here on a rater is said to pick too much
 CAPTION = (
     "Precision is the share of the attributes a rater picks that people call relevant; recall is the share of the attributes people "
     "call relevant that it picks. On the right, how many attributes it picks for each one that people pick; at the dotted line as many. "
-    "Bars are 95 % intervals, hollow squares are controls, crosses are published figures from other test sets."
+    "Bars are 95 % intervals, hollow squares are controls"
 )
 
 
@@ -87,7 +87,8 @@ class RelevanceReport(KindReport):
             (Panel("Picks (people = 1)", 1.0, 2), "over_selection", {}),
         ]
         title = "What is picked, and how much"
-        return self.plot(title, CAPTION, self.lines_of("f1"), panels, self._quoted)
+        crosses = ", crosses are published figures from other test sets" if self._quoted else ""
+        return self.plot(title, f"{CAPTION}{crosses}.", self.lines_of("f1"), panels, self._quoted)
 
     @property
     def _quoted(self) -> list[Result]:
@@ -164,7 +165,7 @@ class RelevanceReport(KindReport):
 
 
 def _columns(metrics: Sequence[str]) -> list[Column]:
-    return [(metric.replace("_", " "), metric, {}) for metric in metrics]
+    return [(metric_name(metric), metric, {}) for metric in metrics]
 
 
 # -- figures -----------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
@@ -50,7 +51,10 @@ BROWSER = (
 NOTEBOOK = "".join(f"--{name}:{colour};" for colour, name in VARIABLES.items())
 NOTEBOOK += f"--sans:sans-serif;background:{PAPER};max-width:62rem"
 """The page's colours, which figures are drawn with, where there is no page around them."""
-FEW_TITLES = 2  # of parts that are named in the title of the page
+LONGEST_TITLE = 80  # characters: two titles that are longer together leave the first alone
+FEW_SUBJECTS = (
+    3  # more than these have a table in the summary; the sentences above it have said the others' figures
+)
 NAMING = r'(\s(?:id|for|aria-labelledby|aria-describedby|aria-controls))="'  # attributes that name an element
 
 
@@ -76,12 +80,28 @@ def render_page(
         parts=parts,
         findings=findings,
         titles=[part.title for part in parts],
-        summary=[summary_grid(parts)] if sum(bool(part.subjects) for part in parts) > 1 else [],
-        title=title or (" · ".join(titles) if 0 < len(titles) <= FEW_TITLES else f"{len(parts)} results"),
+        summary=_summary(parts, folded=bool(findings)),
+        title=title or _title(list(titles)),
         date=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         svg=_drawn(parts),
         browsers=_browsers(parts),
     )
+
+
+def _title(titles: Sequence[str]) -> str:
+    """The title of the page: one part's, those of two, or how many parts there are."""
+    if len(titles) > 2:
+        return f"{len(titles)} results"
+    both = " · ".join(titles)
+    return both if len(both) <= LONGEST_TITLE else titles[0]
+
+
+def _summary(parts: Sequence[ReportPart], folded: bool) -> list[Grid]:
+    """The table of everything that was tested, where it says more than the sentences above it."""
+    tested = [part.subjects for part in parts if part.subjects]
+    if len(tested) < 2 or sum(map(len, tested)) <= FEW_SUBJECTS:
+        return []
+    return [replace(summary_grid(parts), folded=folded)]
 
 
 def summary_grid(parts: Sequence[ReportPart], title: str = "All results") -> Grid:
@@ -90,8 +110,8 @@ def summary_grid(parts: Sequence[ReportPart], title: str = "All results") -> Gri
         Row(
             [one.subject, part.name],
             [
-                Cell(metric_name(one.metric)),
                 _figure(one),
+                Cell(metric_name(one.metric)),
                 Cell(f"{one.n:,}", sort=one.n),
                 Cell(f"{one.people:,}", sort=one.people),
             ],
@@ -103,7 +123,7 @@ def summary_grid(parts: Sequence[ReportPart], title: str = "All results") -> Gri
         title,
         "The headline figure of everything that was tested: shares in %, lift and other differences in points; 95 % interval below.",
         ["tested", "run"],
-        ["metric", "value", "items", "people"],
+        ["value", "metric", "items", "people"],
         rows,
     )
 

@@ -8,7 +8,7 @@ import polars as pl
 
 from personafit.reports.claims import LEGEND
 from personafit.reports.gate import MADE, Bar, read_bar
-from personafit.reports.kind_report import KindReport
+from personafit.reports.kind_report import KindReport, told_sentences
 from personafit.reports.pieces import Section, Sentences
 from personafit.reports.report import ReportPart
 from personafit.reports.result import Result
@@ -104,15 +104,14 @@ def _made(system: str | None, told: str | None, asked: int, made: int, people: i
 def with_verdict(part: ReportPart, verdict: RunVerdict) -> ReportPart:
     """The part with the verdict first, then the first of what else the run shows; the rest is folded."""
     told = [sentence for sentence in part.sentences if sentence != LEGEND]
-    first, rest = (
-        told[:FIRST_FINDINGS],
-        [*told[FIRST_FINDINGS:], *(one for one in part.sentences if one == LEGEND)],
-    )
+    first, rest = told[:FIRST_FINDINGS], told[FIRST_FINDINGS:]
+    more = told_sentences([*rest, *(one for one in part.sentences if one == LEGEND)])
+    title = "Further findings" if rest else "How claims were tested"
     return replace(
         part,
         sentences=[one for one in verdict.sentences if one != verdict.answers],
         facts=[*part.facts, *filter(None, [verdict.answers.removesuffix(".")])],
         lead=[*([Sentences(first)] if first else []), *part.lead],
-        sections=[*([Section("Further findings", [Sentences(rest)])] if rest else []), *part.sections],
+        sections=[*([Section(title, more)] if more else []), *part.sections],
         subjects=verdict.subjects,
     )

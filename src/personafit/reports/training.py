@@ -100,7 +100,7 @@ def training_part(folder: Path) -> ReportPart:
     one, name = read_training(folder), folder.resolve().name
     lead: list[Piece] = []
     if (figure := training_figure(one)) is not None:
-        lead.append(Picture("While it trained", CAPTION, figure))
+        lead.append(Picture("Loss and accuracy during training", CAPTION, figure))
     return ReportPart(
         name,
         f"Training of {name}",

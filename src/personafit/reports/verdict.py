@@ -317,9 +317,7 @@ def _injection(head: Result, found: Mapping[str, Result]) -> str:
 def _writing(head: Result, found: Mapping[str, Result]) -> str:
     told = f" told “{head.given}”" if head.given else ""
     score = found.get("rouge_l", head)
-    return (
-        f"{head.system}{told} comes as near to what the person wrote as {_named(score)}, on {_items(score)}"
-    )
+    return f"{head.system}{told}: what it wrote overlaps with what the person wrote by {_named(score)}, on {_items(score)}"
 
 
 LADDER = {"profile": "a profile reader", "majority": "the majority's choice"}

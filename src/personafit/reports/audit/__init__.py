@@ -326,7 +326,7 @@ def audit_part(body: Mapping[str, Any], picture: bool = True) -> ReportPart:
         name,
         f"Audit of {name}: what its labels reward",
         said,
-        [*drawn, Grid("Verdicts", "One row a check.", ["check"], ["verdict", "finding"], rows)],
+        [*drawn, Grid("Verdicts", "The worst tier of each check.", ["check"], ["verdict", "finding"], rows)],
         sections,
         instrument=Instrument(command, {"benchmark": name}) if command else None,
         facts=[f"{repeats['rows']:,} pairs", people_words(people), "no model was asked"],
@@ -350,8 +350,7 @@ def shortcuts_picture(shortcuts: Lines) -> Picture:
     ]
     return Picture(
         "Shortcuts by tier",
-        "How to read it: each mark is the share of pairs a shortcut gets right, the bar its 95 % interval; hollow squares are "
-        "rules, dots are fitted or counted on the labels; the dotted line is chance. In a "
-        "benchmark that needs the person every shortcut is at chance.",
+        "Share of pairs that each shortcut gets right, in %, with 95 % intervals. Hollow squares are rules, dots are fitted or counted "
+        "on the labels; the dotted line is chance, where every shortcut is in a benchmark that needs the person.",
         panels_figure(rows, [Panel(tier, 50.0) for tier in tiers]),
     )
