@@ -138,6 +138,9 @@ def run_verdict(
         heads = [one for one in whole if one.metric == headline]
         ran = [one for one in heads if one.control not in FROM_DATA] or heads
         own = {one.fingerprint: one for one in reversed(ran) if one.fingerprint in named}
+        if own and kind == "choice":
+            rows = [one for one in whole if one.fingerprint in own and one.view == own[one.fingerprint].view]
+            return RunVerdict(tuple(_choices(results, rows, margin)), gates, answers=answers)
         shown = [*reversed(own.values())] or [max(ran, key=lambda one: one.value or 0.0)]
         start = "" if own else "Only controls were run. The best of them, "
         comma = "" if own else ","
