@@ -261,7 +261,10 @@ def test_regret_is_what_counting_every_choice_gives(level: str, language: str) -
 
 def _worth(offer: list[Any], facts: list[Any]) -> float:
     likes = [fact for fact in facts if fact[0] == offer[1] and fact[3]]
-    return sum(fact[3] for fact in likes if offer[5][fact[1]] in fact[2]) / sum(fact[3] for fact in likes)
+    weights = {topic: float(weight) for _, topic, _, weight, _ in likes}
+    return sum(weights[topic] for _, topic, values, _, _ in likes if offer[5][topic] in values) / sum(
+        weights.values()
+    )
 
 
 def _valid(chosen: tuple[Any, ...], told: dict[str, Any], request: Request) -> bool:

@@ -266,7 +266,9 @@ def _facts(
         yield Fact(domain.id, NEEDS, (rng.choice(domain.needs.ids),), 0, "profile")
     if domain.prices and rng.random() < BUDGET_SHARE:
         low, high = domain.prices[language]
-        yield Fact(domain.id, BUDGET, (str(round(low + (high - low) * rng.uniform(0.8, 0.9))),), 0, "profile")
+        amount = low + (high - low) * rng.uniform(0.8, 0.9)
+        said = round(amount, -1 if amount >= 100 else 0)  # as people would say it
+        yield Fact(domain.id, BUDGET, (f"{said:.0f}",), 0, "profile")
 
 
 def _about(language: str, number: int, rng: Random) -> dict[str, FacetValue]:
