@@ -93,7 +93,8 @@ def bearing(
 
 def _nearest(likeness: Vectors) -> list[int]:
     """Places from the greatest likeness to the least."""
-    return np.argsort(-likeness, kind="stable").tolist()
+    order: list[int] = np.argsort(-likeness, kind="stable").tolist()
+    return order
 
 
 def mostly_masked(person: Person, share: float, *key: str | int) -> AnswerContext:

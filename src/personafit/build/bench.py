@@ -294,7 +294,7 @@ class Bench:
         self, asks: Sequence[tuple[int, Target]], label: str, trial: bool = False
     ) -> list[Generation]:
         """Ask the answer models at the same time, each what has its place in the pool; answers in the order of the asks."""
-        models = self.models.pool() or [None]
+        models: list[Model | None] = [*self.models.pool()] or [None]
         batches = [
             (model, [target for at, target in asks if at == place]) for place, model in enumerate(models)
         ]

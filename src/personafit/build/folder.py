@@ -19,6 +19,7 @@ from personafit.benchmarks.benchmark import BenchmarkInfo
 from personafit.benchmarks.folder import info_toml
 from personafit.build.bench import REJECTED, Bench, BuildModels, read_rows, write_rows
 from personafit.build.config import BuildConfig
+from personafit.build.people import PeopleSection
 from personafit.build.review import describe_review
 from personafit.build.step import BuildStep, table
 from personafit.store import Store
@@ -82,7 +83,7 @@ def _toml(config: BuildConfig, folders: Sequence[Path], splits: dict[str, list[s
         name=build.name,
         version=content_hash(digests)[:VERSION_DIGITS],
         title=build.title,
-        description=f"Built from a config file. Its people are simulated.{voted}",
+        description=f"Built from a config file. {_people(config)}{voted}",
         licence=build.licence,
         language=list(build.languages),
         gold=gold,
@@ -90,6 +91,13 @@ def _toml(config: BuildConfig, folders: Sequence[Path], splits: dict[str, list[s
         splits=splits,
     )
     return info_toml(info)
+
+
+def _people(config: BuildConfig) -> str:
+    """Whose people these are, in a sentence."""
+    section = config.sections.get("people")
+    given = section.given if isinstance(section, PeopleSection) else ""
+    return f"Its people were given: {Path(given).name}." if given else "Its people are simulated."
 
 
 TIERS = ("easy", "medium", "hard")
@@ -104,7 +112,7 @@ def write_card(config: BuildConfig, out: Path, folders: Sequence[Path], parts: S
     build = config.build
     sections = [
         f"# {build.title or build.name}",
-        f"Every person in this benchmark is simulated. Languages: {', '.join(build.languages)}. Seed: {build.seed}. "
+        f"{_people(config)} Languages: {', '.join(build.languages)}. Seed: {build.seed}. "
         f"Licence: {build.licence}.",
         "\n".join(_steps(folders)),
         "Who made what, with which prompt, at which version and seed: `makers.jsonl`. What was rejected and why: "

@@ -58,6 +58,8 @@ def test_people_of_a_csv_get_memories_and_questions(tmp_path: Path) -> None:
     )
     card = (out / "card.md").read_text(encoding="utf-8")
     assert "| 8.0 | 6.0 | 2.0 |" in card
+    assert "Its people were given: own.csv." in card
+    assert "simulated" not in card.partition("## ")[0]
     assert "people: no model call" in estimate(read_config(config))
     queue = out / "review" / "people.jsonl"
     rows = [{**row, "decision": "drop" if row["id"] == first["id"] else ""} for row in lines(queue)]

@@ -15,8 +15,9 @@ from personafit.build.tasks.profiles import (
     evenness,
     situation_lists,
     tags_of,
+    town_of,
 )
-from personafit.people import Person
+from personafit.people import FacetValue, Person
 
 WORK = ("school pupil", "student", "nurse", "baker", "looking for work", "retired teacher")
 HOUSEHOLDS = ("lives alone", "with a partner and two children", "with three flatmates", "with a grown-up son")
@@ -153,6 +154,21 @@ def test_evenness_is_one_at_best_and_nothing_for_a_single_value() -> None:
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_parents_are_those_who_have_children_at_home(language: str) -> None:
     for household in elements(language).tables["households"]:
-        facets = {"Demographics.Age": 50, "Demographics.Household": household.text}
+        facets: dict[str, FacetValue] = {"Demographics.Age": 50, "Demographics.Household": household.text}
         found = bool(household.tags & {"children", "small-children"})
         assert ("parent" in tags_of(facets)) == found, household.text
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_situation_names_the_town_and_not_the_home(language: str) -> None:
+    assert (
+        town_of({"Home": "Unit near the beach in Wollongong, Australia; no garden"})
+        == "Wollongong, Australia"
+    )
+    assert town_of({"City": "Leeds"}) == "Leeds"
+    assert town_of({"Home": "株洲的厂区家属楼，靠环路"}) == "株洲"
+    for home in elements(language).tables["homes"]:
+        town = town_of({"Home": home.text.replace("{home_note}", "; with a view")})
+        assert town
+        assert not set(";，") & set(town)
+        assert len(town) < len(home.text) / 1.5, town

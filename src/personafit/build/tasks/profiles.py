@@ -15,6 +15,7 @@ from scipy.stats import entropy
 
 from personafit._errors import UserError
 from personafit._hashing import draw
+from personafit.build.asking import language_of
 from personafit.build.bench import Bench
 from personafit.build.config import BuildConfig, ConfigSection
 from personafit.build.people import PeopleSection
@@ -70,6 +71,16 @@ def tags_of(facets: Mapping[str, FacetValue]) -> frozenset[str]:
 def home_of(facets: Mapping[str, FacetValue]) -> str:
     """Where somebody lives, as far as it is known."""
     return _text(facets, "home", "city", "所在地", "region")
+
+
+def town_of(facets: Mapping[str, FacetValue]) -> str:
+    """The town of a home such as 'Half of a farmhouse near Graz, Austria; no garden'; all before a semicolon where none is named."""
+    home = home_of(facets)
+    if language_of(home) == "zh":
+        return re.split("[，；的]", home)[0]
+    home = home.partition(";")[0]
+    named = re.search(r"\b(?:in|near|outside|of) ([A-ZÀ-Þ].*)", home)
+    return named[1] if named else home
 
 
 def _text(facets: Mapping[str, FacetValue], *names: str) -> str:
@@ -132,8 +143,8 @@ def draw_situation(profile: Profile, task: str, domains: Sequence[str], seed: in
         value = among[draw(*key, name, among=len(among))]
         found[name] = chinese[value] if profile.language == "zh" else value
     where, comma = (place.zh, "，") if profile.language == "zh" else (place.en, ", ")
-    home = home_of(profile.facets)
-    return {"location": f"{home}{comma}{where}" if home else where, **found}
+    town = town_of(profile.facets)
+    return {"location": f"{town}{comma}{where}" if town else where, **found}
 
 
 MAKER = "template:task-profile-1"

@@ -36,6 +36,7 @@ class TasksStep(TaskProfileStep):
     name = "tasks"
     after = ("profiles", "histories")
     uses = ("people", "memories", "features")
+    version = 3
     prompts = (WISH,)
 
     def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
