@@ -305,6 +305,15 @@ def test_a_version_stands_for_the_source() -> None:
     assert identity_of(heavy) == "version:1"
 
 
+def test_lambdas_of_one_statement_do_not_answer_for_each_other(tmp_path: Path) -> None:
+    shorter, longer = (
+        (lambda answers: [-len(one) for one in answers]),
+        (lambda answers: list(map(len, answers))),
+    )
+    assert accuracy(judged([shorter], tmp_path), "lambda") == 0.0
+    assert accuracy(judged([longer], tmp_path), "lambda") == 1.0
+
+
 def test_an_unknown_callable_is_asked_anew_and_that_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

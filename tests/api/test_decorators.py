@@ -101,6 +101,15 @@ def test_a_named_benchmark_is_rows_or_a_benchmark(tmp_path: Path) -> None:
     assert (other.benchmark, other.items.height) == ("starter", 3)
 
 
+def test_what_goes_wrong_in_a_benchmark_is_a_sentence(tmp_path: Path) -> None:
+    @pf.benchmark("broken")
+    def broken() -> list[dict[str, Any]]:
+        raise LookupError("the disk is away")
+
+    with pytest.raises(pf.UserError, match="benchmark broken raised LookupError: the disk is away"):
+        pf.evaluate("broken", raters="rule:length", store=tmp_path / "s.db")
+
+
 @pytest.mark.parametrize("name", ["", "a:b", "a,b", "a b"])
 def test_a_name_that_no_spec_can_say_is_refused(name: str) -> None:
     with pytest.raises(pf.UserError, match="is no name for one of your raters"):

@@ -215,6 +215,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "people": ({"people": 0}, "people=0: give a number of at least 1"),
     "seed": ({"seed": "7"}, "seed='7': give a whole number"),
     "budget": ({"budget": -1}, "budget=-1: give the most that may be spent, in USD, such as 2.5"),
+    "options": ({"options": ["tasks"]}, "options=['tasks']: give names with their values"),
     "stranger": ({"people": ["nobody"]}, "--people: nobody is called 'nobody' in this benchmark"),
     "somebody": ({"people": "nobody.txt"}, "--people nobody.txt: neither a number nor a readable file"),
     "where": ({"where": {"tier": "x"}}, "no item that is left has that"),

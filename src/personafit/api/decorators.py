@@ -84,9 +84,18 @@ def benchmark(name: str) -> Callable[[F], F]:
     def named(function: F) -> F:
         def opened(data: Path | None) -> "Benchmark":
             from personafit.api.frames import named_benchmark
+            from personafit.models import one_line
             from personafit.models.functions import takes
 
-            return named_benchmark(function(data) if takes(function, 1) else function(), name)
+            try:
+                made = function(data) if takes(function, 1) else function()
+            except UserError:
+                raise
+            except Exception as error:
+                raise UserError(
+                    f"benchmark {name} raised {type(error).__name__}: {one_line(error)}."
+                ) from error
+            return named_benchmark(made, name)
 
         return _registered("benchmarks", name, function, {NAME: name}, opened)
 

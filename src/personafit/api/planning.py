@@ -140,7 +140,7 @@ def _prepare(benchmark: Any, **asked: Any) -> Evaluation:
         "systems": lambda named: callables.specs(named, "systems"),
         "system_contexts": _contexts,
         "user": lambda named: next(iter(callables.specs(named, "user")), None),
-        "options": lambda given: {name: str(value) for name, value in given.items()},
+        "options": _options,
         "people": _people,
         "where": _conditions,
         "limit": lambda count: _at_least_one("limit", count),
@@ -327,6 +327,12 @@ def _at_least_one(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise UserError(f"{name}={value!r}: give a whole number of at least 1.")
     return value
+
+
+def _options(given: Any) -> dict[str, str]:
+    if not isinstance(given, Mapping):
+        raise UserError(f"options={given!r:.60}: give names with their values, such as {{'tasks': 'SD'}}.")
+    return {str(name): str(value) for name, value in given.items()}
 
 
 def _seed(seed: Any) -> int:

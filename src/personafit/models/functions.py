@@ -9,6 +9,7 @@ such as a client or loaded weights, are not seen: give a `version` where they ma
 import importlib
 import inspect
 import math
+import re
 import sys
 import textwrap
 import uuid
@@ -267,6 +268,9 @@ PLAIN = (str, int, float, bool, bytes, type(None))
 DEEPEST = 6  # containers and functions within each other
 
 
+_LAMBDA = re.compile(r"\blambda\b[^:\"']*:")
+
+
 class Unknowable(Exception):
     """Raised for a callable whose behaviour cannot be derived from its source and plain values."""
 
@@ -341,6 +345,7 @@ def _plain(value: Any, depth: int) -> Any:
 
 def _known_source(thing: Any) -> str:
     source = _source(thing)
-    if source is None:
+    # A lambda has the source of its whole statement, which several of them may share.
+    if source is None or (getattr(thing, "__name__", "") == "<lambda>" and len(_LAMBDA.findall(source)) > 1):
         raise Unknowable
     return textwrap.dedent(source)
