@@ -148,7 +148,7 @@ def pack_browser(
     """What a page's browser of items reads.
 
     Args:
-        index: Columns of the list: id, question, person (by name), answers, gold, facets, verdicts, and texts, about, makers or statuses.
+        index: Columns of the list: id, question, person (by name), facets, verdicts, and answers, gold, texts, about, makers or statuses.
         people: Person to what is known of them, in the order in which they are referred to.
         texts: Every text once, in the order in which items refer to them.
         asks: Of each item what was asked, as rows of lists, or as a list of asks with some of `ASKED`.
@@ -160,7 +160,8 @@ def pack_browser(
         more: raters, controls, views, total, and facets, statuses, words, columns (headings of `marks`), verdicts or makers.
     """
     places = {person: place for place, person in enumerate(people)}
-    coded = {"statuses": [], **index, "person": [places[person] for person in index["person"]]}
+    nothing = {"answers": [[] for _ in index["id"]], "gold": [None] * len(index["id"]), "statuses": []}
+    coded = {**nothing, **index, "person": [places[person] for person in index["person"]]}
     if isinstance(asks, pl.DataFrame):
         asked = frame_blocks(asks, ITEMS)
     else:
@@ -176,10 +177,7 @@ def pack_browser(
         "sizes": {
             "texts": TEXTS,
             "people": PEOPLE,
-            "asks": ITEMS,
-            "told": ITEMS,
-            "marks": ITEMS,
-            "turns": ITEMS,
+            **dict.fromkeys(("asks", "told", "marks", "turns"), ITEMS),
         },
         "blocks": {
             "index": list_blocks([coded], 1),

@@ -35,7 +35,7 @@ from personafit.reports.analysis import (
     vote_shares,
 )
 from personafit.reports.line_results import line_result
-from personafit.reports.pieces import Grid, Piece, Prose, Row, figure_cell, percent_cell
+from personafit.reports.pieces import Grid, Piece, Row, figure_cell, percent_cell
 from personafit.reports.report import ReportPart
 from personafit.reports.result import Result, marked_met
 from personafit.statistics import Estimate
@@ -77,18 +77,12 @@ class RaterMargins:
     """What a reader must know of these margins; where the frame is empty, why there are none."""
 
 
-NO_CEILING = (
-    "The human ceiling is not in this report: the data hold no votes of single people. A study on the same items adds it: "
-    "`personafit label new`, then name the study beside the run."
-)
-
-
 def ceiling_pieces(store: Store, scores: RunScores) -> list[Piece]:
-    """How often one voter meets the gold of a run of choices, by tier, where the gold keeps the counts of votes."""
+    """How often one voter meets the gold of a run of choices, by tier; nothing where the gold keeps no counts of votes."""
     shares = vote_shares(store, scores) if has_truth(scores) else {}
     rows = scores.items.filter(pl.col("gold").is_in(["0", "1"]), pl.col("item").is_in(list(shares)))
     if rows.is_empty():
-        return [Prose(NO_CEILING, "small")]
+        return []
     share = pl.col("item").replace_strict(shares, return_dtype=pl.Float64)
     rows = rows.with_columns(pl.when(pl.col("gold") == "0").then(share).otherwise(1 - share).alias("met"))
     parts = mean_by_tier(rows, "met")

@@ -16,7 +16,7 @@ from personafit.kinds.choice import (
     load_scores,
     missing_halves,
 )
-from personafit.reports.claims import lift_claims, people_words
+from personafit.reports.claims import LEGEND, lift_claims, people_words
 from personafit.reports.kind_report import (
     NOT_MEASURED,
     Column,
@@ -25,10 +25,9 @@ from personafit.reports.kind_report import (
     asks_section,
     name_places,
     quote,
-    told_sentences,
 )
 from personafit.reports.line_results import results_of, share_of, worst_coverage
-from personafit.reports.pieces import Grid, Picture, Prose, Section
+from personafit.reports.pieces import Grid, Picture, Prose, Section, Sentences
 from personafit.reports.result import Result
 from personafit.reports.totals import load_totals
 from personafit.store import RunRecord, Store
@@ -251,9 +250,16 @@ class ChoiceReport(KindReport):
         totals, drawn = self.totals, self._by_slice if self._by_context else None
         yield Section("Scores by slice", [*([drawn] if drawn else []), self._slices_grid()])
         said = lift_claims(self.results, self.margin)
+        told = [
+            sentence for sentence in said if sentence != LEGEND
+        ]  # how claims are tested stands below the table
         yield Section(
             "Controls and consistency",
-            [*told_sentences(said), self._controls_grid()],
+            [
+                *([Sentences(told)] if told else []),
+                self._controls_grid(),
+                Sentences(said[len(told) :], small=True),
+            ],
             "Rules that read nothing are scored beside every rater. A score says something about fitting the person only beside its lift.",
         )
         yield from self._analyses()

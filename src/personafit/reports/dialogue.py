@@ -427,7 +427,6 @@ def dialogue_items(store: Store, run: DialogueRun) -> dict[str, Any]:
             "id": [f"{one.id} · {one.task.id} · {' + '.join(one.task.domains)}" for one in dialogues],
             "question": [one.task.intent for one in dialogues],
             "person": [one.person for one in dialogues],
-            "answers": [[] for _ in dialogues],
             "texts": [
                 [
                     *(place for _, place in knew),
@@ -440,7 +439,6 @@ def dialogue_items(store: Store, run: DialogueRun) -> dict[str, Any]:
                 _about(one.task.id, one.stop.value, means[item])
                 for item, one in zip(kept, dialogues, strict=True)
             ],
-            "gold": [None] * len(kept),
             "facets": coded,
             "verdicts": ["".join(_letter(means[item].get(one, {})) for item in kept) for one in judges],
             "statuses": [letters] * max(1, len(judges)),

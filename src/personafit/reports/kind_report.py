@@ -13,7 +13,7 @@ from sqlalchemy import select
 
 from personafit.kinds import run_lines
 from personafit.kinds.lines import UNIT_SCALE, Line, RunLines
-from personafit.reports.claims import LEGEND, lift_claims
+from personafit.reports.claims import lift_claims
 from personafit.reports.line_results import IN_DATA, line_shares, results_of, worst_coverage
 from personafit.reports.pieces import (
     Browser,
@@ -27,7 +27,6 @@ from personafit.reports.pieces import (
     Remarks,
     Row,
     Section,
-    Sentences,
     count_row,
     figure_cell,
     metric_cell,
@@ -367,13 +366,6 @@ class KindReport(ABC):
         return Instrument(
             config.get("command") or "(started from Python)", kept, members, self.questions(), notes
         )
-
-
-def told_sentences(said: Sequence[str]) -> list[Piece]:
-    """Sentences of a section, the one on how claims are tested as a note below them."""
-    told = [sentence for sentence in said if sentence != LEGEND]
-    legend = [Sentences([LEGEND], small=True)] if LEGEND in said else []
-    return [*([Sentences(told)] if told else []), *legend]
 
 
 # -- tables by line ----------------------------------------------------------------------------------------------------

@@ -488,7 +488,6 @@ def preference_items(store: Store, scores: PreferenceScores) -> dict[str, Any]:
             "answers": answers,
             "makers": [[GENERIC, PERSONAL] for _ in answers],
             "texts": [[row[0] for row in rows] for rows in marks],
-            "gold": [None] * len(answers),
             "facets": coded,
             "verdicts": [_pair_letters(frames.get(key), pairs["item"]) for key in names],
         },

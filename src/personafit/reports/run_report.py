@@ -8,8 +8,8 @@ import polars as pl
 
 from personafit.reports.claims import LEGEND
 from personafit.reports.gate import MADE, Bar, read_bar
-from personafit.reports.kind_report import KindReport, told_sentences
-from personafit.reports.pieces import Section, Sentences
+from personafit.reports.kind_report import KindReport
+from personafit.reports.pieces import Prose, Section, Sentences
 from personafit.reports.report import ReportPart
 from personafit.reports.result import Result
 from personafit.reports.verdict import RunVerdict, run_verdict
@@ -102,16 +102,16 @@ def _made(system: str | None, told: str | None, asked: int, made: int, people: i
 
 
 def with_verdict(part: ReportPart, verdict: RunVerdict) -> ReportPart:
-    """The part with the verdict first, then the first of what else the run shows; the rest is folded."""
+    """The part with the verdict first, then the first of what else the run shows; the rest is folded, how claims are tested last."""
     told = [sentence for sentence in part.sentences if sentence != LEGEND]
     first, rest = told[:FIRST_FINDINGS], told[FIRST_FINDINGS:]
-    more = told_sentences([*rest, *(one for one in part.sentences if one == LEGEND)])
-    title = "Further findings" if rest else "How claims were tested"
+    further = [Section("Further findings", [Sentences(rest)])] if rest else []
+    tested = [Section("How claims were tested", [Prose(LEGEND, "small")])] if LEGEND in part.sentences else []
     return replace(
         part,
         sentences=[one for one in verdict.sentences if one != verdict.answers],
         facts=[*part.facts, *filter(None, [verdict.answers.removesuffix(".")])],
         lead=[*([Sentences(first)] if first else []), *part.lead],
-        sections=[*([Section(title, more)] if more else []), *part.sections],
+        sections=[*further, *part.sections, *tested],
         subjects=verdict.subjects,
     )
