@@ -68,6 +68,24 @@ def test_a_run_of_every_kind_has_its_frames_and_its_verdict(
     assert pf.load(run.name, store=tmp_path / "s.db").results.equals(run.results)
 
 
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        ("no mark", "no mark of judge could be read"),
+        (None, "personalization 3.00 of 4, tasks completed 100.0 %"),
+    ],
+)
+def test_a_judge_of_dialogues_whose_replies_cannot_be_read_gives_no_score(
+    reply: str | None, said: str, tmp_path: Path
+) -> None:
+    async def judge(messages: list[dict[str, str]]) -> str:
+        return await dialogue_judge(messages) if reply is None else reply
+
+    arguments = KINDS["personalens"][0] | {"raters": judge}
+    run = pf.evaluate("personalens", store=tmp_path / "s.db", progress=False, **arguments)
+    assert said in run.verdict.sentence
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with choices, attributes and preferences."""

@@ -3,6 +3,7 @@
 import gzip
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -159,7 +160,7 @@ def _cut(path: Path, count: int) -> None:
     path.write_bytes(path.read_bytes()[:-count])
 
 
-def _judged(name: str) -> dict[str, str]:
+def _judged(name: str) -> dict[str, Any]:
     """Who takes part in a run: where texts are written, a system, and else a rule."""
     return {"systems": "canned"} if name == "lamp-writing" else {"raters": "rule:length"}
 

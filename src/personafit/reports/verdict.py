@@ -298,10 +298,18 @@ def _preference(head: Result, found: Mapping[str, Result]) -> str:
 
 def _dialogue(head: Result, found: Mapping[str, Result]) -> str:
     told = f" told “{head.given}”" if head.given else ""
-    said = f"{head.system}{told}: personalization {with_interval(head, 1, 2)} of 4"
-    if (done := found.get("completion")) is not None and head.metric != "completion":
-        said += f", tasks completed {with_interval(done, unit=' %')}"
-    return f"{said}, on {head.n:,} tasks of {people_words(head.people)} (users are simulated)"
+    done = found.get("completion")
+    if head.metric == "personalization":
+        said = f"personalization {with_interval(head, 1, 2)} of 4"
+        said += "" if done is None else f", tasks completed {with_interval(done, unit=' %')}"
+    elif head.metric == "completion":
+        said = f"tasks completed {with_interval(head, unit=' %')}"
+    elif head.metric.endswith("_unparsed"):
+        said = f"no mark of {head.rater} could be read"
+    else:
+        said = _named(head)
+    on = f"on {head.n:,} tasks of {people_words(head.people)} (users are simulated)"
+    return f"{head.system}{told}: {said}, {on}"
 
 
 def _injection(head: Result, found: Mapping[str, Result]) -> str:
