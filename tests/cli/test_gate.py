@@ -337,10 +337,10 @@ def test_a_job_that_a_team_copies_runs_the_example_and_posts_its_verdict(
     codes = [work(example, command, **environment) for command in steps(job)]
     assert codes == [0, code, 0, 0]
     comment = (example / "verdict.md").read_text(encoding="utf-8")
-    title, paragraph, *_ = comment.split("\n\n")
+    title, paragraph, gate, *_ = comment.split("\n\n")
     assert title.startswith("### ")
     assert paragraph.startswith("Your assistant’s answers ")
-    assert said in paragraph
+    assert gate.startswith(said)
     assert "180 answers made, 0 reused" in comment
     posted = (example / "posted").read_text(encoding="utf-8").splitlines()
     assert "verdict.md" in posted[-1]
