@@ -71,7 +71,7 @@ def test_a_run_of_every_kind_has_its_frames_and_its_verdict(
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        ("no mark", "no mark of judge could be read"),
+        ("no mark", "judge gave no mark that could be read"),
         (None, "personalization 3.00 of 4, tasks completed 100.0 %"),
     ],
 )

@@ -305,7 +305,7 @@ def _dialogue(head: Result, found: Mapping[str, Result]) -> str:
     elif head.metric == "completion":
         said = f"tasks completed {with_interval(head, unit=' %')}"
     elif head.metric.endswith("_unparsed"):
-        said = f"no mark of {head.rater} could be read"
+        said = f"{head.rater} gave no mark that could be read"
     else:
         said = _named(head)
     on = f"on {head.n:,} tasks of {people_words(head.people)} (users are simulated)"
