@@ -523,7 +523,7 @@ def bias_pieces(found: Sequence[RaterBias]) -> tuple[list[str], list[Piece]]:
                 )
             elif found_effect.sentence and (asked_for or not wanted):
                 said.append(found_effect.sentence)
-            if found_effect.cells[0].text:  # else the note below says why it cannot be measured
+            if any(cell.text for cell in found_effect.cells):
                 rows.append(Row([name, found_effect.name], found_effect.cells, one.line.control))
     notes = grouped_reasons(
         (name, f"{', '.join(features)} cannot be measured: {why}") for (name, why), features in silent.items()
@@ -531,6 +531,7 @@ def bias_pieces(found: Sequence[RaterBias]) -> tuple[list[str], list[Piece]]:
     small = small_notes([*notes, *bias_legend(found)])
     if not rows:
         return said, [*small]
+    rows = [row for row in rows if row.cells[0].text] or rows  # of the others people's effect alone is known
     caption, over = "On the scale of their answers (shares in %), 95 % intervals below.", "difference"
     note, people = "", found[0].people_are
     if people:
