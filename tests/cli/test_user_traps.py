@@ -120,7 +120,7 @@ def test_commands_for_choices_refuse_other_runs(
     monkeypatch.chdir(tmp_path)
     pf.evaluate("recentering", data="starter", limit=20, progress=False)
     done = personafit("analyze", "aspects", "last", code=2)
-    assert "is a relevance run" in done.err
+    assert "is a run of relevance items" in done.err
     (tmp_path / "traps_parts.py").write_text(
         'def user(messages):\n    return "Fine. [SATISFIED]" if len(messages) > 3 else "Help. [CONTINUE]"\n'
         'def judge(messages):\n    return "{}"\n'
@@ -129,7 +129,7 @@ def test_commands_for_choices_refuse_other_runs(
         "run", "personalens", "--data", "starter", "--system", "canned", "--user", "python:traps_parts:user",
         "--rater", "python:traps_parts:judge", "--limit", "1", code=1,
     )  # fmt: skip
-    assert "is a dialogue run" in personafit("analyze", "aspects", "last", code=2).err
+    assert "is a run of dialogue items" in personafit("analyze", "aspects", "last", code=2).err
 
 
 def test_a_misspelt_benchmark_or_command_is_answered_with_the_nearest(personafit: Command) -> None:

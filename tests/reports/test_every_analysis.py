@@ -199,7 +199,8 @@ def test_another_metric_can_be_named_and_an_unknown_one_is_refused(kinds: Kinds)
 
 def test_runs_of_two_kinds_have_nothing_in_common(kinds: Kinds) -> None:
     with pytest.raises(
-        UserError, match=r"is a writing run and .* a dialogue run: nothing is measured in both"
+        UserError,
+        match=r"is a run of writing items and .* one of dialogue items: nothing is measured in both",
     ):
         pf.compare(Run(kinds.store, kinds.runs["writing"][0]), Run(kinds.store, kinds.runs["dialogue"][0]))
 
@@ -619,7 +620,11 @@ NO_MEANING: list[tuple[str, str, str]] = [
     ("correct", "dialogue", "people have not rated any of its items"),
     ("failures", "dialogue", "people have not rated any of its items"),
     *(
-        ("aspects", kind, f"is a {kind} run: only raters that choose between answers mark them by aspect")
+        (
+            "aspects",
+            kind,
+            f"is a run of {kind} items: only raters that choose between answers mark them by aspect",
+        )
         for kind in ("relevance", "preference", "dialogue", "writing")
     ),
     ("aspects", "injection", "has no marks by aspect"),

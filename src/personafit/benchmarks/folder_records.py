@@ -157,7 +157,7 @@ class FolderRecords:
             what = f"is no index into the item's products; use 0 to {products - 1}"
         elif kind in ANSWERS:
             allowed = ANSWERS[kind]
-            what = f"is no answer about a {kind} item; use {', '.join(allowed)}"
+            what = f"is no answer about items of kind {kind}; use {', '.join(allowed)}"
         else:
             return True
         if gold.label not in allowed:

@@ -65,7 +65,7 @@ class Measure:
         low, high, note = found.low, found.high, found.note or self.note
         if found.people < FEWEST_PEOPLE and found.value is not None:
             low = high = None
-            note = f"no interval: it needs at least {FEWEST_PEOPLE} people, and there are {found.people}"
+            note = f"no interval: it needs at least {FEWEST_PEOPLE} people, and there {'is' if found.people == 1 else 'are'} {found.people}"
         return Estimate(found.value, low, high, found.n, found.people, note)
 
 
@@ -86,7 +86,7 @@ def difference(first: Measure, second: Measure) -> Estimate:
     fewest = min(len(set(first.people)), len(set(second.people)))
     found = cluster_mean(values, people)
     if fewest < FEWEST_PEOPLE:
-        note = f"no interval: it needs at least {FEWEST_PEOPLE} people on each side, and there are {fewest}"
+        note = f"no interval: it needs at least {FEWEST_PEOPLE} people on each side, and there {'is' if fewest == 1 else 'are'} {fewest}"
         return Estimate(gap, None, None, count, found.people, note)
     return found
 

@@ -140,7 +140,7 @@ def lines_source(store: Store, opened: RunLines) -> Source:
     run = opened.run
     if not opened.references:
         raise UserError(
-            f"{run.name} is a {opened.kind} run, {opened.why_no_people}: there are no raters who could agree; "
+            f"{run.name} is a run of {opened.kind} items, {opened.why_no_people}: there are no raters who could agree; "
             f"`personafit compare` sets such runs side by side."
         )
     frames = [line.frame.select("item", "person", "prompt") for line in opened.lines]

@@ -200,7 +200,7 @@ def analyze_aspects(store: Store, run: RunRecord) -> Analysis:
     scores = choices_of(store, run)
     if scores is None:
         raise UserError(
-            f"{run.name} is a {run.config['kind']} run: only raters that choose between answers mark them by aspect."
+            f"{run.name} is a run of {run.config['kind']} items: only raters that choose between answers mark them by aspect."
         )
     results, found = aspect_results(scores), aspect_correlations(store, scores)
     source, rows = published_aspects(scores)

@@ -361,11 +361,11 @@ def line_bias(opened: RunLines, margin: float = MARGIN) -> list[RaterBias]:
     """The effects on every rater of a run that is not of choices; `margin` is a share of the scale."""
     if not opened.references:
         raise UserError(
-            f"{opened.run.name} is a {opened.kind} run, {opened.why_no_people}: there is no judge whose bias could be measured."
+            f"{opened.run.name} is a run of {opened.kind} items, {opened.why_no_people}: there is no judge whose bias could be measured."
         )
     if not opened.features:
         raise UserError(
-            f"{opened.run.name} is a {opened.kind} run: its raters rate one product at a time, and no feature of products is "
+            f"{opened.run.name} is a run of {opened.kind} items: its raters rate one product at a time, and no feature of products is "
             f"recorded that could bias them; `personafit agree {opened.run.name}` says how far they are from people."
         )
     judged = [(line, one) for one in opened.references for line in judged_lines(opened, one)]

@@ -157,7 +157,7 @@ def line_margins(store: Store, opened: RunLines) -> list[RaterMargins]:
         why = "whose raters give marks and no probabilities" if opened.references else opened.why_no_people
         other = "agree" if opened.references else "compare"
         raise UserError(
-            f"{opened.run.name} is a {opened.kind} run, {why}, so there is no confidence to calibrate; use `personafit {other}`."
+            f"{opened.run.name} is a run of {opened.kind} items, {why}, so there is no confidence to calibrate; use `personafit {other}`."
         )
     reference = scored[0]
     shares = gold_shares(store, opened.run.dataset, str(reference.who), (YES, NO))

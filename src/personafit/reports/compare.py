@@ -280,7 +280,7 @@ def _check_comparable(first: RunLines, second: RunLines, metrics: Sequence[Metri
     one, two = first.run, second.run
     if first.kind != second.kind:
         raise UserError(
-            f"{one.name} is a {first.kind} run and {two.name} a {second.kind} run: nothing is measured in both."
+            f"{one.name} is a run of {first.kind} items and {two.name} one of {second.kind} items: nothing is measured in both."
         )
     if first.headline.name != second.headline.name:
         raise UserError(f"{one.name} reports {first.headline.name} and {two.name} {second.headline.name}.")

@@ -256,7 +256,7 @@ def correct_lines(opened: RunLines, labels: HumanLabels | None = None) -> list[C
         raise UserError(
             f"{opened.run.name}: people have not rated any of its items; give their labels with --human FILE."
             if opened.references
-            else f"{opened.run.name} is a {opened.kind} run, {opened.why_no_people}: there is no judge to correct."
+            else f"{opened.run.name} is a run of {opened.kind} items, {opened.why_no_people}: there is no judge to correct."
         )
     return corrections
 
