@@ -82,9 +82,7 @@ SELECT = PROMPTS["memories.select"]
 WRITE = PROMPTS["memories.write"]
 FEATURES = PROMPTS["memories.features"]
 STREAMS = ("people", TRAINING)
-SHORTLIST = (
-    30  # smallest number of corpus entries offered per person; twice the number wanted if that is more
-)
+SHORTLIST = 30  # corpus entries offered per person, or twice the number wanted if that is more
 MOST_ENTRIES = 20_000  # entries kept; larger corpora are sampled
 TRIES = 8  # draws of other people's memories per own memory
 LOOKED_AT = 1_000  # entries read to check in advance that the corpora suffice
