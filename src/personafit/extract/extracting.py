@@ -27,9 +27,7 @@ from personafit.store import Status
 
 EXTRACT = "extract"
 PART_TOKENS = 4_000  # tokens of a conversation in one ask
-OVERLAP_TURNS = (
-    2  # turns that a part repeats from the previous one, so that content across the cut is seen whole
-)
+OVERLAP_TURNS = 2  # turns repeated from the previous part, so that content across the cut is seen whole
 CONTEXT_LETTERS = 300  # characters shown of an assistant turn
 REPLY_TOKENS = 4_096
 LONGEST_STATEMENT = 400  # characters, of the reason too

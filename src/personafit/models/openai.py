@@ -302,9 +302,7 @@ def read_completion(payload: Any, letters: tuple[str, ...]) -> ChatReply | None:
         tool_calls=tuple(_calls(message.get("tool_calls"))),
     )
     if reply.reasoning and not reply.tokens_reasoning:
-        reply.tokens_reasoning = max(
-            0, reply.tokens_out - len(text) // 4
-        )  # not reported: all tokens but the answer's
+        reply.tokens_reasoning = max(0, reply.tokens_out - len(text) // 4)  # not reported: the rest
     if letters and not reply.reasoning:
         reply.letter_scores = letter_scores(choice.get("logprobs"), letters)
     return reply
