@@ -1,6 +1,6 @@
-"""Builds a benchmark from nothing: a line of steps from a config file to a benchmark folder.
+"""Build a benchmark from scratch: a pipeline of steps that turns a config file into a benchmark folder.
 
-`step.py` tells how to add a step.
+`step.py` explains how to add a step.
 """
 
 from personafit.build.asking import Generation, Target, Unfit

@@ -1,8 +1,8 @@
-"""What a reply must be to count as an answer, and answers of our template's for builds without an answer model.
+"""Checks that a reply is usable as an answer, and template answers for builds without an answer model.
 
-An answer is plain prose of about the length asked for that names nobody. The template's are put together from sentences: a personal
-one quotes something that is known, a general one would do for anybody, a vague one is of no use. They show the line, not good
-answers; whoever reads `template:answers-1` as the maker knows that no model wrote it.
+An answer is plain prose of about the requested length that names nobody. Template answers are assembled from sentences: a personal
+one quotes a known fact, a general one would fit anybody, a vague one does not help. They exercise the pipeline and are not good
+answers; the maker `template:answers-1` marks that no model wrote them.
 """
 
 import re
@@ -13,14 +13,14 @@ from personafit.build.asking import WIDE, Unfit, plain
 from personafit.build.prompts import WORDINGS
 from personafit.people import Person
 
-SHORTEST, LONGEST = 0.4, 1.8  # of the words asked for
-OFF_LENGTH = 0.1  # by how much of its length a rewritten answer may differ
+SHORTEST, LONGEST = 0.4, 1.8  # accepted length, as a multiple of the requested words
+OFF_LENGTH = 0.1  # largest relative change in length of a rewritten answer
 _MARKS = re.compile(r"\*\*|__|`+|^[^\S\n]*(?:#+|[-*•]|\d+[.)、])\s+", re.MULTILINE)
 _SPACE = re.compile(r"(?<!\s)\s*\n\s*")
 
 
 def answer_reader(people: Sequence[Person], words: int, before: str = "") -> Callable[[str], str]:
-    """Reads an answer that names none of these people: of about so many words, or as long as the one it is written anew from."""
+    """Return a reader that accepts an answer of about `words` words, or as long as `before` for a rewrite, naming none of `people`."""
 
     def read(reply: str) -> str:
         text = without_marks(reply)
@@ -40,7 +40,7 @@ def answer_reader(people: Sequence[Person], words: int, before: str = "") -> Cal
 
 
 def check_rewrite(text: str, before: str) -> None:
-    """Raises Unfit for an answer written anew that is the same, or not as long as before."""
+    """Raise Unfit for a rewritten answer that is unchanged or differs too much in length."""
     if text == before:
         raise Unfit("it is the same answer", "和原来的回答一样")
     least, most = bounds(before)
@@ -52,25 +52,25 @@ def check_rewrite(text: str, before: str) -> None:
 
 
 def bounds(before: str) -> tuple[int, int]:
-    """How long an answer written anew may be, in characters."""
+    """Return the shortest and longest allowed length of a rewritten answer, in characters."""
     slack = int(OFF_LENGTH * len(before))
     return len(before) - slack, len(before) + slack
 
 
 def without_marks(reply: str) -> str:
-    """The reply as one paragraph without markup."""
+    """Return the reply as one paragraph without markup."""
     text = _SPACE.sub(" ", _MARKS.sub("", plain(reply))).strip().strip('"“”').strip()
     return plain(text)
 
 
 def length_in_words(text: str) -> int:
-    """Words, or characters where the text is Chinese."""
+    """Count words, or characters for Chinese text."""
     wide = len(WIDE.findall(text))
     return wide + len(re.findall(r"[^\W_]+(?:['’][^\W_]+)*", WIDE.sub(" ", text)))
 
 
 def name_in(text: str, person: Person) -> str:
-    """The part of the person's name that a text says; empty if it says none."""
+    """Return the part of the person's name that occurs in the text; empty if none does."""
     name = str(person.facets.get("Name", ""))
     for part in [name, *re.split(r"[\s·]+", name)]:
         if len(part) > 1 and re.search(
@@ -81,16 +81,16 @@ def name_in(text: str, person: Person) -> str:
 
 
 SENTENCES: dict[str, dict[str, list[str]]] = WORDINGS["answers"]
-DRAWS = 40  # answers a rewrite is chosen from
+DRAWS = 40  # attempts at a template answer of the right length
 
 
 def template_answer(
     language: str, told: str, words: int, *key: str | int, before: str = "", direction: str = ""
 ) -> str | None:
-    """An answer of about so many words that quotes what a model would be told of the person.
+    """Return a template answer of about `words` words that quotes what a model would be told about the person.
 
-    One written anew quotes it only where it is to be better, is vague where it is to be of less use, and is as long as before;
-    None where no draw is.
+    A rewrite quotes it only for the direction "better", is vague for "less-helpful", and keeps the length of `before`; None if no
+    draw fits.
     """
     others = "vague" if direction == "less-helpful" else "general"
     known = _known(told) if direction in ("", "better") else []
@@ -121,7 +121,7 @@ def _put_together(language: str, known: Sequence[str], words: int, others: str, 
 
 
 def _known(told: str) -> list[str]:
-    """What a person is told to be, sentence by sentence: list entries, or else what stands after a field's name."""
+    """Return known facts, one per sentence: list entries, or else the values after field names."""
     lines = [line.strip() for line in told.splitlines()]
     marked = [line.removeprefix("- ") for line in lines if line.startswith("- ")]
     said = [line.partition(": ")[2] for line in lines if ": " in line]

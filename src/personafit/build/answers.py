@@ -1,7 +1,7 @@
-"""The answers step: to each question some that know the person, some that know little, some that know nothing.
+"""The answers step: for each question, answers by models that know the person well, partly, or not at all.
 
-The first answers are by each drawn model, then some of them are written anew. All answers to one question by one model differ in
-what the model was told and in nothing else: what bears on the question, or what a draw left unmasked; never the name.
+Each drawn model first answers every question, then some answers are rewritten. All answers by one model to one question differ
+only in what the model was told: the facts relevant to the question, or a randomly masked profile; never the name.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,13 +38,13 @@ WORSE = ("less-personal", "less-helpful")
 NAME = "Name"
 CORE = ("Demographics", "Personality")
 BEARING, MASKED = "rule:bearing-2", "rule:masked-1"
-BEARS = 0.85  # of the likeness of the preference that is most like the question: what is as much like it bears on it too
-FIRST, BLOCK = 8, 50  # people at a time
-ATTEMPTS = 2  # asks for one answer, each with the model told what was wrong once
+BEARS = 0.85  # a preference is relevant too if its similarity is at least this share of the highest one
+FIRST, BLOCK = 8, 50  # people per block, in the first block and in later ones
+ATTEMPTS = 2  # asks for one answer, each with one retry that tells the model what was wrong
 
 
 class AnswersSection(ConfigSection):
-    """What the answers step is asked for."""
+    """Settings of the answers step."""
 
     words: int = Field(120, ge=8, le=2000, description="Length asked for, in words or Chinese characters.")
     makers: int = Field(
@@ -66,7 +66,7 @@ class AnswersSection(ConfigSection):
 
 @dataclass(frozen=True)
 class AnswerContext:
-    """What the answering model is told about the person, and what was left out."""
+    """What the answering model is told about the person, and which fields were masked."""
 
     product: Product
     masked: tuple[str, ...] = ()
@@ -75,9 +75,9 @@ class AnswerContext:
 def bearing(
     person: Person, vectors: Vectors, question: Vectors, made_from: Sequence[str], count: int, *key: str | int
 ) -> AnswerContext:
-    """The core fields, the features the question was made from, and all preferences that bear on it.
+    """Return the core fields, the features the question was made from, and all preferences relevant to it.
 
-    These are the `count` most like the question, and every other that is nearly as much like it as the first.
+    Relevant are the `count` preferences most similar to the question, and every other one nearly as similar as the first.
     """
     known, likeness = habits_of(person), vectors @ question
     order = _nearest(likeness)
@@ -92,13 +92,13 @@ def bearing(
 
 
 def _nearest(likeness: Vectors) -> list[int]:
-    """Places from the greatest likeness to the least."""
+    """Return indices by decreasing similarity."""
     order: list[int] = np.argsort(-likeness, kind="stable").tolist()
     return order
 
 
 def mostly_masked(person: Person, share: float, *key: str | int) -> AnswerContext:
-    """What a draw leaves of the profile when so much of it is masked; at least one leaf stays."""
+    """Return the profile with a drawn share of its fields masked, at least one field kept."""
     paths = [path for path in person.facets if path != NAME]
     count = min(round(share * len(paths)), max(0, len(paths) - 1))
     drawn = sorted(paths, key=lambda path: draw("mask", *key, person.id, path, among=2**63))
@@ -108,7 +108,7 @@ def mostly_masked(person: Person, share: float, *key: str | int) -> AnswerContex
 
 
 def _context(text: str, maker: str, person: str, parents: list[str], *key: str | int) -> Product:
-    """A product of this question's own, though another question may have left the same words."""
+    """Return a context product; its id depends on the question too, even if another question has the same text."""
     own = hash_text("told", maker, person, *map(str, key), text)
     return Product(id=own, kind="context", text=text, maker=maker, about=person, parents=parents)
 
@@ -124,12 +124,12 @@ class PersonQuestion:
 
 @dataclass
 class AnswerDraft:
-    """An answer to be generated: its question, strategy and model, and once it is there its text."""
+    """An answer to be generated: its question, strategy and model, and its reply once there is one."""
 
     asked: PersonQuestion
     strategy: str
     maker: int
-    """Which model of the pool answers."""
+    """Index of the answer model in the pool."""
     meant_for: Person
     told: AnswerContext | None = None
     direction: str | None = None
@@ -143,22 +143,22 @@ class AnswerDraft:
 
     @property
     def given(self) -> str | None:
-        """What the maker was told, as a product."""
+        """Id of the context product the maker was told, if any."""
         return self.told.product.id if self.told else None
 
     @property
     def text(self) -> str:
-        """The answer; empty while there is none."""
+        """The answer's text; empty before it is generated."""
         return (self.answer.text if self.answer else None) or ""
 
     @property
     def product(self) -> str:
-        """The answer's id as a product."""
+        """The answer's product id."""
         return self.answer.product if self.answer else ""
 
 
 def question_blocks(bench: Bench) -> Iterator[list[PersonQuestion]]:
-    """All questions, some people's at a time."""
+    """Yield all questions in blocks of people."""
     people = {person.id: person for person in bench.people()}
     groups = groupby(bench.read_rows("questions"), key=lambda row: row["person"])
     by_person = ([PersonQuestion(row, people[name]) for row in rows] for name, rows in groups)
@@ -173,7 +173,7 @@ def first_drafts(
     embedder: Embedder,
     seed: tuple[str | int, ...],
 ) -> list[AnswerDraft]:
-    """A1, A2, A3 and one for another person, by each drawn model."""
+    """Return the A1, A2, A3 and wrong-person drafts for each drawn model."""
     people = list({asked.person.id: asked.person for asked in block}.values())
     vectors = {one.id: embedder.embed([text for _, text in habits_of(one)] or [""]) for one in people}
     inferred = {one.id: embedder.embed([known.text for known in one.attributes] or [""]) for one in people}
@@ -188,7 +188,7 @@ def first_drafts(
         other, far = (others[draw(*key, "other", among=len(others))] if others else None), None
         if (
             other is not None
-        ):  # of whom as many features are told, so that their number does not give the answer away
+        ):  # told as many features as for the asker, so that their number does not reveal the right answer
             nearest = _nearest(inferred[other.id] @ question)[: len(other.attributes)]
             known = [other.attributes[place].id for place in nearest[: len(row["features"])]]
             far = bearing(other, vectors[other.id], question, known, section.features, *key)
@@ -206,7 +206,7 @@ def first_drafts(
 def rewrite_drafts(
     block: Sequence[PersonQuestion], section: AnswersSection, seed: tuple[str | int, ...]
 ) -> list[AnswerDraft]:
-    """For each question some answers to be improved, of those that know little, and some degraded, of those that know more."""
+    """Pick answers to rewrite for each question: improve some of A2 and A3, degrade some of A1 and A2."""
     found = []
     for asked in block:
         made = [draft for draft in asked.drafts if draft.text]
@@ -229,7 +229,7 @@ def rewrite_drafts(
 
 
 def answer_target(bench: Bench, section: AnswersSection, attempt: int, draft: AnswerDraft) -> Target:
-    """What is asked of the model for a draft; without models our template answers."""
+    """Return the model call for a draft; without answer models its stand-in is a template answer."""
     row, told = draft.asked.row, draft.told.product.text if draft.told else ""
     before, direction = (draft.parent.text if draft.parent else ""), draft.direction or ""
     values = {"question": row["text"], "words": section.words}
@@ -262,7 +262,7 @@ def answer_target(bench: Bench, section: AnswersSection, attempt: int, draft: An
 
 
 class AnswersStep(BuildStep):
-    """A pool of answers to every question."""
+    """Generates a pool of answers to every question."""
 
     name = "answers"
     after = ("people", "questions")
@@ -273,7 +273,7 @@ class AnswersStep(BuildStep):
     prompts = (FOR_PERSON, FOR_ANYBODY, BETTER, LESS_PERSONAL, LESS_HELPFUL)
 
     def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
-        """First answers by each drawn model, then those written anew."""
+        """Estimate first answers and rewrites for each model."""
         section, pool = bench.config.section(AnswersSection), bench.models.pool()
         questions = expected_questions(bench.config)
         first = questions * min(section.makers, len(pool)) * len(FIRST_ANSWERS)
@@ -308,7 +308,7 @@ class AnswersStep(BuildStep):
         label: str,
         trial: bool = False,
     ) -> None:
-        """Have every model make its own, once more where it could not be used; a draft without a usable reply is rejected."""
+        """Ask each draft's model, and again for unusable replies; reject drafts that still have no text."""
         for attempt in range(ATTEMPTS):
             left = [draft for draft in drafts if not draft.text]
             asks = [(draft.maker, answer_target(bench, section, attempt, draft)) for draft in left]
@@ -342,7 +342,7 @@ class AnswersStep(BuildStep):
             bench.write(draft.answer.as_product(), "products")
 
     def card(self, bench: Bench) -> str:
-        """How many of which kind, how long, and what was masked."""
+        """Describe the number and mean length of answers by strategy, and how much was masked."""
         rows = list(bench.read_rows("answers"))
         texts: dict[str, list[str]] = {}
         for row in rows:

@@ -1,4 +1,4 @@
-"""What a step works with: its settings, its models, earlier steps' rows, and where its own rows go."""
+"""What a step works with: its settings, its models, the rows of earlier steps, and the output of its own."""
 
 import hashlib
 import math
@@ -22,17 +22,17 @@ from personafit.models import Model, make_model
 from personafit.people import Person
 from personafit.store import Product, Status, Store
 
-TELLING = 10  # candidates from which the share that was kept says something
-LEAST_KEPT = 0.03  # of the candidates tried; below that it ends
+TELLING = 10  # candidates after which the share kept is informative
+LEAST_KEPT = 0.03  # smallest share of the candidates that must be kept
 SPARE, MOST = (
     1.1,
     3,
-)  # candidates tried for each one missing: a little more than needed, and not too many at once
+)  # candidates tried per missing one: the margin over the need, and the cap
 REMEDY = 'name a stronger model in [models], or "template" in its place'
 
 
 class Reasons:
-    """Counts why things could not be kept; what follows a colon is about one alone."""
+    """Counts reasons for rejection; the part after a colon is specific to one case and ignored."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
@@ -43,12 +43,12 @@ class Reasons:
 
     @property
     def because(self) -> str:
-        """The most frequent reason, to stand in a sentence; empty where there is none."""
+        """The most frequent reason as a parenthesis for a sentence; empty if there is none."""
         return "".join(f" (most often: {reason})" for reason, _ in self._counts.most_common(1))
 
 
 class Quota(Reasons):
-    """Counts towards a number of things of one kind."""
+    """Counts kept and tried candidates towards a target number."""
 
     def __init__(self, what: str, wanted: int) -> None:
         super().__init__()
@@ -57,11 +57,11 @@ class Quota(Reasons):
 
     @property
     def full(self) -> bool:
-        """Whether there are enough."""
+        """Whether enough candidates were kept."""
         return self.kept >= self.wanted
 
     def try_next(self, size: int) -> range:
-        """The numbers of so many candidates to try next, none of them tried before; an error where hardly any can be kept."""
+        """Return the numbers of the next `size` candidates; raise UserError if hardly any candidate is kept."""
         if self.tried >= TELLING and self.kept < LEAST_KEPT * self.tried:
             raise UserError(
                 f"{self.what}: {self.kept:,} of {self.wanted:,} could be made in {self.tried:,} tries{self.because}; what was made is kept; "
@@ -72,7 +72,7 @@ class Quota(Reasons):
         return range(start, start + size)
 
     def round(self) -> range:
-        """The numbers of as many candidates as are missing, more where few were kept before; empty when the quota is full."""
+        """Return the numbers of the candidates to try next, more of them if few were kept so far; empty if the quota is full."""
         missing = max(0, self.wanted - self.kept)
         each = min(MOST, SPARE * self.tried / self.kept) if self.kept else 1
         return self.try_next(math.ceil(missing * each)) if missing else range(0)
@@ -98,13 +98,13 @@ class RowWriter:
         self.count += 1
 
     def close(self) -> str:
-        """End the stream; returns a hash of all it holds."""
+        """Close the file and return a hash of its content."""
         self._file.close()
         return self._digest.hexdigest()[:32]
 
 
 def read_rows(folder: Path, stream: str) -> Iterator[dict[str, Any]]:
-    """The rows of a stream in the order they were written; none where the file is not there."""
+    """Yield the rows of a stream in the order they were written; none if the file does not exist."""
     path = folder / f"{stream}.jsonl"
     if path.is_file():
         with path.open("rb") as file:
@@ -112,7 +112,7 @@ def read_rows(folder: Path, stream: str) -> Iterator[dict[str, Any]]:
 
 
 def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
-    """Write a JSONL file anew; what is half written never has its name."""
+    """Write a JSONL file atomically."""
     fresh = path.with_suffix(".part")
     with fresh.open("wb") as file:
         for row in rows:
@@ -121,7 +121,7 @@ def write_rows(path: Path, rows: Iterable[dict[str, Any]]) -> None:
 
 
 def in_blocks(things: Iterable[T], first: int, then: int) -> Iterator[list[T]]:
-    """Blocks of things; few at first, so that a model of no use is found out early."""
+    """Yield blocks of `first`, then `then` elements; a small first block exposes an unusable model early."""
     left, size = iter(things), first
     while block := list(islice(left, size)):
         yield block
@@ -134,30 +134,30 @@ PAGE = 1_000
 REJECTED = "rejected"
 POOL = "answerers"
 TRAINING = "training_people"
-"""The stream of people for training pairs, none of them in the benchmark."""
-TRIAL = 12  # asks by which a model of no use is found out
-ENOUGH_TO_TELL = 10  # asks of which not one could be used
-ENOUGH_ALIKE = 6  # usable answers that are all the same
+"""The stream of people for training pairs; none of them is in the benchmark."""
+TRIAL = 12  # asks of a trial
+ENOUGH_TO_TELL = 10  # asks without one usable reply that show a model is unusable
+ENOUGH_ALIKE = 6  # usable identical answers that show a model is unusable
 
 
 class Stopped(UserError):
-    """The line came to an early end: budget, endpoint, interruption, or it waits for people. What was made is kept."""
+    """Raised when a build ends early: budget, endpoint, interruption, or waiting for people's votes. Finished work is kept."""
 
 
 class BuildModels:
-    """The models of a build, opened once each."""
+    """The models of a build, each opened once."""
 
     def __init__(self, config: BuildConfig) -> None:
         self._config = config
         self._open: dict[str, Model] = {}
 
     def role(self, role: str) -> Model | None:
-        """The model of a role of one; None where our templates write, or nobody checks."""
+        """Return the model of a single-model role; None for `template`, where templates write and nothing is checked."""
         spec = self._config.models.spec(role)
         return None if spec == TEMPLATE else self.spec(spec)
 
     def pool(self) -> list[Model]:
-        """The answer models; none where our templates answer."""
+        """Return the answer models; none if templates answer."""
         return [self.spec(spec) for spec in self._config.models.pool() if spec != TEMPLATE]
 
     def all(self, roles: Iterable[str]) -> list[Model]:
@@ -175,7 +175,7 @@ class BuildModels:
 
 
 class Bench:
-    """One step's place of work."""
+    """The workspace of one step."""
 
     def __init__(
         self,
@@ -190,42 +190,42 @@ class Bench:
         self.step, self.config, self.out = step, config, out
         self.take, self.seed = config.build.takes.get(step, 0), config.build.seed
         self.template = f"{TEMPLATE}:{step}-1"
-        """The maker of what our template says in this step."""
+        """The maker recorded for template texts of this step."""
         self.summary = Summary()
-        """What was asked and spent in this command."""
+        """Calls and cost of this command."""
         self.models, self._store, self._budget = models, store, budget
         self._progress = progress or Silence()
         self._writers: dict[str, RowWriter] = {}
         self._fresh: list[Product] = []
 
     def model(self, role: str = "writer") -> Model | None:
-        """The model of a role; None where our templates write, or nobody checks."""
+        """Return the model of a role; None for `template`."""
         return self.models.role(role)
 
     def name(self, role: str = "writer") -> str:
-        """Who has a role, for rejections."""
+        """Return the name of the model in a role, for rejections."""
         model = self.model(role)
         return model.name if model else TEMPLATE
 
     @property
     def pool_names(self) -> list[str]:
-        """Who answers, for rows and rejections."""
+        """Names of the answer models, or of the template, for rows and rejections."""
         return [model.name for model in self.models.pool()] or [self.template]
 
     def folder(self, step: str) -> Path:
-        """Where a finished step's rows are."""
+        """Return the folder of a finished step's rows."""
         return self.out / "steps" / step
 
     def read(self, step: str, kind: type[M], stream: str | None = None) -> Iterator[M]:
-        """The rows of a finished step as records."""
+        """Return the rows of a finished step as records."""
         return map(kind.model_validate, self.read_rows(step, stream))
 
     def read_rows(self, step: str, stream: str | None = None) -> Iterator[dict[str, Any]]:
-        """The rows of a finished step as they are."""
+        """Return the rows of a finished step as dicts."""
         return read_rows(self.folder(step), stream or step)
 
     def people(self, stream: str = "people") -> Iterator[Person]:
-        """Everyone of a stream, with all that steps before this one found out about them."""
+        """Return the people of a stream, with the features that earlier steps inferred."""
         last = "features" if "memories" in self.config.sections else "people"
         return self.read(last, Person, stream)
 
@@ -238,32 +238,32 @@ class Bench:
         self._writers[name].add(row)
 
     def reject(self, key: str, reason: str, text: str = "", about: str | None = None, by: str = "") -> None:
-        """Keep what was rejected, with the reason and who said so."""
+        """Record a rejection with its reason and who decided it."""
         row = {"id": key, "step": self.step, "reason": reason, "by": by, "about": about, "text": text}
         self.write({name: value for name, value in row.items() if value}, REJECTED)
 
     def add(self, product: Product) -> None:
-        """Store a product no model of this step made, such as what a model was told."""
+        """Store a product that no model of this step made, such as a context."""
         self._fresh.append(product)
 
     async def ask(self, model: Model | None, targets: Sequence[Target], label: str) -> list[Generation]:
-        """Ask for everything that is not there yet; returns the answers in the order of the targets."""
+        """Ask for all targets that have no reply yet; return the generations in the order of the targets."""
         (answers,) = await self._ask_each([(model, targets)], label)
         return answers
 
     async def ask_after_trial(
         self, model: Model | None, targets: Sequence[Target], label: str, differ: bool = True
     ) -> list[Generation]:
-        """The same, after a trial."""
+        """Try out the first targets, then ask for all of them."""
         await self.try_out(model, targets, label, differ)
         return await self.ask(model, targets, label)
 
     async def try_out(
         self, model: Model | None, targets: Sequence[Target], label: str, differ: bool = True
     ) -> None:
-        """Ask the first few; an error where they show that the rest would be of no use.
+        """Ask the first targets; raise UserError if they show that the model is unusable.
 
-        With `differ`, not all answers in a language may be the same.
+        With `differ`, answers that are all identical within a language show it too.
         """
         tried = await self.ask(model, targets[:TRIAL], f"{label}, trial") if model else []
         usable = [answer for answer in tried if answer.maker != self.template and answer.ok]
@@ -283,7 +283,7 @@ class Bench:
     async def judge(
         self, targets: Sequence[Target], faults: Mapping[str, str], label: str
     ) -> list[tuple[Generation, str]]:
-        """Verdicts of the checker, each with the fault it finds; empty where it finds none."""
+        """Return the checker's generations, each with the fault it found; empty if it found none."""
         answers = await self.ask(self.model("checker"), targets, label)
         return [
             (one, f"could not be judged: {one.reason}" if one.text is None else faults.get(one.text, ""))
@@ -293,7 +293,7 @@ class Bench:
     async def ask_pool(
         self, asks: Sequence[tuple[int, Target]], label: str, trial: bool = False
     ) -> list[Generation]:
-        """Ask the answer models at the same time, each what has its place in the pool; answers in the order of the asks."""
+        """Ask the answer models concurrently, each the targets with its index in the pool; return generations in the order of `asks`."""
         models: list[Model | None] = [*self.models.pool()] or [None]
         batches = [
             (model, [target for at, target in asks if at == place]) for place, model in enumerate(models)
@@ -306,7 +306,7 @@ class Bench:
     async def _ask_each(
         self, batches: Sequence[tuple[Model | None, Sequence[Target]]], label: str
     ) -> list[list[Generation]]:
-        """Ask several models at the same time; the answers of each apart."""
+        """Ask several models concurrently; return each model's generations separately."""
         store = self._opened
         self._flush()
         own = self.config.prompt
@@ -358,7 +358,7 @@ class Bench:
                 )
 
     def _page(self, maker: Maker | None, targets: Sequence[Target]) -> Iterator[Generation]:
-        """What came of some targets: the model's product, what stands in for it, or the reason why there is none."""
+        """Yield the generation of each target: the model's product, its stand-in, or the reason why there is none."""
         if maker is None:
             yield from (self._without(target) for target in targets)
             return
@@ -375,7 +375,7 @@ class Bench:
                 yield Generation(target, texts[ask.id], ask.id, ask.rater)
 
     def _without(self, target: Target, status: Status = Status.OK, reason: str = "") -> Generation:
-        """What our template says in place of a model; without a model a verdict is the first letter."""
+        """Return the stand-in of a target; without a model, a verdict without stand-in is the first letter."""
         if target.stand_in is not None:
             product = Product(
                 id=hash_text(self.template, target.key, target.stand_in),
@@ -392,7 +392,7 @@ class Bench:
         return Generation(target, letter, status=status, reason=reason)
 
     def reject_reply(self, answer: Generation, role: str = "writer") -> None:
-        """Keep that a model's reply was of no use, and why; nothing where it was, or where no model was asked."""
+        """Record why a model's reply was unusable; do nothing if it was usable or no model was asked."""
         if answer.reason:
             self.reject(answer.target.key, answer.reason, about=answer.target.about, by=self.name(role))
 
@@ -412,12 +412,12 @@ class Bench:
             self._fresh = []
 
     def begin(self) -> None:
-        """Clear away what an interrupted command left half written; what was asked is in the store."""
+        """Delete partial output of an interrupted command; replies are in the store."""
         shutil.rmtree(self._work, ignore_errors=True)
         self._work.mkdir(parents=True)
 
     def finish(self, fingerprint: str) -> None:
-        """End all streams and give them their final place."""
+        """Close all streams and move them to their final folder."""
         self._flush()
         digests = {name: writer.close() for name, writer in sorted(self._writers.items())}
         done = {

@@ -1,9 +1,9 @@
-"""Candidates drawn by number: what people are drawn from, the combination of a number, and what cannot be true of one person.
+"""Sampling of candidate people: the data they are drawn from, the combination for each number, and consistency rules.
 
-Jobs, places, names, households and habits are data, by language. Every element may say for which ages it holds, what it
-implies (`tags`) and what it goes ill with (`against`), so that consistency is a rule about data and not a list of cases in code.
-The text of an element may have gaps, such as `Swims on {day}s`, which are filled from the lists of `[parts]`: a few patterns make
-many thousands of sentences. The same seed and number give the same combination.
+Jobs, places, names, households and habits are data, by language. Every element may state the ages it is valid for, what it
+implies (`tags`) and what it conflicts with (`against`), so that consistency is a rule about data and not a list of cases in code.
+The text of an element may have placeholders, such as `Swims on {day}s`, which are filled from the lists of `[parts]`: a few patterns
+make many thousands of sentences. The same seed and number give the same combination.
 """
 
 import re
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 OURS = str(DATA / "elements_{}.toml")
 TABLES = ("jobs", "homes", "names", "households", "education", "values", "interests")
-# Where each drawn habit stands in a profile, and the table of the data file it is drawn from.
+# Path of each drawn habit in a profile, and the table of the data file it is drawn from.
 LEAVES: dict[str, str] = {
     "Local_Life.Food_and_Drink": "food",
     "Local_Life.Entertainment": "entertainment",
@@ -38,18 +38,18 @@ LEAVES: dict[str, str] = {
     "Productivity.Fitness": "fitness",
 }
 INTERESTS = "Content_Interests"
-LISTED = "; "  # between the interests of a line
+LISTED = "; "  # separates the interests of a line
 MBTI, VALUES = "Personality.MBTI", "Personality.Values"
 AXES = ("EI", "SN", "TF", "JP")
 INTERESTS_DRAWN = VALUES_DRAWN = 3
 GENDERS = {"en": ("woman", "man"), "zh": ("女", "男")}
 PARTS = "parts"
-DEEPEST = 6  # parts within parts
+DEEPEST = 6  # nesting limit of parts within parts
 _GAP = re.compile(r"\{(\w+)\}")
 
 
 class Element(BaseModel):
-    """Something a person may do, have or be."""
+    """An attribute value a person may have, such as a job, a home or a habit."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -57,7 +57,7 @@ class Element(BaseModel):
     ages: tuple[int, int] = (0, 120)
     tags: frozenset[str] = frozenset()
     against: frozenset[str] = frozenset()
-    """Tags of other elements it goes ill with."""
+    """Tags of other elements it conflicts with."""
     field: str = ""
     """The field of work of a job."""
     education: str = ""
@@ -65,13 +65,13 @@ class Element(BaseModel):
     level: str = ""
     """The level of an education."""
     region: str = ""
-    """Where a home is, or where people have a name."""
+    """Region of a home, or of a name."""
     names: str = ""
-    """The region that people of a home have their names from."""
+    """Of a home: the region its people's names come from."""
     gender: str = ""
-    """Of a first name: f or m; family for a family name."""
+    """Of a first name: f or m; `family` for a family name."""
     composed: bool = False
-    """Whether gaps of its text were filled."""
+    """Whether its text had placeholders that were filled."""
 
 
 class _Parts(BaseModel):
@@ -79,7 +79,7 @@ class _Parts(BaseModel):
 
 
 class Elements:
-    """What people of one language are drawn from: the tables of a file, and the parts that fill gaps."""
+    """The elements that people of one language are drawn from: the tables of a file, and the parts that fill placeholders."""
 
     def __init__(self, path: Path) -> None:
         rows = read_toml(path)
@@ -109,7 +109,7 @@ class Elements:
                 self._check_gaps(part, place, depth + 1)
 
     def fill(self, element: Element, pick: "_Pick") -> Element:
-        """The element with every gap filled by a draw."""
+        """Return the element with every placeholder filled by a draw."""
         text = element.text
         while gap := _GAP.search(text):
             text = text[: gap.start()] + pick.one(self.parts[gap[1]]) + text[gap.end() :]
@@ -119,31 +119,31 @@ class Elements:
 
     @cached_property
     def fields_of_work(self) -> tuple[str, ...]:
-        """The fields jobs belong to, in the order of the file."""
+        """The fields of work of the jobs, in the order of the file."""
         return tuple(dict.fromkeys(job.field for job in self.tables["jobs"]))
 
     @cache  # noqa: B019 - there is one for each language
     def of_age(self, table: str, age: int, tags: frozenset[str] = frozenset()) -> tuple[Element, ...]:
-        """The elements that hold at an age and do not go ill with any of the tags."""
+        """Return the elements valid at an age that do not conflict with any of the tags."""
         return tuple(
             one for one in self.tables[table] if one.ages[0] <= age <= one.ages[1] and not one.against & tags
         )
 
     @cache  # noqa: B019
     def some(self, table: str, name: str, value: str) -> tuple[Element, ...]:
-        """The elements of a table with a value, such as the jobs of a field of work."""
+        """Return the elements of a table whose field `name` has a value, such as the jobs of a field of work."""
         return tuple(one for one in self.tables[table] if getattr(one, name) == value)
 
     def names(self, home: Element, gender: str) -> tuple[Element, ...]:
-        """The names people of a gender, or a family, have where somebody lives."""
+        """Return the names of a gender, or the family names, used in the region of a home."""
         return tuple(one for one in self.some("names", "region", home.names) if one.gender == gender)
 
     def levels(self, job: Element) -> tuple[Element, ...]:
-        """The education that leads to a job."""
+        """Return the education levels that lead to a job."""
         return tuple(one for one in self.tables["education"] if one.level in job.education.split())
 
     def faults(self) -> Iterator[str]:
-        """Sentences about what leaves nothing to be drawn for somebody."""
+        """Yield a sentence for each home, job or age for which a table has nothing to draw."""
         for home in self.tables["homes"]:
             for kind in ("f", "m", "family"):
                 if not self.names(home, kind):
@@ -159,18 +159,18 @@ class Elements:
 
 @cache
 def elements(language: str) -> Elements:
-    """Ours of a language."""
+    """Return the built-in elements of a language."""
     return Elements(Path(OURS.format(language)))
 
 
 @cache
 def own_seeds() -> tuple[Person, ...]:
-    """Our seed profiles, English and Chinese."""
+    """Return the built-in seed profiles, English and Chinese."""
     return read_seeds(DATA / "seeds.jsonl", [])
 
 
 def read_seeds(path: Path, languages: Sequence[str]) -> tuple[Person, ...]:
-    """The seed profiles of a file; every language of the build needs one."""
+    """Read the seed profiles of a file; every language of the build needs one."""
     seeds = tuple(validated(Person, row, path, number) for number, row in read_lines(path))
     for language in languages:
         if not any(seed.language == language for seed in seeds):
@@ -186,7 +186,7 @@ class ProfileDraft:
     """The person's id."""
     language: str
     seed: Person
-    """The seed profile whose manner it follows."""
+    """The seed profile whose style it follows."""
     age: int
     gender: str
     name: str
@@ -200,7 +200,7 @@ class ProfileDraft:
     leaves: dict[str, Element]
 
     def person(self, words: Mapping[str, str]) -> Person:
-        """The profile, with what a writer put into words in place of what was drawn."""
+        """Return the profile, with the writer's words in place of the drawn ones."""
         facets: dict[str, FacetValue] = {
             "Name": self.name,
             "Demographics.Age": self.age,
@@ -223,7 +223,7 @@ class ProfileDraft:
         return [*who, *self.values, *self.interests, *self.leaves.values()]
 
     def contradictions(self) -> Iterator[str]:
-        """Why the combination cannot be one person; nothing where it can."""
+        """Yield the reasons why the combination cannot be one person."""
         drawn = self.drawn
         for element in drawn:
             if not element.ages[0] <= self.age <= element.ages[1]:
@@ -246,7 +246,7 @@ class CandidateSampler:
         self._elements, self._key = tuple(languages.items()), (str(seed), str(take))
 
     def draw(self, number: int) -> ProfileDraft:
-        """The candidate of a number; languages and fields of work take turns, so that all are drawn alike often."""
+        """Return candidate `number`; languages and fields of work alternate, so that all are drawn equally often."""
         turn, place = divmod(number, len(self._elements))
         language, known = self._elements[place]
         pick = _Pick(hash_text("person", *self._key, str(number)))
@@ -284,7 +284,7 @@ class CandidateSampler:
 
 
 class _Pick:
-    """Draws one after the other from the digits of a hash, hashed on when they run out."""
+    """Draws successive numbers from the digits of a hash, hashing again when they run out."""
 
     def __init__(self, key: str) -> None:
         self._key, self._left = key, int(key, 16)

@@ -1,6 +1,6 @@
-"""What a build is asked for: a TOML file whose sections are checked before anything is spent.
+"""The config of a build: a TOML file whose sections are checked before anything is spent.
 
-`[build]` and `[models]` are here; every other section is in the file of the steps that it is about.
+`[build]` and `[models]` are here; every other section is defined beside the steps it configures.
 """
 
 import difflib
@@ -21,23 +21,23 @@ S = TypeVar("S", bound="ConfigSection")
 Language = Literal["en", "zh"]
 MOST_ANSWERERS = 4
 TEMPLATE = "template"
-"""In place of a model: our templates write or answer, and who checks finds no fault."""
+"""Used in place of a model: templates write and answer, and a checker finds no fault."""
 EXAMPLE = DATA / "example.toml"
-"""What `personafit build --example` writes: small, commented, and done offline as it is."""
+"""The config `personafit build --example` writes: small, commented, and offline as it is."""
 
 
 class ConfigSection(BaseModel):
-    """Base of every section: an unknown key is an error that says what was meant."""
+    """Base of every section: an unknown key is an error that suggests the closest known one."""
 
     model_config = ConfigDict(extra="forbid")
 
     def faults(self, config: "BuildConfig") -> Iterator[str]:
-        """Sentences about what cannot be done given the other sections; a fault of one key alone is a validator's."""
+        """Yield a sentence for each conflict with other sections or files; single keys are checked by validators."""
         yield from ()
 
 
 class BuildSection(ConfigSection):
-    """`[build]`: what is made, from which seed, for how much money."""
+    """`[build]`: what is built, with which seed and budget."""
 
     name: str = Field("my-benchmark", description="Short name.")
     title: str = Field("", description="A line for people.")
@@ -69,9 +69,9 @@ class BuildSection(ConfigSection):
 
 
 class ModelsSection(ConfigSection):
-    """`[models]`: who writes, checks and answers; a role that is not named is the writer's.
+    """`[models]`: the models that write, check and answer; an unset role uses the writer's model.
 
-    `template` in place of a model has our templates write and answer, and nobody check.
+    `template` in place of a model makes templates write and answer, and skips checking.
     """
 
     writer: str = Field("embedded", description="Writes people, memories, questions.")
@@ -82,13 +82,13 @@ class ModelsSection(ConfigSection):
     )
 
     def spec(self, role: str) -> str:
-        """The spec behind a role of one model."""
+        """Return the model spec of a single-model role."""
         found = getattr(self, role)
         assert isinstance(found, str)
         return found or self.writer
 
     def pool(self) -> list[str]:
-        """The specs of the answer models."""
+        """Return the specs of the answer models."""
         return self.answerers or [self.writer]
 
     @model_validator(mode="after")
@@ -106,43 +106,43 @@ def _named_once(key: str, names: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class BuildConfig:
-    """The whole file."""
+    """A parsed config file."""
 
     path: Path
     build: BuildSection
     models: ModelsSection
     sections: Mapping[str, ConfigSection]
-    """The sections of rooms, by name, as far as the file has them."""
+    """The sections of steps that the file has, by name."""
     prompts: Mapping[str, PromptTemplate]
-    """Prompts of the user's own, by name."""
+    """The user's own prompts, by name."""
 
     def prompt(self, ours: PromptTemplate) -> PromptTemplate:
-        """The prompt that is used in place of one of ours."""
+        """Return the user's prompt that replaces a built-in one, or the built-in one."""
         return self.prompts.get(ours.name, ours)
 
     def section(self, kind: type[S]) -> S:
-        """The section of a kind; only steps of sections that are there run, so it is there."""
+        """Return the section of a type; steps run only if their section exists."""
         for section in self.sections.values():
             if isinstance(section, kind):
                 return section
         raise KeyError(kind.__name__)
 
     def place(self, path: str) -> Path:
-        """A path the file names, relative to the file itself."""
+        """Resolve a path from the config relative to the config file."""
         return (self.path.parent / Path(path).expanduser()).resolve()
 
     def own(self, path: str, ours: Path) -> Path:
-        """The user's file, or ours where none is named."""
+        """Return the user's file, or the built-in one if none is named."""
         return self.place(path) if path else ours
 
     def missing(self, key: str, *names: str) -> Iterator[str]:
-        """A sentence for each file named by a key that is not there."""
+        """Yield a sentence for each file named by a key that does not exist."""
         for path in (self.place(name) for name in names if name):
             if not path.is_file():
                 yield f"{key}: there is no file {path}"
 
     def hashes(self, paths: Iterable[str | Path]) -> list[str]:
-        """What files that the file names hold, as hashes; one that is not there has none."""
+        """Return content hashes of the files named in the config, skipping missing ones."""
         found = []
         for path in (self.place(str(path)) for path in paths):
             if path.is_file():
@@ -152,7 +152,7 @@ class BuildConfig:
 
 
 def config_of(path: Path, kinds: Mapping[str, type[ConfigSection]]) -> BuildConfig:
-    """The config of a file; the first fault is one sentence that names the key."""
+    """Read a config file; the first error is one sentence that names the key."""
     tree = read_toml(path, "`personafit build --example` writes one")
     known: dict[str, type[ConfigSection]] = {"build": BuildSection, "models": ModelsSection, **kinds}
     for name, table in tree.items():
@@ -185,6 +185,6 @@ def _section(path: Path, name: str, kind: type[ConfigSection], table: dict[str, 
 
 
 def meant(name: str, known: Mapping[str, Any] | list[str]) -> str:
-    """What was meant by a misspelt name, or else what there is."""
+    """Suggest the closest known name for a misspelt one, or else list the known names."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f"did you mean '{close[0]}'" if close else f"there are {', '.join(known)}"

@@ -1,6 +1,6 @@
-"""How far people differ, as figures for the card: distinct n-grams, spread of embeddings, clusters, and shared sentences.
+"""Diversity of people, as figures for the card: distinct n-grams, spread of embeddings, clusters, and shared sentences.
 
-PersonaFeedback's figures stand beside them. All depend on how many people are looked at, so samples of the same size are compared.
+PersonaFeedback's figures are given for comparison. All depend on the number of people, so samples of the same size are compared.
 """
 
 import re
@@ -17,23 +17,23 @@ from personafit.models.embeddings import make_embedder
 from personafit.people import Person, facet_values
 
 ALIKE = 0.7
-"""Mean cosine from which two groups of people are one cluster."""
+"""Mean cosine at which two groups of people merge into one cluster."""
 _TOKEN = re.compile(r"[\u3400-\u9fff]|[^\W_]+")  # a Chinese character or a word
 
 
 class Diversity(NamedTuple):
-    """Figures of a sample of people."""
+    """Diversity figures of a sample of people."""
 
     people: int
     distinct_1: float
-    """Different words (or Chinese characters) of preferences, of all of them."""
+    """Distinct words (or Chinese characters) as a share of all words in the preferences."""
     distinct_2: float
-    """The same of pairs in a row."""
+    """Distinct bigrams as a share of all bigrams."""
     spread: float
     """Mean cosine distance between two people's preferences."""
     clusters: int
     shared: int
-    """How many people share the most frequent sentence."""
+    """Number of people who share the most frequent sentence."""
 
 
 def diversity(people: Sequence[Person]) -> Diversity:
@@ -64,7 +64,7 @@ def diversity(people: Sequence[Person]) -> Diversity:
 
 
 def describe_people(people: Sequence[Person]) -> str:
-    """The card's part on how far people differ, each language by itself; nothing where there are too few."""
+    """Return the card's section on diversity, by language; empty if there are too few people."""
     published = read_toml(DATA / "diversity.toml")
     rows = []
     for language in dict.fromkeys(person.language for person in people):

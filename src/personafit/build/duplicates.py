@@ -1,7 +1,7 @@
-"""Texts that say the same, found by the cosine of their embeddings with a faiss index.
+"""Near-duplicate detection by cosine similarity of embeddings with a faiss index.
 
-Nothing is called a near-duplicate that is none: candidates come from an index, their cosines are computed from whole vectors at
-half precision, which moves them by less than a thousandth. What was kept takes about 1.3 KB of memory each.
+There are no false positives: candidates come from an index, but their cosines are computed from whole vectors at
+half precision, which changes them by less than a thousandth. Each kept text takes about 1.3 KB of memory.
 """
 
 from collections.abc import Sequence
@@ -14,16 +14,16 @@ from personafit._hashing import hash_text
 from personafit.models.embeddings import INSTALL, Embedder, Vectors, make_embedder
 
 BATCH = 1_024
-EXACT = 4_000  # vectors up to which comparing with all of them is the quickest way
-GROWN = 4  # times as many vectors as when they were last sorted into cells: time to sort again
+EXACT = 4_000  # vectors up to which exhaustive comparison is fastest
+GROWN = 4  # growth factor after which the index is trained again
 CELLS_PER_ROOT, PROBES, TRAINING_PER_CELL = 6.4, 40, 20
-DIRECTIONS = 128  # in which vectors differ most: enough to find the right cells
+DIRECTIONS = 128  # PCA dimensions, enough to find the right cells
 
 
 class NearDuplicates:
-    """Takes texts in and says of each whether one like it is there already; texts of different blocks are never alike.
+    """Collects texts and detects near-duplicates among them; texts of different blocks are never compared.
 
-    At a threshold of 1 only the same words are the same, and nothing is embedded.
+    At a threshold of 1 only identical texts are duplicates, and nothing is embedded.
     """
 
     def __init__(self, threshold: float, embedder: Embedder | None = None) -> None:
@@ -33,7 +33,7 @@ class NearDuplicates:
         self._words: dict[str, str] = {}
 
     def add(self, texts: Sequence[tuple[str, str]], block: str = "") -> list[str | None]:
-        """For each (name, text) the name of an earlier one that says the same, or None, and then it is taken in."""
+        """For each (name, text), return the name of an earlier duplicate, or None and keep the text."""
         found: list[str | None] = []
         if self._embedder is None:
             for name, text in texts:
@@ -49,7 +49,7 @@ class NearDuplicates:
 
 
 class _Block:
-    """The vectors of texts that may be alike."""
+    """The index of one block of texts."""
 
     def __init__(self, threshold: float) -> None:
         self._threshold = threshold
@@ -58,13 +58,13 @@ class _Block:
         self._sorted = EXACT // GROWN
 
     def add(self, names: Sequence[str], vectors: Vectors) -> list[str | None]:
-        """For each row the name of one that was kept and is like it, or None, and then it is kept."""
+        """For each row, return the name of a kept duplicate, or None and keep the row."""
         if self._index is None:
             self._index = _index(vectors.shape[1], "SQfp16")
         likeness, nearest = self._index.search(vectors, 1)
         before = np.where(likeness[:, 0] >= self._threshold, nearest[:, 0], -1)
         alike = np.tril(vectors @ vectors.T >= self._threshold, -1)
-        alike[:, before >= 0] = False  # what is out makes nobody else out
+        alike[:, before >= 0] = False  # a rejected row is no reason to reject another
         found = [None if place < 0 else self._names[place] for place in before.tolist()]
         for place in np.flatnonzero(alike.any(axis=1) & (before < 0)).tolist():
             if alike[place].any():
@@ -78,7 +78,7 @@ class _Block:
         return found
 
     def _sort(self, size: int) -> None:
-        """Sort what was kept into cells, so that a text is compared with those of the nearest cells only."""
+        """Rebuild the index with cells, so that a text is compared only with the texts of the nearest cells."""
         stored = getattr(self._index, "refine_index", self._index).reconstruct_n(0, len(self._names))
         cells = int(CELLS_PER_ROOT * len(stored) ** 0.5)
         way = f"PCA{min(DIRECTIONS, size)},IVF{cells},SQfp16,Refine(SQfp16)"

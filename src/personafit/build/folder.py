@@ -1,8 +1,8 @@
-"""The end of the line: what the steps made as a benchmark folder, with its card.
+"""The last part of a build: write what the steps made as a benchmark folder with its card.
 
-Streams of the folder's own names are put together, row by row, in the form `personafit data check` knows and
-`personafit run` takes. `makers.jsonl` says who made each product: model, prompt and its version, temperature, seed, take.
-`card.md` says what was built, in numbers: rows by step, items by half and tier, and what each step says.
+Rows of the steps are joined into the files that `personafit data check` and `personafit run` read. `makers.jsonl` lists
+who made each product: model, prompt and its version, temperature, seed, take. `card.md` describes the build in numbers: rows by
+step, items by half and tier, and a section from each step.
 """
 
 import re
@@ -34,11 +34,11 @@ MOST_REASONS = 20
 def write_benchmark(
     config: BuildConfig, steps: Sequence[BuildStep], models: BuildModels, out: Path, store: Store
 ) -> None:
-    """Write the folder anew from the finished steps."""
+    """Write the benchmark folder from the finished steps, replacing earlier files."""
     folders = [out / "steps" / step.name for step in steps]
     for name in FILES:
         holders = [folder for folder in folders if (folder / f"{name}.jsonl").is_file()]
-        if name == "people":  # a later step's people are the same, with more known about them
+        if name == "people":  # a later step's people are the same people with more attributes
             holders = holders[-1:]
         path = out / f"{name}.jsonl"
         if name in OPTIONAL and not holders:
@@ -94,7 +94,7 @@ def _toml(config: BuildConfig, folders: Sequence[Path], splits: dict[str, list[s
 
 
 def _people(config: BuildConfig) -> str:
-    """Whose people these are, in a sentence."""
+    """Describe the source of the people in a sentence."""
     section = config.sections.get("people")
     given = section.given if isinstance(section, PeopleSection) else ""
     return f"Its people were given: {Path(given).name}." if given else "Its people are simulated."
@@ -108,7 +108,7 @@ PUBLISHED = (
 
 
 def write_card(config: BuildConfig, out: Path, folders: Sequence[Path], parts: Sequence[str]) -> str:
-    """The card of a finished build; the folder's files are there already."""
+    """Return the card of a finished build, whose files must already be written."""
     build = config.build
     sections = [
         f"# {build.title or build.name}",
@@ -134,7 +134,7 @@ def _steps(folders: Sequence[Path]) -> list[str]:
 
 
 def _made(store: Store) -> str:
-    """Who made how much, kept or not: models with their prompts, rules, and our templates where no model wrote."""
+    """Return the card's table of products by maker: models with their prompts, rules, and templates; rejected products count too."""
     makers = {row["fingerprint"]: f"{row['model']}, {row['prompt']}" for row in _makers(store)}
     columns = (t.products.c.kind, t.products.c.maker, func.count())
     query = select(*columns).group_by(*columns[:2]).order_by(*columns[:2])
@@ -148,7 +148,7 @@ def _made(store: Store) -> str:
 
 
 def _rejected(out: Path) -> str:
-    """The most frequent reasons of each step."""
+    """Return the card's table of the most frequent rejection reasons of each step."""
     counts = Counter(
         (row["step"], re.split(r"[:,'0-9]", row["reason"])[0].strip()) for row in read_rows(out, REJECTED)
     )
@@ -157,7 +157,7 @@ def _rejected(out: Path) -> str:
 
 
 def _items(out: Path) -> list[str]:
-    """Items by half and tier; nothing where there are none."""
+    """Return the card's table of items by half and tier; empty if there are no items."""
     halves = {row["id"]: row.get("slices", {}).get("half", "all") for row in read_rows(out, "items")}
     tiers = Counter(
         (halves[row["item"]], (row.get("extra") or {}).get("tier", "untiered"))

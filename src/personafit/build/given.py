@@ -1,4 +1,4 @@
-"""People that are given and not drawn: published personas, a CSV, or a people.jsonl of one's own."""
+"""People supplied by the user instead of sampled: published personas, a CSV, or a people.jsonl."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,14 +13,14 @@ from personafit.build.asking import language_of
 from personafit.people import FacetValue, Person, facet_values
 
 CORE = ("Name", "Demographics", "Personality")
-"""The first parts of facets that say who somebody is; all others are preferences."""
-SENTENCE = {"en": 20, "zh": 6}  # characters, from which a text says something by itself
+"""Top-level facets that identify a person; all others are preferences."""
+SENTENCE = {"en": 20, "zh": 6}  # characters from which a text counts as a sentence of its own
 COLUMNS = ("id", "language")
-"""Columns of a CSV that are no facets."""
+"""Columns of a CSV that are not facets."""
 
 
 def given_people(path: Path, languages: Sequence[str], seed: int) -> list[Person]:
-    """Everyone of a file or folder who is written about in one of the languages, in a drawn order."""
+    """Return the people of a file or folder in one of the languages, in an order drawn by seed."""
     people = {person.id: person for person in _read(path) if person.language in languages}
     if not people:
         raise UserError(f"{path} has nobody in {' or '.join(languages)}; check `given` and `languages`.")
@@ -41,7 +41,7 @@ def _read(path: Path) -> Iterator[Person]:
 
 
 def _from_csv(path: Path) -> Iterator[Person]:
-    """A person in each row; other columns than `id` and `language` are facets, `a; b` is a list."""
+    """Yield a person per row; columns other than `id` and `language` are facets, and `a; b` is a list."""
     seen: set[str] = set()
     for number, row in read_csv(path, ["id"]):
         name = row["id"] or ""
@@ -59,12 +59,12 @@ def _from_csv(path: Path) -> Iterator[Person]:
 
 
 def preferences_of(person: Person) -> dict[str, FacetValue]:
-    """What somebody likes and does: every facet that does not say who they are."""
+    """Return the facets that do not identify the person."""
     return {path: value for path, value in person.facets.items() if path.partition(".")[0] not in CORE}
 
 
 def habits_of(person: Person) -> list[tuple[str, str]]:
-    """Preferences and values as (path, sentence), each entry of a list by itself; a mere word is put after its field's name."""
+    """Return preferences and values as (path, sentence), one per list entry; a short text is prefixed with its field's name."""
     facets = {path: value for path, value in person.facets.items() if "Values" in path}
     facets |= preferences_of(person)
     found = [(path, text) for path, value in facets.items() for text in facet_values({path: value})]

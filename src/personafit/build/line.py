@@ -1,8 +1,8 @@
-"""The line: steps in order, each done once, taken up where it was interrupted, and done anew when asked or when its inputs changed.
+"""The build pipeline: steps run in order, each once, resumed after an interruption, and redone on request or when inputs change.
 
 A step is done when its folder `steps/NAME` holds a `done.json` with the fingerprint of everything that shaped it: code
 version, prompts, models, section, seed, take, and the content of the rows it read. Replies are in `build.db`, so that a
-step which has to be done again asks only what it never asked.
+step that has to be redone makes only new calls.
 """
 
 import asyncio
@@ -44,18 +44,18 @@ STEPS: dict[str, tuple[type[BuildStep], ...]] = {
     "pairs": (PairsStep,),
     "tasks": (ProfilesStep, HistoriesStep, TasksStep),
 }
-"""The steps of each section of a config, each after those it reads from."""
+"""The steps of each section of a config, each after the steps it reads from."""
 STORE = "build.db"
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def read_config(path: Path) -> BuildConfig:
-    """The config of a file; the first fault is one sentence that names the key."""
+    """Read a config file; the first error is one sentence that names the key."""
     return config_of(path, {name: steps[0].section for name, steps in STEPS.items()})
 
 
 def steps_of(sections: Iterable[str]) -> list[BuildStep]:
-    """The steps of some sections, in the order of work; a section that is missing is a sentence."""
+    """Return the steps of some sections, in execution order; a missing section is a UserError."""
     present = set(sections)
     found = [step() for name, steps in STEPS.items() if name in present for step in steps]
     owners = {step.name: name for name, steps in STEPS.items() for step in steps}
@@ -70,22 +70,22 @@ def steps_of(sections: Iterable[str]) -> list[BuildStep]:
 
 @dataclass
 class Built:
-    """How a build went in this command."""
+    """The outcome of a build command."""
 
     out: Path
     done: list[str] = field(default_factory=list)
-    """Steps done by this command."""
+    """Steps run by this command."""
     kept: list[str] = field(default_factory=list)
-    """Steps that were done already."""
+    """Steps that were already done."""
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
-    """Rows by step and stream."""
+    """Row counts by step and stream."""
     summary: Summary = field(default_factory=Summary)
 
 
 def build(
     config: BuildConfig, out: Path, budget: float | None = None, progress: ProgressView | None = None
 ) -> Built:
-    """Do every step that is not done, then write the benchmark folder; bars show how far it is, unless `progress` does."""
+    """Run every step that is not done, then write the benchmark folder; shows progress bars unless `progress` is given."""
     with nullcontext(progress) if progress is not None else Bars() as shown:
         return asyncio.run(_build(config, out, shown, budget))
 
@@ -117,7 +117,7 @@ async def _build(config: BuildConfig, out: Path, progress: ProgressView, budget:
 
 
 async def _do(step: BuildStep, bench: Bench, built: Built) -> None:
-    """Do a step unless it is done."""
+    """Run a step unless it is done."""
     fingerprint = _fingerprint(step, bench)
     if _done(bench, step.name).get("fingerprint") == fingerprint:
         built.kept.append(step.name)
@@ -133,7 +133,7 @@ async def _do(step: BuildStep, bench: Bench, built: Built) -> None:
 
 
 def estimate(config: BuildConfig, out: Path | None = None, budget: float | None = None) -> str:
-    """The calls, tokens and money of every step, in words; of a folder that was begun only of what is left to do."""
+    """Describe the calls, tokens and cost of every step; for a folder already begun, only of the remaining steps."""
     steps, models = _steps(config), BuildModels(config)
     left = _left(config, steps, models, out)
     lines, calls, tokens, cost, unpriced = [], 0, 0, 0.0, set()
@@ -168,7 +168,7 @@ def estimate(config: BuildConfig, out: Path | None = None, budget: float | None 
 
 
 def _left(config: BuildConfig, steps: Sequence[BuildStep], models: BuildModels, out: Path | None) -> set[str]:
-    """The steps that a build would do: what is not done as the config has it, and whatever reads from these."""
+    """Return the steps a build would run: those not done under this config, and all that depend on them."""
     left: set[str] = set()
     for step in steps:
         bench = Bench(step.name, config, out or Path(), models)
@@ -179,7 +179,7 @@ def _left(config: BuildConfig, steps: Sequence[BuildStep], models: BuildModels, 
 
 
 def _steps(config: BuildConfig) -> list[BuildStep]:
-    """The steps of a build, among them those that are to be done another time."""
+    """Return the steps of a build, after checking that it has some and that `takes` names only these."""
     steps = steps_of(config.sections)
     names = [step.name for step in steps]
     if not names:
@@ -191,7 +191,7 @@ def _steps(config: BuildConfig) -> list[BuildStep]:
 
 
 def _expected(step: BuildStep, config: BuildConfig, models: BuildModels) -> list[tuple[Model, ExpectedAsks]]:
-    """The asks of a step with the models that are asked."""
+    """Return the asks a step expects to make, each with its model."""
     asks = step.expected(Bench(step.name, config, Path(), models))
     return [(one.model, one) for one in asks if one.model is not None]
 
@@ -212,7 +212,7 @@ def _fingerprint(step: BuildStep, bench: Bench) -> str:
 
 
 def _done(bench: Bench, step: str) -> dict[str, Any]:
-    """What a finished step says of itself; nothing where it has to be done."""
+    """Return the contents of a step's `done.json`; empty if the step is not done."""
     try:
         found: dict[str, Any] = orjson.loads((bench.folder(step) / "done.json").read_bytes())
     except (OSError, orjson.JSONDecodeError):

@@ -1,9 +1,9 @@
 """The memories and features steps: what each person wrote or saved, and what a profiler infers from samples of it.
 
-Memories are entries chosen from the user's corpora, or posts and messages that the writer wrote, with other people's among them
-(`noise`), as in anything an assistant retrieves from. Every question has a sample of its own, from which the profiler infers
-features. Questions are made from these and not from the whole profile, so that they come from what somebody does and not from a
-label on them.
+Memories are entries chosen from the user's corpora, or posts and messages written by the writer, mixed with other people's
+(`noise`), as in any store an assistant retrieves from. Every question has its own sample of them, from which the profiler infers
+features. Questions are made from these features rather than the whole profile, so that they reflect what a person does and not a
+label.
 """
 
 import re
@@ -28,18 +28,18 @@ from personafit.build.step import BuildStep, ExpectedAsks, table
 from personafit.models.embeddings import Embedder, make_embedder
 from personafit.people import Attribute, Memory, Person, render_person
 
-LONGEST = 600  # characters of an entry: longer ones are no memory
+LONGEST = 600  # characters; longer entries are left out
 
 
 class CorpusText(NamedTuple):
-    """One text of a corpus, and where it is from."""
+    """A text of a corpus, with its source."""
 
     text: str
     source: str
 
 
 def read_corpus(paths: Sequence[Path]) -> Iterator[CorpusText]:
-    """The entries of some files; those too long to be remembered are left out."""
+    """Yield the entries of some files, leaving out empty and overlong ones."""
     for path in paths:
         found = _rows(path) if path.suffix == ".jsonl" else _paragraphs(path)
         yield from (entry for entry in found if 0 < len(entry.text) <= LONGEST)
@@ -52,14 +52,14 @@ def _rows(path: Path) -> Iterator[CorpusText]:
 
 
 def _paragraphs(path: Path) -> Iterator[CorpusText]:
-    """What stands between empty lines, numbered."""
+    """Yield the paragraphs of a text file, numbered."""
     groups = groupby((line.strip() for line in text_lines(path, "corpora")), key=bool)
     texts = (" ".join(lines) for words, lines in groups if words)
     return (CorpusText(text, f"{path.name}#{number}") for number, text in enumerate(texts, 1))
 
 
 class MemoryCorpus:
-    """The entries of some files, a seeded sample where there are very many, with their vectors."""
+    """The entries of some files, or a seeded sample of `most` of them, with their embeddings."""
 
     def __init__(self, paths: Sequence[Path], most: int, seed: int, embedder: Embedder | None = None) -> None:
         kept = {entry.text: entry for entry in read_corpus(paths)}
@@ -69,7 +69,7 @@ class MemoryCorpus:
         self._vectors = self._embedder.embed([entry.text for entry in self.entries])
 
     def shortlist(self, about: str, count: int, key: str) -> list[CorpusText]:
-        """The nearest entries and, for a quarter, others drawn by the key."""
+        """Return the nearest entries, and for a quarter of the list others drawn by `key`."""
         count = min(count, len(self.entries))
         likeness = self._vectors @ self._embedder.embed([about])[0]
         order = np.argsort(-likeness, kind="stable").tolist()
@@ -82,17 +82,17 @@ SELECT = PROMPTS["memories.select"]
 WRITE = PROMPTS["memories.write"]
 FEATURES = PROMPTS["memories.features"]
 STREAMS = ("people", TRAINING)
-SHORTLIST = 30  # entries of the corpora offered for each person, or twice as many as are wanted
-MOST_ENTRIES = 20_000  # looked at; of larger corpora a sample
-TRIES = 8  # draws of other people's memories for each of one's own
-LOOKED_AT = 1_000  # entries, to see before anything is asked whether there are enough
+SHORTLIST = 30  # corpus entries offered per person, or twice the number wanted if that is more
+MOST_ENTRIES = 20_000  # entries kept; larger corpora are sampled
+TRIES = 8  # draws of other people's memories per own memory
+LOOKED_AT = 1_000  # entries read to check in advance that the corpora suffice
 
 _NUMBERED = re.compile(r"^\s*(\d{1,3})\s*[.)、:：]\s*(.+?)\s*$")
 _EVIDENCE = re.compile(r"(?<!\s)\s*[\[【(（]([\d,，、\s]+)[\]】)）]\s*+(?:[.。]\s*+)?$")
 
 
 class MemoriesSection(ConfigSection):
-    """What the memories and features steps are asked for."""
+    """Settings of the memories and features steps."""
 
     per_person: int = Field(16, ge=1, le=200, description="Memories of each person's own.")
     noise: float = Field(
@@ -111,7 +111,7 @@ class MemoriesSection(ConfigSection):
     features: int = Field(3, ge=1, le=20, description="Features inferred for each question.")
 
     def faults(self, config: BuildConfig) -> Iterator[str]:
-        """Quotas that no corpus or person can fill, and corpora with nothing in them."""
+        """Yield a sentence for each quota that corpora or people cannot meet, and for missing files."""
         if self.sampled > self.per_person:
             yield f"sampled = {self.sampled} is more than the {self.per_person} memories a person has"
         if self.features > self.sampled:
@@ -128,7 +128,7 @@ class MemoriesSection(ConfigSection):
 
 
 def numbers_reader(count: int, among: int) -> Callable[[str], str]:
-    """Reads exactly so many different numbers from 1 to `among`; the product's text is the numbers with commas."""
+    """Return a parser for exactly `count` different numbers from 1 to `among`; its text is the numbers with commas."""
 
     def read(reply: str) -> str:
         found = [int(number) for number in re.findall(r"\d+", reply)]
@@ -147,9 +147,9 @@ def numbers_reader(count: int, among: int) -> Callable[[str], str]:
 
 
 def list_reader(language: str, count: int, among: int = 0) -> Callable[[str], str]:
-    """Reads exactly so many numbered lines, all different; the product's text is the lines without numbers.
+    """Return a parser for exactly `count` numbered lines, all different; its text is the lines without numbers.
 
-    With `among`, each ends with the numbers of the notes it rests on, from 1 to so many: `sentence [1,3]`.
+    With `among`, each line ends with the numbers of its supporting notes, from 1 to `among`: `sentence [1,3]`.
     """
 
     def read(reply: str) -> str:
@@ -172,7 +172,7 @@ def list_reader(language: str, count: int, among: int = 0) -> Callable[[str], st
 
 
 def _evidence(text: str, among: int) -> tuple[str, str]:
-    """A sentence and the notes it rests on."""
+    """Split a line into its sentence and the numbers of its supporting notes."""
     named = _EVIDENCE.search(text)
     if named is None:
         raise Unfit(
@@ -189,7 +189,7 @@ def _likes(person: Person) -> list[str]:
 
 
 def deal(count: int, size: int, number: int, *key: str | int) -> list[int]:
-    """Places of `size` among `count` things for draw `number`: all are dealt before any comes again, in a new order each round."""
+    """Return `size` indices below `count` for draw `number`: all are dealt before any repeats, in a new order each round."""
     hands = max(1, count // size)
     turn, hand = divmod(number, hands)
     order = sorted(range(count), key=lambda place: draw("deal", *key, turn, place, among=2**63))
@@ -197,7 +197,7 @@ def deal(count: int, size: int, number: int, *key: str | int) -> list[int]:
 
 
 class MemoriesStep(BuildStep):
-    """Memories for everyone."""
+    """Gives every person memories."""
 
     name = "memories"
     after = ("people",)
@@ -218,7 +218,7 @@ class MemoriesStep(BuildStep):
             yield ExpectedAsks("memories", bench.model(), people, 450, 35 * section.per_person)
 
     async def make(self, bench: Bench) -> None:
-        """Ask for everyone who has too few, benchmark and training, and mix other people's in."""
+        """Get memories for every benchmark and training person with too few, and mix in other people's."""
         section = bench.config.section(MemoriesSection)
         paths = [bench.config.place(name) for name in section.corpora]
         corpus = MemoryCorpus(paths, MOST_ENTRIES, bench.seed) if paths else None
@@ -251,7 +251,7 @@ class MemoriesStep(BuildStep):
                 _write(bench, person, own[person.id], everyone[person.language], section.noise, stream)
 
     def card(self, bench: Bench) -> str:
-        """How many memories there are, and whose; a warning where nothing but one's own is among them."""
+        """Describe the number of own and other people's memories; warn if there are no other people's."""
         section, rows = bench.config.section(MemoriesSection), list(bench.read("memories", Person, "people"))
         own = {row["id"]: len(row["own"]) for row in bench.read_rows("memories", "own")}
         counts = [(len(person.memories), own[person.id]) for person in rows]
@@ -277,7 +277,7 @@ def _write(
     noise: float,
     stream: str,
 ) -> None:
-    """A person with memories of their own and of others, mixed; which are their own is a stream of its own."""
+    """Write a person with their own and other people's memories mixed; the stream `own` records which are theirs."""
     key = (bench.seed, bench.take, person.id)
     own, mixed = dict(mine), dict(mine)
     for number in range(TRIES * len(own)):
@@ -295,7 +295,7 @@ def _write(
 
 
 def _to_write(bench: Bench, person: Person, count: int) -> Target:
-    """Notes for the writer to write; our template's say what the person likes and does."""
+    """Return the target for memories by the writer; its stand-in states the person's preferences."""
     likes = _likes(person)
     key = (bench.seed, bench.take, person.id)
     topics = sorted(likes, key=lambda text: draw("topic", *key, text, among=2**32))[:5]
@@ -315,7 +315,7 @@ def _to_write(bench: Bench, person: Person, count: int) -> Target:
 
 
 def _to_choose(person: Person, count: int, offered: Sequence[CorpusText]) -> Target:
-    """Entries of the corpora for the writer to choose from; our template's choice are the nearest."""
+    """Return the target for a choice among corpus entries; its stand-in takes the nearest."""
     entries = "\n".join(f"{number}. {entry.text}" for number, entry in enumerate(offered, 1))
     return Target.for_person(
         person,
@@ -336,7 +336,7 @@ def _offered(bench: Bench, person: Person, count: int, corpus: MemoryCorpus | No
 
 
 class FeaturesStep(BuildStep):
-    """Features of everyone, as attributes with the memories they rest on: a few for each question to be asked."""
+    """Infers features of every person, as attributes with their supporting memories: a few per specific question."""
 
     name = "features"
     after = ("memories",)
@@ -346,18 +346,18 @@ class FeaturesStep(BuildStep):
     prompts = (FEATURES,)
 
     def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
-        """One ask for each specific question, and one for each person for training."""
+        """Estimate one ask per specific question, and one per training person."""
         section, people = bench.config.section(MemoriesSection), bench.config.section(PeopleSection)
         size = 140 + 45 * section.sampled, 30 * section.features
         asks = people.quota * _samples(bench) + people.training
         yield ExpectedAsks("features", bench.model("profiler"), asks, *size)
 
     def outside(self, bench: Bench) -> Any:
-        """How many questions each person is asked."""
+        """Return the number of questions per person."""
         return _samples(bench)
 
     async def make(self, bench: Bench) -> None:
-        """Infer, and write everyone with the features added."""
+        """Infer features, and write every person with them added."""
         section, own = bench.config.section(MemoriesSection), _own_memories(bench)
         for stream in STREAMS:
             people = list(bench.read("memories", Person, stream))
@@ -382,7 +382,7 @@ class FeaturesStep(BuildStep):
 
 
 def _samples(bench: Bench) -> int:
-    """How many samples of memories are drawn for each person: one for each specific question."""
+    """Return the number of memory samples per person: one per specific question."""
     asked = bench.config.sections.get("questions")
     return max(1, asked.specific) if isinstance(asked, QuestionsSection) else 1
 
@@ -394,14 +394,14 @@ def _own_memories(bench: Bench) -> dict[str, set[str]]:
 def _sample(
     bench: Bench, section: MemoriesSection, person: Person, own: set[str], number: int
 ) -> list[Memory]:
-    """The memories the profiler sees for a question: the person's own, dealt so that all are used alike often."""
+    """Return the memories the profiler sees for a question: the person's own, dealt so that all are used equally often."""
     mine = [memory for memory in person.memories if memory.id in own]
     key = (bench.seed, bench.take, person.id)
     return [mine[place] for place in deal(len(mine), section.sampled, number, *key)]
 
 
 def _inference(section: MemoriesSection, person: Person, number: int, sample: list[Memory]) -> Target:
-    """Features for the profiler to infer; our template's take one memory each."""
+    """Return the target for inferred features; its stand-in makes one of each memory."""
     count, seems = min(section.features, len(sample)), WORDINGS["features"][person.language]
     said = "\n".join(f"{place}. {memory.text}" for place, memory in enumerate(sample, 1))
     return Target.for_person(
@@ -420,14 +420,14 @@ def _inference(section: MemoriesSection, person: Person, number: int, sample: li
 
 
 def _read(answer: Generation, sample: list[Memory]) -> Iterator[tuple[str, list[str]]]:
-    """The features of a reply, each with the memories it rests on."""
+    """Yield the features of a reply, each with the ids of its supporting memories."""
     for line in (answer.text or "").splitlines():
         said, _, notes = line.rpartition(" [")
         yield said, [sample[int(note) - 1].id for note in notes.rstrip("]").split(",")]
 
 
 def _add(known: dict[str, Attribute], text: str, evidence: list[str]) -> str:
-    """Take a feature in, and return its id; one that says the same as another gets its evidence added."""
+    """Add a feature and return its id; an identical text only adds its evidence."""
     if text not in known:
         known[text] = Attribute(id=f"f{len(known) + 1}", text=text, evidence=[])
     one = known[text]

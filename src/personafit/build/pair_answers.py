@@ -1,4 +1,4 @@
-"""What is asked for a training pair: a question in the person's place, answers for them, for nobody and for others, spoilt ones."""
+"""Targets for training pairs: a question in the person's voice, answers for that person, for nobody and for others, and degraded ones."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,24 +25,24 @@ SHORTEST_ANSWER = 15  # characters
 
 @dataclass
 class QuestionAnswers:
-    """One person's question and the answers that its pairs are made of."""
+    """A question of one person and the answers its pairs are made of."""
 
     person: Person
     number: int
     other: Person | None
-    """Whom the wrong answer is for; None where nobody else is at hand."""
+    """The person the wrong-person answer is for; None if there is no other person."""
     model: int
-    """Which of the answer models answers."""
+    """Index of the answer model."""
     negatives: tuple[str, ...]
     direction: str
-    """How a degraded answer is spoilt: less-personal or less-helpful."""
+    """How a degraded answer is made worse: less-personal or less-helpful."""
     attempt: int = 0
-    """How many questions were tried in its place before."""
+    """Number of questions tried before this one."""
     question: str = ""
     source: str = ""
-    """Id of the question as a product, or the file and line it comes from."""
+    """Id of the question as a product, or its file and line."""
     answers: dict[str, Generation] = field(default_factory=dict)
-    """By kind: chosen, and each negative."""
+    """Generations by kind: chosen, and each negative."""
 
     @property
     def key(self) -> str:
@@ -52,7 +52,7 @@ class QuestionAnswers:
 def units(
     people: Sequence[Person], per_person: int, negatives: int, seed: str, models: int
 ) -> list[QuestionAnswers]:
-    """What is to be made for some people; harder negatives take turns."""
+    """Return the questions to generate for some people; the harder negatives rotate."""
     found = []
     for person in people:
         others = [one for one in people if one.language == person.language and one.id != person.id]
@@ -69,14 +69,14 @@ def units(
 
 
 def told(person: Person) -> Product:
-    """What a maker is told of a person, as a product."""
+    """Return what a maker is told about a person, as a context product."""
     return Product(
         kind="context", text=render_person(person), maker=WHOLE, about=person.id, parents=[person.id]
     )
 
 
 def question_target(unit: QuestionAnswers, themes: Sequence[str], seed: str) -> Target:
-    """A question for the writer to ask in a person's place, about one of some themes."""
+    """Return the target for a question in the person's voice, on a drawn theme."""
     person = unit.person
     theme = themes[draw(seed, unit.key, "theme", among=len(themes))]
     values = {"person": render_person(person), "theme": theme}
@@ -94,7 +94,7 @@ def question_target(unit: QuestionAnswers, themes: Sequence[str], seed: str) -> 
 
 
 def first_answers(unit: QuestionAnswers, words: int) -> dict[str, Target]:
-    """The fitting answer, and those for nobody, for somebody else and for show, as far as they are wanted."""
+    """Return targets for the chosen answer and the wanted negatives that do not derive from it."""
     asked: dict[str, tuple[PromptTemplate, Person | None]] = {
         "chosen": (PERSONAL, unit.person),
         NO_PERSONA: (PLAIN, None),
@@ -111,7 +111,7 @@ def first_answers(unit: QuestionAnswers, words: int) -> dict[str, Target]:
 
 
 def spoilt_answers(unit: QuestionAnswers) -> dict[str, Target]:
-    """The fitting answer made worse, where that is wanted and there is one."""
+    """Return the target for a degraded version of the chosen answer, if wanted and possible."""
     chosen = unit.answers["chosen"]
     if DEGRADED not in unit.negatives or chosen.text is None:
         return {}
@@ -127,7 +127,7 @@ def _answer(
     whom: Person | None = None,
     like: Generation | None = None,
 ) -> Target:
-    """An answer for somebody, of whom the maker is told, or one made from the chosen answer."""
+    """Return the target for an answer that is told about `whom`, or derived from the answer `like`."""
     parents = (unit.source, like.product if like else "")
     return Target(
         f"{unit.key}/{kind}",
@@ -144,7 +144,7 @@ def _answer(
 
 
 def read_answer(reply: str, like: str = "") -> str:
-    """An answer; one that was made from another is about as long and not the same."""
+    """Return the answer; raise Unfit if it is too short, or a rewrite that is unchanged or differs too much in length."""
     text = plain(reply)
     if len(text) < SHORTEST_ANSWER:
         raise Unfit("it is too short for an answer", "作为回答太短了")

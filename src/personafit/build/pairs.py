@@ -1,7 +1,7 @@
-"""The pairs step: training pairs for people who are in no benchmark, without repeats, split by person.
+"""The pairs step: training pairs for people who are in no benchmark, deduplicated and split by person.
 
-For some people at a time: questions, then answers for the person and for others, then spoilt ones. Both answers of a pair are by
-the same model, so that whose words they are tells nothing.
+For each block of people: questions, then answers for the person and for others, then degraded ones. Both answers of a pair are by
+the same model, so that the author does not reveal the label.
 """
 
 from collections import Counter
@@ -46,12 +46,12 @@ from personafit.raters.text import stems
 
 
 class HeldOut:
-    """Remembers hashes only, so that many benchmarks fit."""
+    """The people and questions that must not be trained on, kept as hashes so that many benchmarks fit."""
 
     def __init__(
         self, excluded: Iterable[tuple[str, Path]], people: Iterable[Person], questions: Iterable[str]
     ) -> None:
-        """`excluded` are places of benchmarks, each with a name where the layout is not told by the files."""
+        """`excluded` are paths of benchmarks, each with a name if its files do not identify the layout."""
         self._ids: set[str] = set()
         self._profiles: set[str] = set()
         self._questions = {_words(question) for question in questions}
@@ -62,7 +62,7 @@ class HeldOut:
             if name:
                 self._take(open_whole(name, path))
             elif (path / "benchmark.toml").is_file():
-                self._take(FolderBenchmark(path, kind=None))  # whatever is asked about
+                self._take(FolderBenchmark(path, kind=None))  # items of any kind
             elif people_file.is_file():
                 self._add(
                     validated(Person, row, people_file, number) for number, row in read_lines(people_file)
@@ -71,14 +71,14 @@ class HeldOut:
                 self._take(PersonaFeedback(path))
 
     def why(self, person: Person) -> str:
-        """The reason why a person must not be trained on; empty if there is none."""
+        """Return why a person must not be trained on; empty if there is no reason."""
         if person.id in self._ids:
             return "a person of this id is in a benchmark"
         known = content_hash(person.facets) in self._profiles
         return "a person of this profile is in a benchmark" if known else ""
 
     def has_question(self, question: str) -> bool:
-        """Whether a benchmark asks the same words, whatever their case, endings and marks."""
+        """Return whether a benchmark asks the same words, ignoring case, endings and punctuation."""
         return _words(question) in self._questions
 
     def _take(self, benchmark: Benchmark) -> None:
@@ -95,14 +95,14 @@ def _words(question: str) -> str:
     return hash_text(" ".join(stems(question)))
 
 
-NOT_PERSONAL = "not personal"  # the tier of a pair that is nobody's, in files that are trained on
+NOT_PERSONAL = "not personal"  # the tier of pairs without a person in training files
 SPLITS = ("train", "validation")
-ATTEMPTS = 3  # questions that are tried for each one wanted
-FIRST, BLOCK = 8, 200  # people at a time
+ATTEMPTS = 3  # questions tried per question wanted
+FIRST, BLOCK = 8, 200  # people per block, in the first block and in later ones
 
 
 class PairsSection(ConfigSection):
-    """What the pairs step is asked for."""
+    """Settings of the pairs step."""
 
     per_person: int = Field(2, ge=1, description="Questions for each person of [people] training.")
     questions: str = Field(
@@ -123,7 +123,7 @@ class PairsSection(ConfigSection):
     )
 
     def excluded(self, config: BuildConfig) -> list[tuple[str, Path]]:
-        """The name, empty where none is given, and the place of each benchmark that is kept out."""
+        """Return name and path of each excluded benchmark; the name is empty if none is given."""
         found = []
         for named in self.exclude:
             name, given, place = named.rpartition("=")
@@ -132,7 +132,7 @@ class PairsSection(ConfigSection):
         return found
 
     def faults(self, config: BuildConfig) -> Iterator[str]:
-        """Nobody to make pairs for, or files that are not there."""
+        """Yield a sentence for templates in place of models, no training people, and missing files."""
         people = config.sections.get("people")
         if config.models.pool() == [TEMPLATE] or (not self.questions and config.models.writer == TEMPLATE):
             yield "templates make no training pairs: name a writer, or questions of your own, and answerers"
@@ -147,7 +147,7 @@ class PairsSection(ConfigSection):
 def trl_row(
     person: str, facets: Mapping[str, FacetValue], question: str, chosen: str, rejected: str, tier: str
 ) -> dict[str, Any]:
-    """One pair; without facets it is nobody's. The person stands in the system turn, in the words our models read."""
+    """Return a pair in TRL's layout, with the person in the system turn as our models read it; a pair without facets has no system turn."""
     known = [{"role": "system", "content": KNOWN.format(person=render_facets(facets))}] if facets else []
     return {
         "prompt": [*known, {"role": "user", "content": question}],
@@ -160,7 +160,7 @@ def trl_row(
 
 
 class PairsWriter:
-    """Takes finished pairs in, without repeats; each belongs to a split by whose it is."""
+    """Collects finished pairs without duplicates; each belongs to its person's split."""
 
     def __init__(self, bench: Bench, section: PairsSection) -> None:
         self._bench, self._section = bench, section
@@ -173,7 +173,7 @@ class PairsWriter:
         return sum(map(len, self._rows.values()))
 
     def take(self, done: Sequence[QuestionAnswers]) -> set[str]:
-        """Take in the pairs of some units; returns the keys of those that made one."""
+        """Add the pairs of some questions; return the keys of those that produced one."""
         made, whole = set(), []
         for unit in done:
             if unit.answers["chosen"].ok:
@@ -193,7 +193,7 @@ class PairsWriter:
         return made
 
     def _pair(self, unit: QuestionAnswers, kind: str) -> bool:
-        """Keep a unit's pair with one of its negatives, if it is one."""
+        """Add the pair of the chosen answer and one negative; return whether it was kept."""
         chosen, rejected, person = unit.answers["chosen"], unit.answers[kind], unit.person
         if rejected.text is None or chosen.text is None:
             self.reject(unit, kind, rejected.reason)
@@ -230,7 +230,7 @@ class PairsWriter:
         return True
 
     def reject(self, unit: QuestionAnswers, kind: str, reason: str) -> None:
-        """Keep what could not become a pair, and why."""
+        """Record a rejected pair and the reason."""
         self.reasons.reject(reason)
         by = self._bench.pool_names[unit.model]
         self._bench.reject(f"{unit.key}/{kind}", reason, unit.question, about=unit.person.id, by=by)
@@ -243,7 +243,7 @@ class PairsWriter:
 
 
 class PairsStep(BuildStep):
-    """Pairs of answers for the people of [people] training."""
+    """Makes pairs of answers for the training people of [people]."""
 
     name = "pairs"
     after = ("people",)
@@ -254,7 +254,7 @@ class PairsStep(BuildStep):
     prompts = (QUESTION, PERSONAL, PLAIN, OVERDONE, *SPOILT.values())
 
     def outside(self, bench: Bench) -> Any:
-        """Questions of the user's, and the benchmarks that are kept out."""
+        """Return hashes of the user's question file and of the excluded benchmarks."""
         section = bench.config.section(PairsSection)
         paths = [bench.config.place(section.questions)] if section.questions else []
         for _, folder in section.excluded(bench.config):
@@ -262,7 +262,7 @@ class PairsStep(BuildStep):
         return bench.config.hashes(paths)
 
     def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
-        """A question where none are given, two answers, and one for each harder negative."""
+        """Estimate a question unless a file supplies them, two answers, and one per harder negative."""
         section, people = bench.config.section(PairsSection), bench.config.section(PeopleSection).training
         count = people * section.per_person
         if not section.questions:
@@ -273,7 +273,7 @@ class PairsStep(BuildStep):
             yield ExpectedAsks("answers", model, calls, 400, 2 * section.words)
 
     async def make(self, bench: Bench) -> None:
-        """Some people at a time, none of them of a benchmark."""
+        """Make pairs in blocks of people, leaving out those who are in a benchmark."""
         section = bench.config.section(PairsSection)
         asked = bench.read_rows("questions") if "questions" in bench.config.sections else ()
         benchmark = bench.read("people", Person)
@@ -297,7 +297,7 @@ class PairsStep(BuildStep):
         held_out: HeldOut,
         writer: PairsWriter,
     ) -> None:
-        """Pairs for some people; a question that brought none is replaced by another."""
+        """Make pairs for some people; a question without a pair is replaced by another."""
         section, seed = bench.config.section(PairsSection), f"{bench.seed}/{bench.take}"
         todo = units(people, section.per_person, section.hard, seed, len(bench.models.pool()))
         for person in people:
@@ -324,7 +324,7 @@ class PairsStep(BuildStep):
                 return
 
     def card(self, bench: Bench) -> str:
-        """How many pairs of which kind, and how far length alone would tell them apart."""
+        """Describe the number of pairs of each kind, and how often the chosen answer is longer."""
         rows = list(bench.read_rows(self.name))
         kinds, splits = (Counter(row[name] for row in rows) for name in ("negative", "split"))
         longer = Counter(row["negative"] for row in rows if row["chosen_longer"])
@@ -345,7 +345,7 @@ class PairsStep(BuildStep):
 async def _ask_questions(
     bench: Bench, todo: Sequence[QuestionAnswers], given: Iterator[tuple[str, str]] | None, seed: str
 ) -> None:
-    """The next questions of the user's file, or the writer's; a unit without a usable question stays without."""
+    """Set each question from the user's file, or ask the writer; it stays empty if the reply is unusable."""
     if given is not None:
         for unit in todo:
             unit.question, unit.source = next(given)
@@ -364,7 +364,7 @@ async def _ask_questions(
 async def _ask_answers(
     bench: Bench, todo: Sequence[QuestionAnswers], wanted: Sequence[dict[str, Target]]
 ) -> None:
-    """Have each unit's own model answer."""
+    """Ask each question's own model for the wanted answers."""
     asks = [
         (unit, kind, target)
         for unit, targets in zip(todo, wanted, strict=True)
@@ -376,7 +376,7 @@ async def _ask_answers(
 
 
 def _given_questions(path: Path) -> Iterator[tuple[str, str]]:
-    """The questions of the user's file, each with its file and line, from the beginning again when it ends."""
+    """Cycle through the questions of the user's file, each with its file and line."""
     found = [(one.text, one.source) for one in read_pool([path])]
     if not found:
         raise UserError(f"{path} holds no questions; each line is an object with `prompt` or `text`.")

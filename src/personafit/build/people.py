@@ -1,8 +1,8 @@
-"""The people step: candidates drawn, made somebody by the writer, screened, and queued for review, until there are enough.
+"""The people step: sample candidates, have the writer phrase them, screen them, and queue them for review, until there are enough.
 
-The writer invents habits from what was drawn and from a seed profile; where its words cannot be used, those drawn stand
-(`template:people-1`). Nobody may be there twice: near-duplicates are looked for among people of the same language and field of
-work. `given` takes people as they are in place of drawing any.
+The writer invents habits from the sampled traits and a seed profile; if its reply is unusable, the sampled ones stand
+(`template:people-1`). Near-duplicates are rejected among people of the same language and field of work. `given` takes people from a
+file instead of sampling them.
 """
 
 import re
@@ -51,16 +51,16 @@ VERDICTS = {
 }
 RULES, LIKENESS = "rule:people-1", "rule:near-duplicates"
 WHO = ("Name", "Demographics", "Personality")
-HABITS = (MBTI, VALUES, *LEAVES, INTERESTS)  # what makes somebody this person and no other of the same job
+HABITS = (MBTI, VALUES, *LEAVES, INTERESTS)  # what distinguishes people of the same job
 WRITTEN = (*LEAVES, INTERESTS)
 GIVEN = "given"
-"""The maker of people who were given."""
+"""The maker of people supplied by the user."""
 SHORTEST, LONGEST = {"en": 20, "zh": 8}, {"en": 420, "zh": 200}
-MOST_SHARED, PER = 3, 1_000  # people of so many who may share a composed sentence
+MOST_SHARED, PER = 3, 1_000  # most people who may share a composed sentence, per so many
 
 
 class PeopleSection(ConfigSection):
-    """What the people step is asked for."""
+    """Settings of the people step."""
 
     quota: int = Field(20, ge=1, description="People of the benchmark.")
     training: int = Field(
@@ -85,7 +85,7 @@ class PeopleSection(ConfigSection):
 
     @property
     def total(self) -> int:
-        """People of the benchmark and for training."""
+        """Number of people, benchmark and training together."""
         return self.quota + self.training
 
     @model_validator(mode="after")
@@ -96,7 +96,7 @@ class PeopleSection(ConfigSection):
         return self
 
     def faults(self, config: BuildConfig) -> Iterator[str]:
-        """Files that are not there, too few given people, and lists that leave nothing to be drawn."""
+        """Yield a sentence for missing files, too few given people, and lists with nothing to draw."""
         if self.given:
             path = config.place(self.given)
             if not path.exists():
@@ -112,7 +112,7 @@ class PeopleSection(ConfigSection):
 
 
 def _elements(config: BuildConfig) -> dict[str, Elements]:
-    """What people are drawn from in each language of a build: the user's file, or ours."""
+    """Return the elements people are drawn from in each language: the user's file, or the built-in one."""
     own = config.build.elements
     return {
         language: Elements(config.place(own[language])) if language in own else elements(language)
@@ -127,18 +127,18 @@ def _seeds(bench: Bench) -> tuple[Person, ...]:
 
 @dataclass
 class Candidate:
-    """Somebody who may be kept: the person, what the profile was made from, and who put which field into words."""
+    """A person who may be kept, with the ids the profile was made from and the maker of each phrased field."""
 
     person: Person
     parents: list[str]
     makers: dict[str, str] = field(default_factory=dict)
-    """Empty for who was given."""
+    """Maker by field; empty for a given person."""
     work: str = ""
-    """The field of work; near-duplicates are looked for within it."""
+    """The field of work; near-duplicates are searched within it."""
 
 
 class PeopleStep(BuildStep):
-    """Simulated people from seeds and drawn combinations."""
+    """Samples simulated people from seed profiles and element lists, or takes given ones."""
 
     name = "people"
     section = PeopleSection
@@ -147,7 +147,7 @@ class PeopleStep(BuildStep):
     prompts = (PROFILE, SCREEN)
 
     def outside(self, bench: Bench) -> Any:
-        """The lists, the seeds, and whom people dropped."""
+        """Return hashes of the lists and versions of the seeds or given people, with the ids dropped in review."""
         drops = sorted(read_drops(bench.out, self.name))
         if bench.config.section(PeopleSection).given:
             return [[person.version for person in _given(bench)], drops]
@@ -155,7 +155,7 @@ class PeopleStep(BuildStep):
         return [lists, [seed.version for seed in _seeds(bench)], drops]
 
     def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
-        """An ask for words and one for screening; people who are given are not asked about."""
+        """Estimate one ask for phrasing and one for screening per person; none for given people."""
         section = bench.config.section(PeopleSection)
         if section.given:
             return
@@ -164,7 +164,7 @@ class PeopleStep(BuildStep):
         yield ExpectedAsks("screening", bench.model("checker"), section.total, 550, 1)
 
     async def make(self, bench: Bench) -> None:
-        """Candidates until the quota is full, or people as they are given, in the place of whom a person dropped the next."""
+        """Take candidates until the quota is full, or given people; later ones replace those dropped in review."""
         section = bench.config.section(PeopleSection)
         if section.given:
             dropped = read_drops(bench.out, self.name)
@@ -186,7 +186,7 @@ class PeopleStep(BuildStep):
         write_review(bench.out, self.name, queue)
 
     async def _drawn(self, bench: Bench, section: PeopleSection) -> list[Candidate | None]:
-        """Rounds of candidates until the quota is full; None in the place of whom a person dropped."""
+        """Draw rounds of candidates until the quota is full; None marks a person dropped in review."""
         sampler = CandidateSampler(_seeds(bench), _elements(bench.config), bench.seed, bench.take)
         quota, known = Quota("people", section.total), NearDuplicates(section.similarity)
         found: list[Candidate | None] = []
@@ -217,11 +217,11 @@ class PeopleStep(BuildStep):
         return found
 
     def card(self, bench: Bench) -> str:
-        """How far people differ, beside PersonaFeedback's."""
+        """Describe the diversity of the people, beside PersonaFeedback's."""
         return describe_people(list(bench.read("people", Person)))
 
     async def _screened(self, bench: Bench, found: list[Candidate], quota: Quota) -> list[Candidate | None]:
-        """Those in whom neither the checker nor a person found a fault; None in the place of whom a person dropped."""
+        """Return the candidates that passed the checker; None marks a person dropped in review."""
         dropped, passed = read_drops(bench.out, self.name), list[Candidate | None]()
         verdicts = await bench.judge([_screening(one) for one in found], VERDICTS, "screening")
         for candidate, (answer, reason) in zip(found, verdicts, strict=True):
@@ -239,13 +239,13 @@ class PeopleStep(BuildStep):
 
 
 def _in_place(found: Sequence[T | None], total: int) -> list[T]:
-    """So many, with the later ones in the place of whom a person dropped: what is asked of the others depends on their places."""
+    """Return `total` elements, each None replaced by a later one; the others keep their positions, on which later prompts depend."""
     later = (one for one in found[total:] if one is not None)
     return [next(later) if one is None else one for one in found[:total]]
 
 
 def _unneeded(candidate: Candidate, quota: Quota, known: NearDuplicates) -> str:
-    """Why somebody is not needed; empty for who is, and then counts from here on."""
+    """Return why a candidate is not needed; empty if it is, and then it is added to `known`."""
     if quota.full:
         return "not needed: there are enough"
     person = candidate.person
@@ -270,14 +270,14 @@ def _write(bench: Bench, one: Candidate, stream: str) -> None:
         parents=one.parents,
     )
     bench.add(product)
-    if stream != TRAINING:  # the benchmark folder holds what its own items refer to
+    if stream != TRAINING:  # the benchmark folder holds only what its items refer to
         bench.write(product, "products")
     bench.write(person, stream)
     bench.write({"id": person.id, "profile": product.id, "makers": makers}, "lineage")
 
 
 async def _worded(bench: Bench, section: PeopleSection, drafts: Sequence[ProfileDraft]) -> list[Candidate]:
-    """Drawn candidates with the fields that were asked for in the writer's words."""
+    """Return candidates with the configured fields phrased by the writer."""
     if not section.fields:
         makers = dict.fromkeys(WRITTEN, bench.template)
         return [
@@ -323,7 +323,7 @@ def _screening(candidate: Candidate) -> Target:
 
 
 def lines_reader(language: str, fields: Sequence[str], name: str) -> Callable[[str], str]:
-    """Reads a line for each field, `Field: sentence`; the product's text is the same lines in the order asked for."""
+    """Return a parser for one line per field, `Field: sentence`; its text is these lines in the order of `fields`."""
 
     def read(reply: str) -> str:
         found: dict[str, str] = {}
@@ -353,7 +353,7 @@ def lines_reader(language: str, fields: Sequence[str], name: str) -> Callable[[s
 
 
 def check_sentence(text: str, language: str, name: str = "", least: int = 0) -> str:
-    """One or a few sentences that can stand in a profile, or why they cannot; what they say is up to the writer."""
+    """Return a sentence or a few that fit in a profile; raise Unfit for the wrong length or language, placeholders, or the name."""
     text = " ".join(text.split()).strip("\"'“”*")
     least, most = least or SHORTEST[language], LONGEST[language]
     if not least <= len(text) <= most:

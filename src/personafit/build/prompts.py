@@ -1,7 +1,7 @@
-"""What models are asked and what templates say, in English and Chinese: `prompts.toml` and `wordings.toml`.
+"""Prompts and template wordings, in English and Chinese: `prompts.toml` and `wordings.toml`.
 
-A prompt has a version, and a fingerprint that changes with its words, so that nothing made with the old words is taken for
-made with the new ones. A build takes prompts of the user's own from a file of the same form: `prompts` in `[build]`.
+A prompt has a version, and a fingerprint that changes with its text, so that products of an old prompt are not reused for a
+new one. A build takes the user's own prompts from a file of the same form: `prompts` in `[build]`.
 """
 
 import string
@@ -31,21 +31,21 @@ class PromptTemplate:
     name: str
     version: int
     user: Mapping[str, str]
-    """The text by language, with gaps such as {person}."""
+    """The text by language, with placeholders such as {person}."""
     system: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of name, version and words."""
+        """Hash of name, version and text."""
         return content_hash([self.name, self.version, dict(self.user), dict(self.system)])
 
     @property
     def label(self) -> str:
-        """How cards and lineage call it."""
+        """The prompt's name in cards and lineage."""
         return f"{self.name}-{self.version}"
 
     def messages(self, language: str, **values: object) -> tuple[Message, ...]:
-        """The prompt with its gaps filled; a gap in a value stays text."""
+        """Return the messages with placeholders filled; a placeholder within a value stays text."""
         said: list[Message] = []
         for role, texts in (("system", self.system), ("user", self.user)):
             if texts:
@@ -53,7 +53,7 @@ class PromptTemplate:
         return tuple(said)
 
     def gaps(self, language: str) -> set[str]:
-        """The names of the gaps in a language's texts."""
+        """Return the names of the placeholders in a language's texts."""
         texts = [texts[language] for texts in (self.user, self.system) if texts]
         return {
             name for text in texts for _, name, _, _ in string.Formatter().parse(text) if name is not None
@@ -76,7 +76,7 @@ class _Prompt(BaseModel):
 
 
 def read_toml(path: Path, remedy: str = "check the path") -> dict[str, Any]:
-    """The content of a TOML file; `remedy` says what to do where there is none."""
+    """Read a TOML file; `remedy` says what to do if it cannot be read."""
     try:
         with path.open("rb") as file:
             return tomllib.load(file)
@@ -87,7 +87,7 @@ def read_toml(path: Path, remedy: str = "check the path") -> dict[str, Any]:
 
 
 def checked(kind: type[M], table: Any, place: str) -> M:
-    """What a file says, as a record; the first fault is a sentence that names the place and the field."""
+    """Validate a table as a record; the first error is a sentence that names the place and the field."""
     try:
         return kind.model_validate(table)
     except ValidationError as error:
@@ -97,7 +97,7 @@ def checked(kind: type[M], table: Any, place: str) -> M:
 
 
 def read_prompts(path: Path) -> dict[str, PromptTemplate]:
-    """The prompts of a file, by name; the first fault is a sentence that names file, prompt and field."""
+    """Read the prompts of a file, by name; the first error is a sentence that names file, prompt and field."""
     found = {}
     for name, table in read_toml(path).items():
         row = checked(_Prompt, table, f"{path}, prompt '{name}'")
@@ -107,13 +107,13 @@ def read_prompts(path: Path) -> dict[str, PromptTemplate]:
 
 
 PROMPTS = read_prompts(DATA / "prompts.toml")
-"""Our prompts by name."""
+"""The built-in prompts by name."""
 WORDINGS: dict[str, Any] = read_toml(DATA / "wordings.toml")
-"""Words of ours that are no prompts: what templates say, and lists that words are drawn from."""
+"""The built-in texts that are not prompts: template sentences, and lists that words are drawn from."""
 
 
 def own_prompts(path: Path) -> dict[str, PromptTemplate]:
-    """A user's prompts, each with exactly the gaps of ours of the same name."""
+    """Read a user's prompts; each must have the same placeholders as the built-in prompt of its name."""
     found = read_prompts(path)
     for name, prompt in found.items():
         if name not in PROMPTS:
@@ -135,6 +135,6 @@ def own_prompts(path: Path) -> dict[str, PromptTemplate]:
 
 
 def again_words(reason: str, language: str) -> str:
-    """What is said after a reply that does not do, and why it does not."""
+    """Return the message that asks again after an unusable reply, with the reason."""
     text: str = WORDINGS["again"][language]
     return text.format(reason=reason.rstrip("."))

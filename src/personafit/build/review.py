@@ -1,7 +1,7 @@
-"""The queue for people: what a step kept, what people decided about it, and what the card says of that.
+"""Review queues: what a step kept, what reviewers decided about it, and the card's section on that.
 
-`review/STEP.jsonl` lists what a step kept. What has the decision `drop` is replaced when the same build is run again. A person sets it
-by hand, or several do in a study of the labelling app, whose export writes decision, votes by rater, and reasons into the same lines.
+`review/STEP.jsonl` lists what a step kept. A row with the decision `drop` is replaced when the same build is run again. One reviewer
+sets it by hand, or several vote in a study of the labelling app, whose export writes decision, votes by rater, and reasons into the rows.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,16 +20,16 @@ KEEP, DROP, DROPPED = "keep", "drop", "dropped in review"
 REVIEWER = "a person"
 PEOPLE, QUESTIONS = "people", "questions"
 SAID = ("decision", "votes", "reasons")
-"""Fields of a line that people fill in."""
+"""Fields of a row that reviewers fill in."""
 
 
 def review_file(out: Path, step: str) -> Path:
-    """Where the queue of a step is."""
+    """Return the path of a step's queue."""
     return out / "review" / f"{step}.jsonl"
 
 
 def read_review(out: Path, step: str) -> dict[str, dict[str, Any]]:
-    """The lines of a queue by id; none where the step has not been done."""
+    """Read the rows of a queue by id; empty if there is no queue yet."""
     path, rows = review_file(out, step), dict[str, dict[str, Any]]()
     for number, row in read_lines(path) if path.is_file() else ():
         decision = row.get("decision") or ""
@@ -47,12 +47,12 @@ def read_review(out: Path, step: str) -> dict[str, dict[str, Any]]:
 
 
 def read_drops(out: Path, step: str) -> set[str]:
-    """The ids of what people dropped."""
+    """Return the ids dropped in review."""
     return {key for key, row in read_review(out, step).items() if row["decision"]}
 
 
 def write_review(out: Path, step: str, rows: Iterable[dict[str, Any]]) -> None:
-    """Write what a step kept as a queue for people; votes on the same text stay, and what was dropped before stays dropped."""
+    """Write a step's queue; votes on unchanged rows are kept, and dropped rows stay dropped."""
     (out / "review").mkdir(exist_ok=True)
     before, kept = read_review(out, step), []
     for row in rows:
@@ -65,7 +65,7 @@ def write_review(out: Path, step: str, rows: Iterable[dict[str, Any]]) -> None:
 
 
 def describe_review(out: Path) -> str:
-    """What people decided, how many of them, and how far they agree; nothing where nobody decided anything."""
+    """Return the card's section on review: decisions, number of raters, and agreement; empty if nobody reviewed anything."""
     queues = {step: list(read_review(out, step).values()) for step in (PEOPLE, QUESTIONS)}
     rows = [(step, *_figures(queue)) for step, queue in queues.items() if _said(queue)]
     if not rows:
@@ -92,7 +92,7 @@ def _raters(queue: list[dict[str, Any]]) -> list[str]:
 
 
 def _figures(queue: list[dict[str, Any]]) -> Iterator[int | str]:
-    """The cells of a step: counts, then agreement where two raters saw the same."""
+    """Yield the table cells of a step: counts, then agreement if there are two raters or more."""
     raters, seen = _raters(queue), [row for row in queue if row.get("votes")]
     yield from (len(raters), len(seen), sum(len(row["votes"]) for row in seen))
     yield sum(bool(row["decision"]) for row in seen)

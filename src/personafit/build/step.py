@@ -1,4 +1,4 @@
-"""A step of the line that builds a benchmark, and how to add one.
+"""The base class of build steps, and how to add a step.
 
 **To add a step**, say `letters`: its prompts in English and Chinese go into `data/prompts.toml`, a line into `STEPS` of `line.py`,
 and everything else into `build/letters.py`:
@@ -8,9 +8,9 @@ and everything else into `build/letters.py`:
 
     class LettersStep(BuildStep):
         name = "letters"
-        after = ("people",)              # whose rows it reads
+        after = ("people",)              # steps whose rows it reads
         section = LettersSection         # the step runs when the file has the section
-        roles = ("writer",)              # models that shape what it makes ("answerers" is the pool)
+        roles = ("writer",)              # models that shape its output ("answerers" is the pool)
         prompts = (PROMPTS["letters.letter"],)
 
         def expected(self, bench):       # for --dry-run: from the config alone, nothing is read or asked
@@ -26,12 +26,12 @@ and everything else into `build/letters.py`:
                 if answer.ok: bench.write({"id": answer.product, "text": answer.text, "person": answer.target.about})
                 else:         bench.reject_reply(answer)
 
-Every `Target` becomes a keyed job of the engine and, if `read` accepts the reply, at first or when asked once more, a stored
-`Product` with its lineage. `read` returns the product's text or raises `Unfit(reason, reason_zh)`, which the model is told; `stand_in`
-is what our template says in place of a model. Draw candidates by hash (`draw`), never from a shared random stream.
+Every `Target` becomes a keyed job of the engine and, if `read` accepts the first reply or the retry, a stored `Product`
+with its lineage. `read` returns the product's text or raises `Unfit(reason, reason_zh)`, which the model is told; `stand_in`
+is the template text used in place of a model. Draw candidates by hash (`draw`), never from a shared random stream.
 
 `bench.write(row)` goes to the stream of the step's name. Streams called `people`, `conversations`, `products`, `items`, `votes`,
-`gold` and `tasks` become the files of the benchmark folder: of `people` the last step's, of all others every step's.
+`gold` and `tasks` become the files of the benchmark folder: `people` from the last step that has it, the others joined from all steps.
 """
 
 from abc import ABC, abstractmethod
@@ -49,20 +49,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedAsks:
-    """The asks a step expects to make, for a dry run."""
+    """Asks a step expects to make, for a dry run."""
 
     what: str
     model: Model | None
-    """None where our templates write, or nobody checks: then nothing is asked."""
+    """None for `template`: nothing is asked then."""
     calls: int
     tokens_in: int
-    """About how many tokens one prompt has."""
+    """Approximate tokens per prompt."""
     tokens_out: int
-    """About how many tokens one reply has."""
+    """Approximate tokens per reply."""
 
     @property
     def cost(self) -> float | None:
-        """About what all calls cost in USD; None when the price is unknown."""
+        """Approximate cost of all calls in USD; None if the price is unknown."""
         if self.model is None or self.model.price is None:
             return None
         each = self.tokens_in * self.model.price[0] + self.tokens_out * self.model.price[1]
@@ -70,43 +70,43 @@ class ExpectedAsks:
 
 
 class BuildStep(ABC):
-    """One step of a build: it reads the rows of earlier steps and writes its own."""
+    """One step of a build: reads the rows of earlier steps and writes its own."""
 
     name: ClassVar[str]
     after: ClassVar[tuple[str, ...]] = ()
-    """Steps whose rows it reads; one that is not part of the build is a sentence for the user."""
+    """Steps whose rows it reads; a UserError names one that is not part of the build."""
     uses: ClassVar[tuple[str, ...]] = ()
     """Steps whose rows it reads if they are part of the build."""
     section: ClassVar[type[ConfigSection]]
     roles: ClassVar[tuple[str, ...]] = ()
-    """Roles of [models] that shape what it makes."""
+    """Roles of [models] that shape its output."""
     prompts: ClassVar[tuple[PromptTemplate, ...]] = ()
     version: ClassVar[int] = 1
-    """Goes up when its code makes something else of the same replies."""
+    """Increased when its code makes different output from the same replies."""
 
     def expected(self, bench: "Bench") -> Iterator[ExpectedAsks]:
-        """What it will ask, from the config alone."""
+        """Yield the asks it expects to make, from the config alone."""
         yield from ()
 
     @abstractmethod
     async def make(self, bench: "Bench") -> None:
-        """Read, ask, write; an exception leaves the step undone, and the same command does it again."""
+        """Read rows, ask models, write rows; after an exception the step is not done and the same command runs it again."""
 
     def outside(self, bench: "Bench") -> Any:
-        """Whatever outside the config shapes the step, as JSON: hashes of files, decisions of people."""
+        """Return, as JSON, whatever shapes the step beyond the config: hashes of files, review decisions."""
         return None
 
     def card(self, bench: "Bench") -> str:
-        """Its part of card.md, in Markdown; read from its finished rows."""
+        """Return its section of card.md, in Markdown, from its finished rows."""
         return ""
 
     def splits(self, bench: "Bench") -> dict[str, list[str]]:
-        """Its part of the benchmark's splits: names to ids of people."""
+        """Return its part of the benchmark's splits: person ids by name."""
         return {}
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
-    """A Markdown table for a card; counts have their thousands apart."""
+    """Return the lines of a Markdown table for a card; integers get thousands separators."""
     cells = (
         [f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row] for row in (columns, *rows)
     )

@@ -1,9 +1,9 @@
 """One kind of question put to one model, for any number of people: keyed jobs, strict parsing, one re-ask, typed statuses.
 
-What is shown is stored as a product about the person, so forgetting them finds every ask that rested on it. Answers are read
-from the stored replies; a command that was killed reads the ones it has and asks for the rest. Other people's words stand between tags
-they cannot close or imitate: a tag's name ends in a hash of everything it holds, and a text would have to contain a hash of itself to
-forge one.
+What is shown is stored as a product about the person, so that forgetting them finds every ask that used it. Answers are read
+from the stored replies; after an interruption, stored replies are reused and the rest is asked. Users' texts are put between tags
+that they cannot close or imitate: a tag's name ends in a hash of everything it holds, and a text would have to contain a hash of
+itself to forge one.
 """
 
 import json
@@ -30,12 +30,12 @@ from personafit.store import tables as t
 
 
 class Ended(Exception):
-    """A stage came to a stop or was interrupted; what is stored is kept, and nothing after it is begun."""
+    """Raised when a stage stops early or is interrupted; what is stored is kept, and no later stage begins."""
 
 
 @dataclass
 class Session:
-    """The store and the run that stages write to, and what was spent so far."""
+    """The store and the run that stages write to, with the totals so far."""
 
     store: Store
     run: RunRecord
@@ -45,7 +45,7 @@ class Session:
     summary: Summary = field(default_factory=Summary)
 
     async def carry(self, lanes: Sequence[Lane]) -> list[LaneReport]:
-        """Run lanes to their end; ends the run where they did not come to one."""
+        """Run lanes and return their reports; raise `Ended` if they end early."""
         left = None if self.budget is None else max(0.0, self.budget - self.summary.cost)
         done = await Runner(self.store, self.run.id, self.progress, self.retry, left).run(lanes)
         total = self.summary
@@ -58,27 +58,27 @@ class Session:
         return done.lanes
 
 
-RULE, FITTED = "rule", "fitted:"  # verifiers that are no models
-WORK = ".work"  # within --out, while a run is under way
+RULE, FITTED = "rule", "fitted:"  # verifiers that are not models
+WORK = ".work"  # folder within --out during a run
 
 
 @dataclass(frozen=True)
 class StagesConfig:
-    """Everything that was asked for on the command line."""
+    """The options of `extract run`."""
 
     conversations: Path
     model: str
     out: Path
     person: str = ""
-    """Whose the log is, where it does not say."""
+    """Owner of the log, if it names none."""
     prepare: str | None = None
     verifiers: list[str] = field(default_factory=list)
-    """`rule`, `fitted:DIR` or a model's spec; none given means the rule and the model itself."""
+    """`rule`, `fitted:DIR` or model specs; if empty, the rule and the extraction model."""
     prompts: Path | None = None
     matcher: str | None = None
     redacting: bool = True
     least_confidence: float = 0.0
-    """Attributes that the extractor is less sure of are not used; the paper cuts at 0.4."""
+    """Attributes of which the extractor is less confident are not used; the paper cuts at 0.4."""
     limit: int | None = None
     seed: int = 0
     budget: float | None = None
@@ -88,21 +88,21 @@ class StagesConfig:
 
 @dataclass(frozen=True)
 class StagesDone:
-    """How it went; no files are written where it ended early."""
+    """Outcome of a run; no files are written if it ended early."""
 
     summary: Summary
     files: StageFile
     counts: dict[str, Any] | None
-    """The contents of summary.json; None where it ended early."""
+    """The contents of summary.json; None if the run ended early."""
 
 
 VERSION = "stages-3"
-"""Of the wordings in `wordings.toml`."""
+"""Version of the prompts in `wordings.toml`."""
 
 
 @dataclass(frozen=True)
 class StageWording:
-    """The instructions of all stages in one language."""
+    """The prompts of all stages in one language."""
 
     extract: str
     extract_close: str
@@ -116,7 +116,7 @@ class StageWording:
     again: str
     part: str
     kinds: dict[str, str]
-    """What a group of attributes is called in a profile."""
+    """Profile headings by kind of attribute."""
 
 
 WORDINGS = {
@@ -128,7 +128,7 @@ WORDINGS = {
 
 
 def wording(language: str) -> StageWording:
-    """The instructions for people who write in a language: Chinese for Chinese, English for all others."""
+    """Return the prompts for people who write in a language: Chinese for Chinese, English for all others."""
     return WORDINGS["zh" if language == "zh" else "en"]
 
 
@@ -137,12 +137,12 @@ _TAG = re.compile(r"<(?=[\s/]*[A-Za-z_]+-[0-9a-f]{4,})")
 
 
 def nonce(texts: Sequence[str]) -> str:
-    """The end of the tags' names for these texts."""
+    """Return the hash that ends the tag names for these texts."""
     return hash_text("material", *texts)[:DIGITS]
 
 
 def tagged(name: str, mark: str, text: str, **attributes: object) -> str:
-    """A text between tags of that name and mark."""
+    """Return a text between tags with this name and mark."""
     described = "".join(f' {key}="{value}"' for key, value in attributes.items())
     return f"<{name}-{mark}{described}>\n{_TAG.sub('‹', cleaned(text))}\n</{name}-{mark}>"
 
@@ -153,17 +153,17 @@ BATCH = 200
 
 @dataclass(frozen=True)
 class StagePrompt:
-    """One ask: what is shown of whom, and the whole prompt."""
+    """One ask: whom it is about, what is shown, and the whole prompt."""
 
     name: str
-    """What it is about: a conversation's part, an attribute, a person."""
+    """The subject: a conversation's part, an attribute, a person."""
     person: str
     shown: str
     parts: tuple[str, ...]
     """The paragraphs of the prompt."""
     max_tokens: int
     again: str
-    """What is said after a reply that cannot be read."""
+    """The re-ask after an unreadable reply."""
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -171,13 +171,13 @@ class StagePrompt:
 
     @property
     def product(self) -> Product:
-        """What is shown, as it is stored."""
+        """The shown material as a context product."""
         return Product(kind="context", text=self.shown, maker="stages", about=self.person)
 
 
 @dataclass(frozen=True)
 class StageAnswer(Generic[T]):
-    """What came of an ask; no value unless it is ok."""
+    """Outcome of an ask; the value is None unless the status is ok."""
 
     status: Status
     value: T | None
@@ -185,7 +185,7 @@ class StageAnswer(Generic[T]):
 
 
 class StageQuestion(Generic[T]):
-    """A question: its name, the version of its wording, and how a reply is read."""
+    """A question: its name, the version of its wording, and its parser."""
 
     def __init__(self, name: str, version: str, read: Callable[[str], T | None]) -> None:
         self.name = name
@@ -204,7 +204,7 @@ class StageAsks(Generic[T]):
         self.fingerprint = content_hash([model.settings, question.instrument])
 
     def lane(self, prompts: Callable[[], Iterable[StagePrompt]], total: int) -> Lane:
-        """All asks as one lane; the prompts are made as they are needed."""
+        """Return all asks as one lane; prompts are built as they are needed."""
         model = self._model
         return Lane(
             name=f"{model.name}: {self._question.name}",
@@ -215,7 +215,7 @@ class StageAsks(Generic[T]):
         )
 
     def answers(self, prompts: Iterable[StagePrompt]) -> Iterator[tuple[StagePrompt, StageAnswer[T]]]:
-        """What came of every prompt, in order, read from the store."""
+        """Yield the answer to every prompt, in order, from the store."""
         for batch in _batches(prompts):
             keys = [self._key(prompt).job for prompt in batch]
             asks = self._store.final_asks(keys)
@@ -243,7 +243,7 @@ class StageAsks(Generic[T]):
         )
 
     def _jobs(self, prompts: Iterable[StagePrompt]) -> Iterator[Job]:
-        seen: set[bytes] = set()  # the same words may stand in two conversations of one person
+        seen: set[bytes] = set()  # two conversations of a person may have the same text
         for batch in _batches(prompts):
             self._store.add_products({prompt.product.id: prompt.product for prompt in batch}.values())
             for prompt in batch:
@@ -273,7 +273,7 @@ class StageAsks(Generic[T]):
 
 
 def read_json(reply: str) -> Any:
-    """A reply that is JSON and nothing else, but for a fence around it; None where it is not."""
+    """Parse a reply that is JSON, possibly in a code fence; return None if it is not."""
     text = re.sub(r"^```\w*\s*|\s*```$", "", reply.strip())
     try:
         return json.loads(text)

@@ -1,8 +1,8 @@
-"""The conversations of a run, on disk and not in memory: a file of what was read, and an index of where each one stands.
+"""The conversations of a run, on disk: a file of what was read, and an index of the conversations in it.
 
-The index holds a few words for each conversation and nothing of what was said, so a log of a million turns takes no more
-memory than its number of conversations asks for. Texts are redacted before they are written, unless asked otherwise. Here too: which
-language somebody writes in, and the person that is made of what is left of their attributes.
+The index holds a small entry per conversation and no message text, so memory grows only with the number of conversations.
+Texts are redacted before they are written, unless configured otherwise. Also here: language detection, and the person built from the
+final attributes.
 """
 
 import re
@@ -28,16 +28,16 @@ from personafit.people.redaction import redact
 from personafit.store import Status
 
 UNKNOWN = "und"
-LOOKED_AT = 4_000  # characters: more change nothing
+LOOKED_AT = 4_000  # characters; more make no difference
 LEAST_LETTERS = (
-    12  # fewer letters are no evidence of a language; a sign for a syllable or a word counts for three
+    12  # fewer letters are no evidence of a language; a syllabic or logographic character counts as three
 )
 _LETTER = re.compile(r"[^\W\d_]")
 _CODE = re.compile(r"```.*?(?:```|\Z)|https?://\S+", re.DOTALL)
 
 
 def language_of_text(text: str) -> str:
-    """The language of a text; `und` where it cannot be told."""
+    """Detect the language of a text; return `und` if it has too few letters."""
     text = _CODE.sub(" ", text[: 2 * LOOKED_AT])[:LOOKED_AT]
     letters = _LETTER.findall(text)
     if sum(3 if letter > "\u2e80" else 1 for letter in letters) < LEAST_LETTERS:
@@ -54,15 +54,15 @@ def language_of_text(text: str) -> str:
 
 @dataclass(slots=True)
 class ConversationEntry:
-    """Where a conversation stands in the corpus file, with what is needed to select it without reading it."""
+    """Index entry of a conversation: its place in the corpus file, and what is needed to select it without reading it."""
 
     id: str
     person: str
     language: str
     messages: int
-    """User turns with text."""
+    """Number of user turns with text."""
     parts: int
-    """Asks it takes."""
+    """Number of asks it takes."""
     offset: int
     status: Status
     step: str
@@ -70,11 +70,11 @@ class ConversationEntry:
 
     @property
     def used(self) -> bool:
-        """Whether attributes are looked for in it."""
+        """Whether attributes are extracted from it."""
         return self.status == Status.OK
 
     def leave_out(self, step: str, reason: str, status: Status = Status.SKIPPED) -> None:
-        """It goes no further, and says why."""
+        """Exclude the conversation from further steps, with the reason."""
         self.status, self.step, self.reason = status, intern(step), intern(reason)
 
 
@@ -86,13 +86,13 @@ class ConversationCorpus:
         self.entries: list[ConversationEntry] = []
         self.redactions: Counter[str] = Counter()
         self.known = 0
-        """Attributes that the log itself says are true."""
+        """Number of attributes that the log itself states."""
         self._file: BinaryIO | None = None
         self._places: dict[str, ConversationEntry] | None = None
         self._languages: dict[str, str] = {}
 
     def fill(self, conversations: Iterable[StagedConversation], redacting: bool) -> None:
-        """Write down what is read, redacted where asked, and note where each conversation stands."""
+        """Write the conversations to the file, redacted if requested, and index them."""
         with self.path.open("wb") as file:
             for conversation in conversations:
                 if redacting:
@@ -124,7 +124,7 @@ class ConversationCorpus:
             self._file = None
 
     def read(self, entry: ConversationEntry) -> StagedConversation:
-        """One conversation, as it stands now."""
+        """Return one conversation with its current status."""
         if self._file is None:
             self._file = self.path.open("rb")
         self._file.seek(entry.offset)
@@ -138,11 +138,11 @@ class ConversationCorpus:
         return self.read(self._places[name])
 
     def conversations(self) -> Iterator[StagedConversation]:
-        """All of them in the order of the log, used or not."""
+        """Yield all conversations in the order of the log, used or not."""
         return map(self.read, self.entries)
 
     def by_person(self, every: bool = False) -> dict[str, list[ConversationEntry]]:
-        """What is used, or everything, by person, both in a fixed order."""
+        """Return the used entries, or all, by person, in a fixed order."""
         people: dict[str, list[ConversationEntry]] = {}
         for entry in self.entries:
             if entry.used or every:
@@ -150,7 +150,7 @@ class ConversationCorpus:
         return {person: people[person] for person in sorted(people)}
 
     def language(self, person: str) -> str:
-        """The language most of a person's messages are in."""
+        """Return the language of most of a person's messages."""
         if not self._languages:
             for name, entries in self.by_person(every=True).items():
                 counts: Counter[str] = Counter()
@@ -177,12 +177,12 @@ class ConversationCorpus:
 
 
 def user_texts(conversation: StagedConversation) -> list[str]:
-    """What the user said, turn by turn, where it is text."""
+    """Return the non-empty texts of the user's turns."""
     return [turn.text for turn in conversation.turns if turn.role == "user" and turn.text.strip()]
 
 
 def person_of(person: str, language: str, rows: Sequence[ExtractedAttribute]) -> Person:
-    """The person as induced: attributes with their evidence, and the same as facets, grouped by what they are about."""
+    """Return the induced person: attributes with their evidence, and the same texts as facets by kind."""
     kept = after_refinement(rows)
     names = wording(language).kinds
     facets: dict[str, FacetValue] = {}

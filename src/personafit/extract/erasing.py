@@ -1,7 +1,7 @@
-"""Forgetting a person in a folder that a command left behind: the files of `stages --out`, and stores of a folder's own.
+"""Forgetting a person in a folder written by `extract`: its files, and stores of the folder's own.
 
-The store a run was made in forgets by itself; what was written out of it is here. A folder's own store gets a tombstone too, so
-that the command that made it does not make them again.
+The store of a run forgets by itself; the files written from it are handled here. A folder's own store also gets a tombstone, so
+that the command that made it does not generate the person's data again.
 """
 
 import os
@@ -18,11 +18,11 @@ from personafit.extract.records import StageFile
 from personafit.store import Store
 
 STORES = ("asks.db", "flow.db")
-"""What `extract flow` keeps in the folder it writes."""
+"""Stores that `extract flow` keeps in its output folder."""
 
 
 def refuse_foreign(folder: Path) -> None:
-    """Only folders that `extract run` or `extract flow` wrote are known well enough to take lines out of."""
+    """Raise UserError unless `extract run` or `extract flow` wrote the folder, since only their files are known."""
     files = StageFile(folder)
     if not any(path.exists() for path in (*files.lines, folder / WORK, *(folder / name for name in STORES))):
         raise UserError(
@@ -32,7 +32,7 @@ def refuse_foreign(folder: Path) -> None:
 
 
 def erase_lines(folder: Path, person: str, dry_run: bool) -> dict[str, int]:
-    """Take a person's lines out of the files of `extract`; returns how many there are in each."""
+    """Remove a person's lines from the files of `extract`; return the number of lines by file."""
     files = StageFile(folder)
     theirs: set[str] = set()
 
@@ -42,7 +42,7 @@ def erase_lines(folder: Path, person: str, dry_run: bool) -> dict[str, int]:
         return row.get("person") == person
 
     gone: dict[Path, Callable[[dict[str, Any]], bool]] = {
-        files.attributes: extracted,  # first: verdicts are told by the attributes they are about
+        files.attributes: extracted,  # first, since verdicts are found by their attributes
         files.verdicts: lambda row: row.get("attribute") in theirs,
         files.people: lambda row: row.get("id") == person,
     }
@@ -50,14 +50,14 @@ def erase_lines(folder: Path, person: str, dry_run: bool) -> dict[str, int]:
         gone[path] = lambda row: row.get("person") == person
     counts = {path.stem: _erase(path, test, dry_run) for path, test in gone.items()}
     if not dry_run:
-        shutil.rmtree(folder / WORK, ignore_errors=True)  # of a run that was killed
+        shutil.rmtree(folder / WORK, ignore_errors=True)  # left by an interrupted run
         for path in folder.glob("*.part"):
             path.unlink()
     return counts
 
 
 def erase_rows(folder: Path, person: str, dry_run: bool) -> tuple[dict[str, int], str | None]:
-    """Have a folder's own stores forget; returns rows by table, and why bytes may remain, if they may."""
+    """Forget the person in a folder's own stores; return rows by table, and why bytes may remain, if they may."""
     counts: dict[str, int] = {}
     remains = None
     for name in STORES:
@@ -73,7 +73,7 @@ def erase_rows(folder: Path, person: str, dry_run: bool) -> tuple[dict[str, int]
 
 
 def _erase(path: Path, gone: Callable[[dict[str, Any]], bool], dry_run: bool) -> int:
-    """Lines of a file that are to go; into place only when all others are written."""
+    """Remove the lines that match from a file, replacing it atomically; return their number."""
     if not path.exists():
         return 0
     removed, part = 0, path.with_name(f"{path.name}.part")

@@ -1,7 +1,7 @@
-"""Attributes out of conversations: one ask for each conversation, or for each part of a long one.
+"""Extraction of attributes from conversations: one ask per conversation, or per part of a long one.
 
-The user's turns are evidence, the assistant's are shown cut short to understand them by. What the extractor points to must
-exist, be shown in the same ask, and be the user's: an attribute that points elsewhere is kept as invalid and used for nothing.
+The user's turns are evidence, the assistant's are shown truncated as context. Evidence named by the extractor must
+exist, be shown in the same ask, and be the user's: an attribute with other evidence is kept as invalid and not used.
 """
 
 import re
@@ -26,20 +26,20 @@ from personafit.people.redaction import redacted
 from personafit.store import Status
 
 EXTRACT = "extract"
-PART_TOKENS = 4_000  # of a conversation in one ask
-OVERLAP_TURNS = 2  # turns that a part repeats of the one before, so that what spans the cut is seen whole
-CONTEXT_LETTERS = 300  # of an assistant's turn
+PART_TOKENS = 4_000  # tokens of a conversation in one ask
+OVERLAP_TURNS = 2  # turns repeated from the previous part, so that content across the cut is seen whole
+CONTEXT_LETTERS = 300  # characters shown of an assistant turn
 REPLY_TOKENS = 4_096
-LONGEST_STATEMENT = 400  # characters, of the reason as well
+LONGEST_STATEMENT = 400  # characters, of the reason too
 
-# Small models copy the example they are shown, which says nothing of anybody.
+# Small models copy the example of the prompt, which states nothing about the user.
 _FRAME = re.compile(r"^\s*(?:the|this) user\b|^\s*(?:该|这位|此)?用户", re.IGNORECASE)
 _SAYS = re.compile(r"\w")
 
 
 @dataclass(frozen=True, slots=True)
 class TurnPiece:
-    """A turn of a conversation, or one piece of a very long turn, as one ask shows it."""
+    """A turn of a conversation, or a piece of a very long turn, as shown in one ask."""
 
     number: int
     role: str
@@ -49,7 +49,7 @@ class TurnPiece:
 
 @dataclass(frozen=True)
 class ConversationPart:
-    """As much of a conversation as one ask shows."""
+    """The part of a conversation that one ask shows."""
 
     turns: tuple[TurnPiece, ...]
     number: int = 1
@@ -61,7 +61,7 @@ class ConversationPart:
 
 
 def read_extraction(reply: str) -> list[dict[str, Any]] | None:
-    """The entries of a reply; None where it is not the JSON that was asked for."""
+    """Return the entries of a reply; None if it is not the requested JSON."""
     value = read_json(reply)
     entries = value.get("attributes") if isinstance(value, dict) else value
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
@@ -73,7 +73,7 @@ EXTRACTION = StageQuestion(EXTRACT, VERSION, read_extraction)
 
 
 def parts_of(conversation: StagedConversation, budget: int = PART_TOKENS) -> list[ConversationPart]:
-    """A conversation in parts of at most so many tokens, each with some of what came before; parts without user turns are left out."""
+    """Split a conversation into parts of at most `budget` tokens, with overlap, leaving out parts without user turns."""
     turns = list(_shown(conversation, budget))
     parts: list[list[TurnPiece]] = []
     current: list[TurnPiece] = []
@@ -92,7 +92,7 @@ def parts_of(conversation: StagedConversation, budget: int = PART_TOKENS) -> lis
 
 
 def _overlap(turns: list[TurnPiece], room: int) -> list[TurnPiece]:
-    """The last turns before a cut, as many as are wanted and fit."""
+    """Return the last turns before a cut, up to the overlap and the remaining tokens."""
     kept: list[TurnPiece] = []
     for turn in reversed(turns[-OVERLAP_TURNS:]):
         room -= count_tokens(turn.text)
@@ -115,7 +115,7 @@ def _shown(conversation: StagedConversation, budget: int) -> Iterator[TurnPiece]
 
 
 def _pieces(text: str, budget: int) -> Iterator[str]:
-    """A turn that is longer than a part, in pieces that overlap a little."""
+    """Yield overlapping pieces of a turn that is longer than a part."""
     if count_tokens(text) <= budget:
         yield text
         return
@@ -128,7 +128,7 @@ def _pieces(text: str, budget: int) -> Iterator[str]:
 
 
 def prompts_of(conversation: StagedConversation) -> list[tuple[ConversationPart, StagePrompt]]:
-    """Every ask about a conversation."""
+    """Return every ask about a conversation, with its part."""
     words = wording(conversation.language)
     found = []
     for part in parts_of(conversation):
@@ -155,7 +155,7 @@ def extracted_from(
     redacting: bool,
     least_confidence: float = 0.0,
 ) -> tuple[list[ExtractedAttribute], Status, str | None]:
-    """The attributes found in all parts of a conversation, and how asking about it went: the worst of its parts."""
+    """Return the attributes found in all parts of a conversation, and the status of the first part without an answer, else ok."""
     parts = list(answers)
     rows = [
         _row(conversation, part, place, entry, redacting, least_confidence)
@@ -177,7 +177,7 @@ def _row(
     redacting: bool,
     least_confidence: float,
 ) -> ExtractedAttribute:
-    """One entry as an attribute; whatever is wrong with it makes it invalid, and is said."""
+    """Return an entry as an attribute; any fault makes it invalid and is recorded."""
     said = entry.get("statement", entry.get("attribute"))
     text = " ".join(said.split()) if isinstance(said, str) else ""
     problems = [] if _SAYS.search(_FRAME.sub("", text)) else ["It says nothing."]
@@ -213,7 +213,7 @@ def _row(
 def _pointed(
     value: Any, part: ConversationPart, conversation: StagedConversation
 ) -> tuple[list[int], str | None]:
-    """The user's turns an entry points to, and what is wrong where it points to none of them."""
+    """Return the user turns an entry names as evidence, and the fault if there are none."""
     numbers = value if isinstance(value, list) else [value]
     named = sorted(
         {int(one) for one in numbers if type(one) is int or (isinstance(one, str) and one.isdecimal())}

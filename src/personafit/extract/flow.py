@@ -1,9 +1,9 @@
-"""Where the end result is lost between conversations and a response: each stage by people, or by a model.
+"""Error flow: how much each stage between conversations and a response loses when a model does it instead of people.
 
-The end result is whether a response takes account of what matters, attribute by attribute: the F1 of the attributes that the
-response serves against those that people call relevant. People's answer to the first stage is what is known to be true, to
-the second their labels of relevance, to the third a response that serves exactly what it was given; with all three it is 1
-by construction. Then stages go over to models, one after the other, and the F1 that goes with each is what it loses.
+The end result is whether a response serves the relevant attributes: the F1 of the attributes that the response serves against
+those that people call relevant. With people at every stage, the first yields the true attributes, the second their labels of
+relevance, the third a response that serves exactly what it was given, so F1 is 1 by construction. Then models take over the
+stages one after the other, and the drop in F1 is what each stage loses.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,12 +33,12 @@ from personafit.store import Status, Store
 
 STAGES = ("attributes", "relevance", "response")
 Arm = tuple[bool, ...]
-"""For each stage whether a model does it."""
+"""For each stage, whether a model does it."""
 
 
 @dataclass(frozen=True)
 class AttributeLabel:
-    """People's label of whether one attribute of a person is relevant to one prompt."""
+    """People's label of whether an attribute of a person is relevant to a prompt."""
 
     person: str
     prompt: str
@@ -48,29 +48,29 @@ class AttributeLabel:
 
 @dataclass(frozen=True)
 class Flow:
-    """What came of every pair at every stage; nan where a model gave no answer."""
+    """The outcome of every pair at every stage; nan if a model gave no answer."""
 
     pairs: Sequence[AttributeLabel]
     found: NDArray[np.bool_]
     """Whether the extractor found it."""
     said: Mapping[bool, Floats]
-    """Whether the matcher calls it relevant, as people put it (False) or as the extractor did (True)."""
+    """Whether the matcher calls it relevant, with the attributes from people (False) or the extractor (True)."""
     served: Mapping[Arm, Floats] = field(default_factory=dict)
-    """Whether the response serves it, by who did the first two stages; empty where no responses were made."""
+    """Whether the response serves it, by who did the first two stages; empty if no responses were made."""
 
     @property
     def stages(self) -> tuple[str, ...]:
-        """The stages that a model did."""
+        """The stages that are evaluated."""
         return STAGES if self.served else STAGES[:2]
 
     def used(self, arm: Arm) -> Floats:
-        """Whether each attribute is taken account of in the end: 1, 0, or nan."""
+        """Return whether each attribute is used in the end: 1, 0, or nan."""
         by_extractor, by_matcher = arm[0], arm[1]
         if len(arm) > 2 and arm[2]:
             return np.asarray(self.served[by_extractor, by_matcher], dtype=np.float64)
         relevant = np.array([pair.relevant for pair in self.pairs], dtype=np.float64)
         chosen = self.said[by_extractor] if by_matcher else relevant
-        # What was not found has no answer to wait for.
+        # An attribute that was not found needs no answer.
         return np.where(self.found, chosen, 0.0) if by_extractor else np.asarray(chosen, dtype=np.float64)
 
 
@@ -86,18 +86,18 @@ class FlowStep:
 
 @dataclass(frozen=True)
 class FlowFigures:
-    """All figures of an error flow."""
+    """All results of an error flow."""
 
     steps: list[FlowStep]
-    """From people everywhere to models everywhere, in the order of the pipeline."""
+    """From people at all stages to models at all stages, in pipeline order."""
     lost_alone: dict[str, Estimate]
-    """F1 lost when only this stage is a model's."""
+    """F1 lost if a model does only this stage."""
     coverage: float
-    """Share of pairs that every stage has an answer to; the others are left out everywhere."""
+    """Share of pairs that have an answer at every stage; the others are excluded throughout."""
 
 
 def trace(flow: Flow) -> FlowFigures:
-    """Work out all figures, on the pairs that every arm has an answer to."""
+    """Compute all results, on the pairs that have an answer in every arm."""
     count = len(flow.stages)
     used = {arm: flow.used(arm) for arm in product((False, True), repeat=count)}
     whole = np.all([np.isfinite(values) for values in used.values()], axis=0)
@@ -132,7 +132,7 @@ def trace(flow: Flow) -> FlowFigures:
 BY_PEOPLE, BY_MODEL = False, True
 Answers = Mapping[tuple[str, str, Literal["generic", "personalized"]], PromptAnswer]
 Words = Callable[[AttributeLabel], str | None]
-"""A judged attribute in the words of whoever did the first stage; None where they did not find it."""
+"""Returns the wording of a judged attribute from whoever did the first stage; None if it was not found."""
 
 
 async def run_flow(
@@ -145,10 +145,10 @@ async def run_flow(
     model: Model | None = None,
     judge: str = "",
 ) -> Flow:
-    """Everything an error flow is computed from.
+    """Run every arm of an error flow and return its outcomes.
 
-    `found` are the attributes an extractor gave each person. Without `model` no responses are made and the flow ends with
-    what is relevant; `judge` is who says what a response serves.
+    `found` are the extracted attributes of each person. Without `model` no responses are made and the flow ends with
+    relevance; `judge` is the rater of what a response serves.
     """
     gone = session.store.forgotten({pair.person for pair in pairs})
     pairs = [pair for pair in pairs if pair.person not in gone]
@@ -163,7 +163,7 @@ async def run_flow(
     }
     people = {arm: _people(pairs, found if arm else None, languages) for arm in words}
     wishes = {arm: _wishes(pairs, people[arm]) for arm in words}
-    # Before anything is asked: forgetting finds asks by whose items they are about.
+    # Before any ask, since forgetting finds asks by the owners of their items.
     datasets = {arm: keep(session.store, people[arm], wishes[arm]) for arm in words}
     matched = {arm: await match(session, matcher, people[arm], wishes[arm]) for arm in words}
     picked = {arm: _picked(matched[arm], people[arm]) for arm in words}
@@ -185,7 +185,7 @@ async def run_flow(
 def _said_again(
     pairs: Sequence[AttributeLabel], found: Mapping[str, Sequence[str]], embedder: Embedder
 ) -> dict[tuple[str, str], str]:
-    """By person and judged attribute, the found one that says the same."""
+    """Return the equivalent found attribute by person and judged attribute."""
     same = {}
     for person in dict.fromkeys(pair.person for pair in pairs):
         judged = list(dict.fromkeys(pair.attribute for pair in pairs if pair.person == person))
@@ -199,7 +199,7 @@ def _said_again(
 def _people(
     pairs: Sequence[AttributeLabel], found: Mapping[str, Sequence[str]] | None, languages: Mapping[str, str]
 ) -> dict[str, Person]:
-    """Everyone who asks, with what is believed of them: by people, or by the extractor."""
+    """Return the people who ask, with attributes from people's labels, or from the extractor if `found` is given."""
     people = {}
     for person in dict.fromkeys(pair.person for pair in pairs):
         judged = [pair.attribute for pair in pairs if pair.person == person]
@@ -222,11 +222,11 @@ def _wishes(pairs: Sequence[AttributeLabel], people: Mapping[str, Person]) -> li
 def _picked(
     matched: Sequence[AttributeMatch], people: Mapping[str, Person]
 ) -> dict[tuple[str, str], set[str] | None]:
-    """By person and prompt the texts the matcher picked; None where it gave no answer."""
+    """Return the texts the matcher picked by person and prompt; None if it gave no answer."""
     picked: dict[tuple[str, str], set[str] | None] = {}
     for row in matched:
         texts = {one.id: one.text for one in people[row.person].attributes}
-        answered = row.status in (Status.OK, Status.SKIPPED)  # skipped: there was nothing to pick from
+        answered = row.status in (Status.OK, Status.SKIPPED)  # skipped: the person has no attributes
         picked[row.person, row.prompt] = {texts[name] for name in row.attributes} if answered else None
     return picked
 
@@ -237,7 +237,7 @@ def _by_labels(
     people: Mapping[str, Person],
     words: Words,
 ) -> list[AttributeMatch]:
-    """The same rows with what people call relevant in place of what the matcher does."""
+    """Return the matches with people's labels of relevance in place of the matcher's picks."""
     wanted: dict[tuple[str, str], set[str | None]] = {}
     for pair in pairs:
         if pair.relevant:
@@ -253,7 +253,7 @@ def _by_labels(
 async def _served(
     session: Session, pairs: Sequence[AttributeLabel], answers: Sequence[PromptAnswer], judge: str
 ) -> Floats:
-    """Whether the personalized response serves each judged attribute better than the generic one does."""
+    """Return whether the personalized response serves each judged attribute better than the generic one does."""
     texts = {(one.person, one.prompt, one.given): one for one in answers}
     rater = make_rater(judge, PREFERENCES)
     try:
@@ -276,13 +276,13 @@ async def _served(
 
 
 def _compared(pairs: Sequence[AttributeLabel], texts: Answers, rater: Rater) -> dict[tuple[str, str], Shown]:
-    """What the judge is shown: the two responses, and every attribute that people judged."""
+    """Return what the judge is shown: the two responses, and every attribute with a label."""
     shown = {}
     for person, prompt in dict.fromkeys((pair.person, pair.prompt) for pair in pairs):
         generic, personal = (texts[person, prompt, given] for given in ("generic", "personalized"))
         if generic.text is None or personal.text is None:
             continue
-        # A list may hold the same words twice; a judge is asked about them once.
+        # Duplicate attributes are judged once.
         judged = dict.fromkeys(one.attribute for one in pairs if (one.person, one.prompt) == (person, prompt))
         content = hash_text(person, prompt, generic.text, personal.text)
         answers = (generic.text, personal.text)
@@ -301,7 +301,7 @@ def _compared(pairs: Sequence[AttributeLabel], texts: Answers, rater: Rater) -> 
 
 
 def _marks(store: Store, keys: Sequence[str]) -> dict[tuple[str, str], list[float]]:
-    """By item and attribute the marks beyond the middle, or the differences of scores."""
+    """Return ratings relative to the middle of the scale, or differences of scores, by item and attribute."""
     found: dict[tuple[str, str], list[float]] = {}
     for row in last_judgments(store, keys):
         beyond = float(row.label) - MIDDLE if row.label is not None else float(row.value)
@@ -316,7 +316,7 @@ def _better(
     marks: Mapping[tuple[str, str], list[float]],
 ) -> float:
     if texts[pair.person, pair.prompt, "personalized"].status == Status.SKIPPED:
-        return 0.0  # nothing was chosen, so the generic response stands and serves nobody in particular
+        return 0.0  # no attribute was chosen, so the generic response stands and serves none
     compared = shown.get((pair.person, pair.prompt))
     beyond = marks.get((compared.about, hash_text(pair.person, pair.attribute))) if compared else None
     return float(np.mean(beyond) > 0) if beyond else float("nan")

@@ -1,7 +1,7 @@
-"""What extraction is worth: how many attributes are accepted, how unlike they are, and what of the truth they find.
+"""Quality of extraction: how many attributes are accepted, how diverse they are, and how they compare with the truth.
 
-Every measure is kept as one number per attribute or person whose mean is the figure, so that intervals cluster by person and
-two sources can be told apart with an interval too. `AttributeSource` is all that is needed of a run of stages, of labels, or of
+Every measure is kept as one number per attribute or person whose mean is the result, so that intervals cluster by person and
+two sources can be compared with an interval. `AttributeSource` is the input, from a run of `extract`, from labels, or from
 published attributes.
 """
 
@@ -18,12 +18,12 @@ from personafit.statistics import Estimate, cluster_mean
 from personafit.statistics.clusters import FEWEST_PEOPLE
 
 UNIT = (0.0, 1.0)
-MOST_FOR_DIVERSITY = 400  # attributes of one person that are compared with those of others
+MOST_FOR_DIVERSITY = 400  # attributes per person used for diversity
 
 
 @dataclass(frozen=True)
 class SourceAttribute:
-    """One attribute of a source, with its label and failure mode where it was judged."""
+    """An attribute of a source, with its label and failure mode if it was judged."""
 
     text: str
     label: str | None = None
@@ -32,24 +32,24 @@ class SourceAttribute:
 
 @dataclass(frozen=True)
 class AttributeSource:
-    """Extracted attributes by person, with the true statements where the data have them."""
+    """Extracted attributes by person, with the true statements if the data have them."""
 
     name: str
     kind: str
-    """human, synthetic or simulated: whose conversations these are."""
+    """Origin of the conversations: human, synthetic or simulated."""
     judged_by: str
     found: Mapping[str, Sequence[SourceAttribute]]
-    """Before refinement."""
+    """Attributes before refinement."""
     refined: Mapping[str, Sequence[SourceAttribute]] | None = None
-    """After it, where there was one."""
+    """Attributes after refinement, if there was any."""
     undecided: int = 0
-    """Attributes that are not in `refined` because the asks to rewrite them came to nothing."""
+    """Number of attributes missing from `refined` because the asks to rewrite them failed."""
     known: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A figure as numbers whose mean it is, with whose they are."""
+    """Values whose mean is the result, with the person of each."""
 
     metric: str
     values: Floats
@@ -60,7 +60,7 @@ class Measure:
     note: str | None = None
 
     def estimate(self) -> Estimate:
-        """The figure with its interval over people, and none from a handful of them; its own note where there is no other."""
+        """Return the mean with its interval over people; no interval below the minimum number of people."""
         found = cluster_mean(self.values, self.people, None, self.bounds)
         low, high, note = found.low, found.high, found.note or self.note
         if found.people < FEWEST_PEOPLE and found.value is not None:
@@ -70,7 +70,7 @@ class Measure:
 
 
 def difference(first: Measure, second: Measure) -> Estimate:
-    """The first figure minus the second, of different people, with its interval."""
+    """Return the difference of two means over different people, with its interval."""
     if not len(first.values) or not len(second.values):
         return Estimate(None, None, None, 0, 0, "one of the two has nothing to average")
     count = len(first.values) + len(second.values)
@@ -92,7 +92,7 @@ def difference(first: Measure, second: Measure) -> Estimate:
 
 
 def measures(source: AttributeSource, embedder: Embedder) -> list[Measure]:
-    """Every measure that the source has what it takes for."""
+    """Return every measure that the source has data for."""
     return [*_verdicts(source), *_amounts(source, embedder), *_truth(source, embedder)]
 
 
@@ -118,7 +118,7 @@ def _verdicts(source: AttributeSource) -> Iterator[Measure]:
 
 
 def _amounts(source: AttributeSource, embedder: Embedder) -> Iterator[Measure]:
-    """How many attributes a person has, and how unlike people are."""
+    """Yield the number of attributes per person, and the diversity between people."""
     people = tuple(source.found)
     counts = np.array([len(source.found[person]) for person in people], dtype=np.float64)
     yield Measure("attributes_per_person", counts, people, None)
@@ -140,7 +140,7 @@ def _amounts(source: AttributeSource, embedder: Embedder) -> Iterator[Measure]:
 
 
 def _truth(source: AttributeSource, embedder: Embedder) -> Iterator[Measure]:
-    """Recall and precision against known statements, before and after refinement, and what refinement cost."""
+    """Yield recall and precision against known statements, before and after refinement, and the recall refinement lost."""
     people = [person for person, known in source.known.items() if known]
     if not people:
         return
@@ -175,7 +175,7 @@ def _shares(values: Sequence[bool]) -> Floats:
 
 
 def _between(centres: ArrayLike) -> Floats:
-    """Jackknife pseudo-values of the mean distance between people; a pair of people is the mean of their attributes' pairs."""
+    """Return jackknife pseudo-values of the mean cosine distance between people, given the mean vectors of their attributes."""
     means = np.asarray(centres, dtype=np.float64)
     distances = 1.0 - means @ means.T
     np.fill_diagonal(distances, 0.0)

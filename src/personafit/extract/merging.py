@@ -1,13 +1,13 @@
-"""Which statements say the same: a person's found attributes are merged, and found ones are assigned to known ones.
+"""Semantic equivalence of statements: merging a person's found attributes, and assigning found statements to known ones.
 
-Merging is average linkage over cosines, cut at 0.7, one person at a time. The result does not depend on the order the attributes come
-in: they are sorted first, and the representative is the member nearest to the cluster's centre, weighted by confidence, with ties
+Merging is average linkage over cosines, cut at 0.7, one person at a time. The result does not depend on the order of the attributes:
+they are sorted first, and the representative is the member nearest to the cluster's centre, weighted by confidence, with ties
 broken by confidence and text.
 
-Found and known statements lose their frame ("The user …"), the cosine of every pair of a person's is taken, and the one-to-one
-assignment with the greatest sum is made among pairs at `SAME` or above: a stated rule, because precision and recall rest on it. `SAME`
-and what the rule is worth were measured on our own labelled pairs (docs/measurements/extraction.md); it errs both ways, so recall and
-precision carry its error.
+For assignment, the frame of each statement ("The user …") is removed, the cosines of all pairs of a person are computed, and the
+one-to-one assignment with the greatest sum is made among pairs at `SAME` or above: an explicit rule, because precision and recall
+depend on it. `SAME` and the rule's accuracy were measured on our own labelled pairs (docs/measurements/extraction.md); it errs both
+ways, so recall and precision carry its error.
 """
 
 import re
@@ -20,13 +20,13 @@ from personafit.extract.records import ExtractedAttribute
 from personafit.models.embeddings import Embedder, Vectors
 
 Floats = NDArray[np.float64]
-LIKENESS = 0.7  # mean cosine between two clusters from which on they are one
-MOST_AT_ONCE = 4_000  # attributes of one person linked at once: memory grows with the square
-DIGITS = 5  # of a cosine: the last bits depend on how many texts are embedded at once
+LIKENESS = 0.7  # mean cosine from which two clusters are merged
+MOST_AT_ONCE = 4_000  # attributes of one person clustered at once: memory grows with the square
+DIGITS = 5  # digits of a cosine: the last bits depend on the batch of the embedder
 
 
 def merge(rows: Sequence[ExtractedAttribute], embedder: Embedder) -> list[ExtractedAttribute]:
-    """All rows of one person, sorted; those that were merged name the one that stands for them, which has all their evidence."""
+    """Merge the equivalent attributes of one person; return all rows sorted, the merged ones naming their representative."""
     usable = sorted((row for row in rows if row.status == "kept"), key=_order)
     rest = [row for row in rows if row.status != "kept"]
     if not usable:
@@ -51,7 +51,7 @@ def _order(row: ExtractedAttribute) -> tuple[str, str, str]:
 
 
 def _clusters(rows: list[ExtractedAttribute], vectors: dict[str, Vectors]) -> list[list[ExtractedAttribute]]:
-    """Rows that say the same; the same words are always one cluster."""
+    """Return clusters of equivalent rows; identical texts always share a cluster."""
     same: dict[str, list[ExtractedAttribute]] = {}
     for row in rows:
         same.setdefault(row.text, []).append(row)
@@ -60,7 +60,7 @@ def _clusters(rows: list[ExtractedAttribute], vectors: dict[str, Vectors]) -> li
         linked: list[list[str]] = []
         for start in range(0, len(groups), MOST_AT_ONCE):
             linked += _link(groups[start : start + MOST_AT_ONCE], vectors)
-        # More than can be linked at once are linked in blocks, over and over while that brings any together.
+        # Too many groups are clustered in blocks, repeatedly until nothing merges any more.
         if len(groups) <= MOST_AT_ONCE or len(linked) == len(groups):
             return [[row for text in group for row in same[text]] for group in linked]
         groups = sorted(linked)
@@ -75,7 +75,7 @@ def _link(groups: list[list[str]], vectors: dict[str, Vectors]) -> list[list[str
 
 
 def linked(vectors: Vectors | Floats) -> list[int]:
-    """A number for each vector, the same for those that average linkage over cosines puts together."""
+    """Return the cluster label of each vector, by average linkage over cosines."""
     if len(vectors) < 2:
         return [1] * len(vectors)
     from scipy.cluster.hierarchy import fcluster, linkage
@@ -100,18 +100,18 @@ def _representative(members: list[ExtractedAttribute], vectors: dict[str, Vector
 
 
 def unit(vector: "Vectors | int") -> Vectors:
-    """The vector at length one; nothing stays nothing."""
+    """Return the vector scaled to length 1; a zero vector is unchanged."""
     array = np.asarray(vector, dtype=np.float32)
     length = float(np.linalg.norm(array))
     return array / length if length else array
 
 
-SAME = 0.45  # cosine from which on two statements about one person may say the same
+SAME = 0.45  # cosine from which two statements about a person may be equivalent
 _FRAME = re.compile(r"^\s*(?:the|this) user(?:['’]s)?\s+|^\s*(?:该|这位|此)?用户的?", re.IGNORECASE)
 
 
 def likeness(found: Sequence[str], known: Sequence[str], embedder: Embedder) -> Floats:
-    """The cosine of every found and every known statement, frames left off."""
+    """Return the cosines of every found and every known statement, without their frames."""
     if not found or not known:
         return np.zeros((len(found), len(known)))
     bare = [_FRAME.sub("", text) or text for text in (*found, *known)]
@@ -121,7 +121,7 @@ def likeness(found: Sequence[str], known: Sequence[str], embedder: Embedder) -> 
 
 
 def assign(cosines: Floats, same: float = SAME) -> list[int | None]:
-    """For each found statement the place of the known one it says the same as, if any; no known one is taken twice."""
+    """Assign found statements to known ones; return the known index for each, or None. No known one is assigned twice."""
     from scipy.optimize import linear_sum_assignment
 
     taken: list[int | None] = [None] * len(cosines)
@@ -134,5 +134,5 @@ def assign(cosines: Floats, same: float = SAME) -> list[int | None]:
 
 
 def match_known(found: Sequence[str], known: Sequence[str], embedder: Embedder) -> list[int | None]:
-    """The rule on one person's statements."""
+    """Assign one person's found statements to the known ones, by `likeness` and `assign`."""
     return assign(likeness(found, known, embedder))

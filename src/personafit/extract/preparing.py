@@ -1,8 +1,8 @@
-"""Making a corpus of real logs fit for extraction: named steps, each of which leaves out people or conversations and says why.
+"""Filtering of real logs for extraction: named steps, each of which excludes people or conversations with a reason.
 
-Real logs hold bots, one-off visitors and accounts that nobody uses as an assistant. Each step counts who came in and who was
-left; what it leaves out keeps its place in conversations.jsonl with the step's name and a sentence. People are chosen by how far they
-use an assistant as one, scored by a model, and by how much they differ from each other.
+Real logs contain bots, one-off visitors and accounts that are not used as an assistant. Each step counts what came in and what was
+left; excluded conversations stay in conversations.jsonl with the step's name and a sentence. People are selected by a model's score
+of how far they use it as an assistant, and by how much they differ from each other.
 """
 
 import re
@@ -41,16 +41,16 @@ STEPS = {
 ALL = ("scripted", "minimum", "assistant")
 LEAST_CONVERSATIONS, LEAST_MESSAGES = 3, 15
 
-WINDOW, STRIDE = 120, 60  # letters of a template; a third where each sign is a syllable or a word
+WINDOW, STRIDE = 120, 60  # characters of a template; a third for syllabic or logographic scripts
 WIDE_WINDOW, WIDE_STRIDE = 40, 20
 REPEATED, REPEATED_SHARE, REPEATED_ALWAYS = 5, 0.4, 8
-TURNS_LOOKED_AT = 2_000  # of one person: a script shows itself long before
+TURNS_LOOKED_AT = 2_000  # messages read per person: enough to detect a script
 _BLANK = re.compile(r"\s+")
 _DIGIT = re.compile(r"\d+")
 
 
 def parse_steps(text: str | None) -> dict[str, str]:
-    """The steps that `--prepare` names with their values, in the order they are taken: cheap ones first."""
+    """Parse the steps of `--prepare` with their values, in execution order: cheap ones first."""
     wanted: dict[str, str] = {}
     for part in text.split(",") if text else ():
         name, _, value = part.strip().partition("=")
@@ -79,7 +79,7 @@ async def prepare(
     limit: int | None,
     seed: int,
 ) -> list[dict[str, Any]]:
-    """Take every step, and count who came in and who was left; people who were forgotten go first."""
+    """Run every step and return the counts before and after each; forgotten people are removed first."""
     forgotten = session.store.forgotten({entry.person for entry in corpus.entries})
     taken = {"forgotten": ""} if forgotten else {}
     taken |= {**steps} | ({} if limit is None else {"limit": str(limit)})
@@ -87,7 +87,7 @@ async def prepare(
     for name, value in taken.items():
         before, note = _size(corpus), ""
         match name:
-            case "forgotten":  # not a line of them is written
+            case "forgotten":  # nothing of them is written
                 corpus.entries = [entry for entry in corpus.entries if entry.person not in forgotten]
             case "language":
                 others = [entry for entry in corpus.entries if entry.used and entry.language != value]
@@ -125,7 +125,7 @@ def _size(corpus: ConversationCorpus) -> tuple[int, int]:
 
 
 def drop_scripted(corpus: ConversationCorpus) -> None:
-    """Leave out accounts that send templates."""
+    """Exclude accounts that send templates."""
     for entries in corpus.by_person().values():
         if (found := _template(corpus, entries)) is not None:
             why = f"The account looks scripted: {found[0]} of {found[1]} messages hold the same text."
@@ -133,7 +133,7 @@ def drop_scripted(corpus: ConversationCorpus) -> None:
 
 
 def drop_small(corpus: ConversationCorpus) -> None:
-    """Leave out people who said too little."""
+    """Exclude people with too few conversations or messages."""
     for entries in corpus.by_person().values():
         messages = sum(entry.messages for entry in entries)
         if len(entries) < LEAST_CONVERSATIONS or messages < LEAST_MESSAGES:
@@ -150,7 +150,7 @@ def _leave_out(entries: Iterable[ConversationEntry], step: str, reason: str) -> 
 
 
 def _template(corpus: ConversationCorpus, entries: Sequence[ConversationEntry]) -> tuple[int, int] | None:
-    """How many messages share a piece of text and of how many, where that is no way for a person to write."""
+    """Return how many messages share a text window and the total, if the account looks scripted; None otherwise."""
     messages = (text for entry in entries for text in user_texts(corpus.read(entry)))
     counts: Counter[int] = Counter()
     total = 0
@@ -163,7 +163,7 @@ def _template(corpus: ConversationCorpus, entries: Sequence[ConversationEntry]) 
 
 
 def _windows(text: str) -> Iterator[int]:
-    """Hashes of a message and of overlapping pieces of it, spaces, case and numbers apart; short messages have none."""
+    """Yield hashes of a message and its overlapping windows, ignoring whitespace, case and numbers; none for short messages."""
     plain = _DIGIT.sub("0", _BLANK.sub(" ", text.strip().lower()))
     wide = sum(character > "⺀" for character in plain[:500]) > len(plain[:500]) / 3
     size, step = (WIDE_WINDOW, WIDE_STRIDE) if wide else (WINDOW, STRIDE)
@@ -174,13 +174,13 @@ def _windows(text: str) -> Iterator[int]:
 
 
 LEAST_SCORE = 0.6
-SHOWN, SHOWN_LETTERS = 12, 300  # messages of an account that are scored, and how much of each
-LOOKED_AT = 17  # messages of a person that say what they talk about
-BINS = 5  # from those who keep to one subject to those who talk about everything
+SHOWN, SHOWN_LETTERS = 12, 300  # messages per account that are scored, and characters of each
+LOOKED_AT = 17  # messages per person that represent their topics
+BINS = 5  # from people with one topic to people with the widest range
 
 
 def read_score(reply: str) -> float | None:
-    """The score of a reply; None where there is none from 0 to 1."""
+    """Return the score of a reply; None unless it is a number from 0 to 1."""
     value = read_json(reply)
     score = value.get("score") if isinstance(value, dict) else None
     if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
@@ -192,7 +192,7 @@ ASSISTANT_USE = StageQuestion("assistant-use", VERSION, read_score)
 
 
 async def drop_other_uses(session: Session, model: Model, corpus: ConversationCorpus, seed: int) -> str:
-    """Leave out accounts scored below the bar; one that could not be scored stays, and is counted."""
+    """Exclude accounts scored below the threshold; those without a score are kept and counted."""
     asker = StageAsks(session.store, model, ASSISTANT_USE)
     people = corpus.by_person()
 
@@ -224,14 +224,14 @@ def _prompt(
 def _drawn(
     corpus: ConversationCorpus, entries: Sequence[ConversationEntry], count: int, seed: int
 ) -> list[str]:
-    """Some messages of a person, drawn by hash from a few of their conversations."""
+    """Return a sample of a person's messages, drawn by hash from a sample of their conversations."""
     drawn = sorted(entries, key=lambda entry: hash_text("conversation", entry.id, str(seed)))[:count]
     texts = [text for entry in drawn for text in user_texts(corpus.read(entry))]
     return sorted(texts, key=lambda text: hash_text("message", text, str(seed)))[:count]
 
 
 def keep_diverse(corpus: ConversationCorpus, count: int, embedder: Embedder, seed: int) -> None:
-    """Leave so many people: equally many of each fifth by how widely they range, in each the ones farthest apart."""
+    """Keep `count` people: equally many from each fifth by breadth of topics, and in each those farthest apart."""
     people = corpus.by_person()
     if len(people) <= count:
         return
@@ -258,7 +258,7 @@ def _diverse(centres: Vectors, breadth: Sequence[float], count: int) -> list[int
 
 
 def _farthest(centres: Vectors, members: list[int], count: int) -> list[int]:
-    """Greedy: begin with the one farthest from the middle, then always the one farthest from those chosen."""
+    """Select greedily: first the member farthest from the centre, then the one farthest from those chosen."""
     if count <= 0 or not members:
         return []
     likeness = centres[members] @ unit(centres[members].mean(axis=0))
@@ -273,7 +273,7 @@ def _farthest(centres: Vectors, members: list[int], count: int) -> list[int]:
 
 
 def _spread(vectors: Vectors) -> float:
-    """The mean cosine distance between two of the vectors."""
+    """Return the mean cosine distance between pairs of vectors."""
     count = len(vectors)
     likeness = vectors @ vectors.T
     return float(1.0 - (likeness.sum() - np.trace(likeness)) / (count * (count - 1))) if count > 1 else 0.0

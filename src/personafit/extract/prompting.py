@@ -1,4 +1,4 @@
-"""The last two stages: which attributes matter for what a person asks, and a personalized answer beside a generic one."""
+"""The last two stages: which attributes are relevant to a prompt, and a personalized answer beside a generic one."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ _FIELDS = ("prompt", "question", "text")
 
 @dataclass(frozen=True)
 class PromptLine:
-    """A prompt of the prompts file; it is asked for every person where it names none."""
+    """A prompt of the prompts file; one without a person is asked for everyone."""
 
     id: str
     text: str
@@ -40,7 +40,7 @@ class PromptLine:
 
 @dataclass(frozen=True)
 class Wish:
-    """One prompt put by one person."""
+    """A prompt asked by one person, with the person's attributes."""
 
     id: str
     prompt_id: str
@@ -50,7 +50,7 @@ class Wish:
 
 
 def read_prompts(path: Path, redacting: bool) -> list[PromptLine]:
-    """The prompts of a file: JSONL with a prompt, and if wanted an id and the id of a person."""
+    """Read the prompts of a JSONL file; id and person are optional."""
     found: dict[str, PromptLine] = {}
     for number, row in enumerate(read_objects(path), 1):
         text = next((row[name] for name in _FIELDS if isinstance(row.get(name), str)), "").strip()
@@ -67,7 +67,7 @@ def read_prompts(path: Path, redacting: bool) -> list[PromptLine]:
 
 
 def wishes(prompts: Sequence[PromptLine], people: Mapping[str, Person]) -> list[Wish]:
-    """Every prompt with everyone who puts it."""
+    """Return every prompt for each person who asks it."""
     known = {
         name: tuple(dict.fromkeys(one.text for one in person.attributes)) for name, person in people.items()
     }
@@ -80,7 +80,7 @@ def wishes(prompts: Sequence[PromptLine], people: Mapping[str, Person]) -> list[
 
 
 def keep(store: Store, people: Mapping[str, Person], wanted: Sequence[Wish]) -> str:
-    """Put people and prompts into the store as a data set, so that answering and forgetting find them."""
+    """Store people and prompts as a data set, so that answering and forgetting find them; return its name."""
     hashed = content_hash([[p.version for p in people.values()], [[w.id, w.prompt] for w in wanted]])
     dataset = f"stages@{hashed[:12]}"
     if not store.has_dataset(dataset):
@@ -95,7 +95,7 @@ def keep(store: Store, people: Mapping[str, Person], wanted: Sequence[Wish]) -> 
 async def match(
     session: Session, spec: str, people: Mapping[str, Person], wanted: Sequence[Wish]
 ) -> list[AttributeMatch]:
-    """Let a relevance rater say which attributes matter."""
+    """Ask a relevance rater which attributes are relevant to each prompt."""
     rater = make_rater(spec, ATTRIBUTES, people)
     check_budget(session.budget, [(spec, rater)])
     try:
@@ -135,7 +135,7 @@ async def answer(
     wanted: Sequence[Wish],
     matched: Sequence[AttributeMatch],
 ) -> Iterator[PromptAnswer]:
-    """A generic answer to every prompt, and a personalized one wherever something matters."""
+    """Answer every prompt generically, and with the relevant attributes if there are any."""
     texts = {one.id: one.text for person in people.values() for one in person.attributes}
     chosen = {
         wish.id: tuple(texts[name] for name in row.attributes)
@@ -180,7 +180,7 @@ def _answered(
 
 
 class Matching:
-    """One rater's picks for many prompts."""
+    """A rater's selection of relevant attributes for many prompts."""
 
     def __init__(self, store: Store, rater: Rater, wanted: Sequence[Wish]) -> None:
         self._store = store
@@ -189,12 +189,12 @@ class Matching:
         self._shown = [one for group in self._listings.values() for one in group]
 
     def lane(self) -> Lane:
-        """All lists to be asked about."""
+        """Return the lane of all asks."""
         lane = rater_lane(self._rater, self._shown, len(self._shown))
         return replace(lane, name=f"{self._rater.record.name} matches")
 
     def picked(self) -> dict[str, dict[str, float | None]]:
-        """By prompt, the attributes that matter with their scores; a prompt that could not be asked about is absent."""
+        """Return the relevant attributes with their scores by prompt; a prompt without a complete answer is absent."""
         rows = last_judgments(self._store, [rating_job(self._rater, one).key for one in self._shown])
         said: dict[str, tuple[str | None, float | None]] = {row.item: (row.label, row.value) for row in rows}
         if any(label is None for label, _ in said.values()):
@@ -215,7 +215,7 @@ class Matching:
 
 
 def last_judgments(store: Store, keys: Sequence[str]) -> list[Row[Any]]:
-    """Item, target, label and value of what the last ask of each job brought."""
+    """Return item, target, label and value of the judgments of each job's last ask."""
     asks = [hash_text(key, str(state.generation)) for key, state in store.job_states(keys).items()]
     judgment = t.judgments.c
     query = select(judgment.item, judgment.target, judgment.label, judgment.value)

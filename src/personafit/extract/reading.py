@@ -1,7 +1,7 @@
-"""Chat logs in: our JSONL, ShareGPT, OpenAI's data export, WildChat rows; as lines or as one JSON array, and nothing lost.
+"""Readers of chat logs: our JSONL, ShareGPT, OpenAI's data export, WildChat rows; as lines or as one JSON array.
 
-Every entry becomes a conversation with a status. What cannot be used says why: it cannot be read, has no user turns, was
-there before; a log of a million lines is not thrown away for one. Turns keep the places they had, so that evidence points into the log.
+Every entry becomes a conversation with a status. Unusable ones state the reason (unreadable, no user turns, duplicate) and do not
+stop a log of a million lines. Turns keep their index in the log, so that evidence points into it.
 """
 
 import codecs
@@ -24,11 +24,11 @@ USUAL_NAMES = ("conversations.jsonl", "conversations.json")
 
 
 class Unread(str):
-    """Why an entry could not be read."""
+    """The reason why an entry could not be read."""
 
 
 def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any] | Unread]]:
-    """Every entry of a file with its place ('line 12', 'entry 12'), or why it cannot be read; of lines, memory holds one at a time."""
+    """Yield every entry of a file with its place ('line 12', 'entry 12'), or why it is unreadable; lines are read one at a time."""
     try:
         with path.open("rb") as file:
             start = len(codecs.BOM_UTF8) if file.read(3) == codecs.BOM_UTF8 else 0
@@ -47,7 +47,7 @@ def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any] | Unread]]:
 
 
 def read_objects(path: Path) -> Iterator[dict[str, Any]]:
-    """The entries of a file that must all be readable."""
+    """Yield the entries of a file; raise UserError for an unreadable one."""
     for _, value in read_rows(path):
         if isinstance(value, Unread):
             raise UserError(value)
@@ -61,7 +61,7 @@ def _lines(file: BinaryIO) -> Iterator[tuple[str, Any]]:
 
 
 def _entries(file: BinaryIO) -> Iterator[tuple[str, Any]]:
-    """The entries of an array, which is read as a whole."""
+    """Yield the entries of an array, which is read as a whole."""
     array = _parsed(file.read())
     if isinstance(array, Unread):
         yield "the array", Unread(f"{array[:-1]}; the file may have been cut off.")
@@ -70,11 +70,11 @@ def _entries(file: BinaryIO) -> Iterator[tuple[str, Any]]:
 
 
 def _parsed(text: bytes) -> Any:
-    """The value of a JSON text, or why it cannot be read."""
+    """Return the value of a JSON text, or why it cannot be read."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        try:  # takes half a surrogate pair, as broken exports have them
+        try:  # accepts lone surrogates, which broken exports contain
             return json.loads(text.decode("utf-8"))
         except (ValueError, RecursionError):
             return Unread(f"is not JSON ({error}).")
@@ -90,18 +90,18 @@ _ROLES: dict[Role, str] = {
 }
 ROLES: dict[str, Role] = {name: role for role, names in _ROLES.items() for name in names.split()}
 MESSAGE = (("from", "role"), ("text", "value", "content"))
-"""Fields of a message that say who speaks, and what is said."""
-DEEPEST = 10  # parts within parts
-# Parts whose words are the speaker's own.
+"""Fields of a message for its role and its text."""
+DEEPEST = 10  # nesting limit of parts
+# Types of parts whose text is the speaker's own.
 TEXT_PARTS = frozenset({"text", "input_text", "output_text", "audio_transcription"})
 
 
 def _message(value: Any) -> StagedTurn:
-    """What stands where a message should, whatever its fields are called."""
+    """Convert a message with any known field names to a turn; anything else becomes a turn with a note."""
     if not isinstance(value, dict):
         return StagedTurn(role="other", text="", note=f"no message but {type(value).__name__}")
     role, content = (next((value[name] for name in names if name in value), None) for names in MESSAGE)
-    if isinstance(author := value.get("author"), dict):  # as OpenAI's export has it
+    if isinstance(author := value.get("author"), dict):  # as in OpenAI's export
         role = author.get("role")
     known = ROLES.get(role.strip().lower()) if isinstance(role, str) else None
     parts = list(_parts(content))
@@ -114,7 +114,7 @@ def _message(value: Any) -> StagedTurn:
 
 
 def _parts(content: Any, depth: int = 0) -> Iterator[tuple[str, str | None]]:
-    """Each part as its kind and its text; None where it has none."""
+    """Yield the kind and text of each part; the text is None for non-text parts."""
     if content is None:
         return
     if depth > DEEPEST:
@@ -136,19 +136,19 @@ def _parts(content: Any, depth: int = 0) -> Iterator[tuple[str, str | None]]:
         yield type(content).__name__, None
 
 
-OWNER = "me"  # whose an OpenAI export is: it is one person's and does not name them
+OWNER = "me"  # the person of an OpenAI export, which is one person's and does not name them
 _PEOPLE = ("person", "user_id", "user", "hashed_ip", "account")
 _IDS = ("id", "conversation_id", "conversation_hash", "conv_id", "uuid")
 
 LISTS = ("conversation", "conversations", "turns", "messages")
-"""Fields that hold a list of messages: of WildChat, of ShareGPT, and of our own lines."""
+"""Fields that hold a list of messages, in WildChat, in ShareGPT, and in our own lines."""
 
 
 def _listed(row: dict[str, Any], field: str, default: str) -> StagedConversation:
-    """A list of messages, and, in our own lines, what is known to be true.
+    """Read a list of messages and, in our own lines, the known attributes.
 
-    WildChat tells the user by a hashed address, which its messages may have. A conversation of its may occur twice under its hash
-    where it went on; its own id, if any, comes first.
+    WildChat identifies the user by a hashed address, which may be in the messages. A conversation that was continued may occur
+    twice under the same hash; its own id, if any, takes precedence.
     """
     messages: list[Any] = row[field]
     addresses = (one["hashed_ip"] for one in messages if isinstance(one, dict) and one.get("hashed_ip"))
@@ -159,15 +159,15 @@ def _listed(row: dict[str, Any], field: str, default: str) -> StagedConversation
         try:
             found.attributes.append(Attribute.model_validate(one))
         except ValueError:
-            continue  # what does not fit is no attribute
+            continue  # malformed attributes are ignored
     return found
 
 
 def _tree(row: dict[str, Any], default: str) -> StagedConversation:
-    """OpenAI's export: a tree of messages; the branch that was current is read, root first."""
+    """Read OpenAI's export: the current branch of its tree of messages, root first."""
     mapping = {name: one if isinstance(one, dict) else {} for name, one in row["mapping"].items()}
     node = row.get("current_node")
-    if node not in mapping:  # it does not say which leaf was current: the one added last
+    if node not in mapping:  # no current leaf is stated: take the one added last
         node = next((name for name in reversed(mapping) if not mapping[name].get("children")), None)
     path: list[StagedTurn] = []
     seen: set[str] = set()
@@ -197,7 +197,7 @@ def _named(row: dict[str, Any], fields: tuple[str, ...]) -> str:
 
 
 def read_log(path: Path, person: str = "") -> Iterator[StagedConversation]:
-    """Every conversation of a log; `person` is whose it is where it does not say."""
+    """Yield every conversation of a log; `person` is its owner if it names none."""
     if path.is_dir():
         inside = [path / name for name in USUAL_NAMES if (path / name).is_file()]
         if not inside:
@@ -248,7 +248,7 @@ def _skip(conversation: StagedConversation, reason: str) -> None:
 
 
 def _check_repeats(conversation: StagedConversation, seen: dict[str, bytes]) -> None:
-    """The same conversation twice counts once; another one under the same id gets an id of its own."""
+    """Skip a conversation that was read before; rename a different one with the same id."""
     parts = (f"{turn.role}:{turn.text}" for turn in conversation.turns)
     content = bytes.fromhex(hash_text(conversation.person, *parts))
     name, number = conversation.id, 1

@@ -1,8 +1,8 @@
-"""What `personafit extract run` writes and others read: one record per conversation, attribute, verdict, match and answer.
+"""The records that `personafit extract run` writes: one per conversation, attribute, verdict, match and answer.
 
-Every line of `--out DIR` is one of these. Nothing that was read or made is lost on the way: what is not used any further
-has a status and a sentence that says why. Raters live below this package, so a verifier that is trained there sees plain
-texts; `verifying` puts its answers into `VerifierVerdict`s.
+Every line of `--out DIR` is one of these. Nothing that was read or made is dropped: whatever is not used any further
+has a status and a sentence with the reason. Raters are a lower layer, so a trained verifier gets plain
+texts; `verifying` converts its answers to `VerifierVerdict`s.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,13 +31,13 @@ IN_PROFILE: tuple[Fate, ...] = ("kept", "rewritten")
 
 
 class StageRecord(BaseModel):
-    """Base of all lines: unknown fields are an error, so that typos in files are found."""
+    """Base of all records: unknown fields are an error, so that typos in files are found."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class StagedTurn(StageRecord):
-    """One message, at the place it had in the log: evidence points to that place."""
+    """A message at its index in the log, to which evidence refers."""
 
     role: Literal["user", "assistant", "system", "tool", "other"] = Field(description="Who speaks.")
     text: str = Field(
@@ -47,7 +47,7 @@ class StagedTurn(StageRecord):
 
 
 class StagedConversation(StageRecord):
-    """One conversation as read, used or not."""
+    """A conversation as read, used or not."""
 
     id: str = Field(min_length=1, description="Unique within the run; made so where the log repeats one.")
     person: str = Field(description="Id of the user whose conversation it is.")
@@ -66,7 +66,7 @@ class StagedConversation(StageRecord):
 
 
 class ExtractedAttribute(StageRecord):
-    """One attribute as an extractor found it, and what later stages made of it."""
+    """An attribute as extracted, with the outcome of later stages."""
 
     id: str = Field(description="Unique within the run.")
     person: str = Field(description="Id of the user it is about.")
@@ -92,11 +92,11 @@ class ExtractedAttribute(StageRecord):
 
 
 Case = tuple[ExtractedAttribute, Sequence[str]]
-"""An attribute that is judged, with the user's turns it points to."""
+"""An attribute to judge, with the user turns of its evidence."""
 
 
 class VerifierVerdict(StageRecord):
-    """One verifier's verdict on one attribute as it was before refinement."""
+    """A verifier's verdict on an attribute as it was before refinement."""
 
     attribute: str = Field(description="Id of the attribute.")
     label: Label
@@ -113,7 +113,7 @@ class VerifierVerdict(StageRecord):
 
 
 class AttributeMatch(StageRecord):
-    """The attributes of one person that matter for one prompt."""
+    """The attributes of a person that are relevant to a prompt."""
 
     person: str
     prompt: str = Field(description="Id of the prompt.")
@@ -128,7 +128,7 @@ class AttributeMatch(StageRecord):
 
 
 class PromptAnswer(StageRecord):
-    """One answer to one prompt for one person; the personalized stands beside the generic one."""
+    """An answer to a prompt for a person, generic or personalized."""
 
     person: str
     prompt: str
@@ -147,13 +147,13 @@ R = TypeVar("R", bound=BaseModel)
 
 
 class StageFile:
-    """The layout of `--out DIR`; every reader below goes through its file a line at a time."""
+    """The layout of `--out DIR`; its readers read one line at a time."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         names = ("conversations", "attributes", "verdicts", "people", "matched", "answers")
         self.lines = tuple(folder / f"{name}.jsonl" for name in names)
-        """The files that hold a record on each line."""
+        """The JSONL files."""
         self.conversations, self.attributes, self.verdicts, self.people, self.matched, self.answers = (
             self.lines
         )
@@ -163,7 +163,7 @@ class StageFile:
         return read_lines(self.conversations, StagedConversation)
 
     def read_attributes(self) -> Iterator[ExtractedAttribute]:
-        """Every attribute that was ever extracted, with what became of it."""
+        """Yield every extracted attribute, with its final status."""
         return read_lines(self.attributes, ExtractedAttribute)
 
     def read_verdicts(self) -> Iterator[VerifierVerdict]:
@@ -174,7 +174,7 @@ class StageFile:
 
 
 def before_refinement(attributes: Iterable[ExtractedAttribute]) -> list[ExtractedAttribute]:
-    """The attributes that verify-and-refine was given, as they stood then."""
+    """Return the attributes that entered refinement, with their texts of that time."""
     return [
         one.model_copy(update={"text": one.original or one.text, "status": "kept"})
         if one.status == "rewritten"
@@ -185,12 +185,12 @@ def before_refinement(attributes: Iterable[ExtractedAttribute]) -> list[Extracte
 
 
 def after_refinement(attributes: Iterable[ExtractedAttribute]) -> list[ExtractedAttribute]:
-    """The attributes that are in people's profiles."""
+    """Return the attributes in people's profiles."""
     return [one for one in attributes if one.status in IN_PROFILE]
 
 
 def read_lines(path: Path, record: type[R]) -> Iterator[R]:
-    """The lines of a file as records; a file that is not there has none."""
+    """Yield the lines of a file as records; none if the file does not exist."""
     try:
         file = path.open("rb")
     except FileNotFoundError:
@@ -210,7 +210,7 @@ def read_lines(path: Path, record: type[R]) -> Iterator[R]:
 
 
 def write_lines(path: Path, records: Iterable[BaseModel]) -> None:
-    """Write records as lines, into place only when all are written."""
+    """Write records as lines, atomically."""
     part = path.with_name(f"{path.name}.part")
     with part.open("wb") as file:
         file.writelines(map(line_of, records))
@@ -218,10 +218,10 @@ def write_lines(path: Path, records: Iterable[BaseModel]) -> None:
 
 
 def line_of(record: BaseModel) -> bytes:
-    """A record as a line of a file."""
+    """Return a record as a JSONL line."""
     return orjson.dumps(record.model_dump(mode="json"), option=orjson.OPT_APPEND_NEWLINE)
 
 
 def writable(text: str) -> str:
-    """The text with a mark in place of half a surrogate pair and NUL, which can be stored nowhere."""
+    """Replace lone surrogates and NUL, which cannot be stored."""
     return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\ufffd")

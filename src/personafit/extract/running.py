@@ -1,7 +1,7 @@
-"""`personafit extract run` as a whole: from a log to people, stage by stage; what was said stays on disk, and one person is read at a time.
+"""The whole of `personafit extract run`: from a log to people, stage by stage, one person in memory at a time.
 
-Every reply is in the store under the key of its job, so the same command goes on where it was ended; the files of `--out` are written
-anew from it each time, and only when every stage has come to its end.
+Every reply is in the store under its job key, so the same command resumes where it ended; the files of `--out` are written
+from it each time, and only when every stage has finished.
 """
 
 import shutil
@@ -50,7 +50,7 @@ from personafit.store import Status, Store
 
 
 async def execute(store: Store, config: StagesConfig, progress: ProgressView) -> StagesDone:
-    """Carry out all stages."""
+    """Run all stages."""
     work = config.out / WORK
     work.mkdir(parents=True, exist_ok=True)
     try:
@@ -61,7 +61,7 @@ async def execute(store: Store, config: StagesConfig, progress: ProgressView) ->
 
 
 class _Stages:
-    """The stages of one run and what they share."""
+    """The stages of one run and their shared state."""
 
     _session: Session
 
@@ -85,7 +85,7 @@ class _Stages:
         check_budget(config.budget, [(config.model, self._model), *self._checking.models])
         self._matcher = config.matcher or f"list:{config.model}"
         self._asked: Counter[str] = Counter()
-        """Conversations that were put to the extractor, by status."""
+        """Number of conversations sent to the extractor, by status."""
 
     def _begin(self) -> Session:
         config, verifiers = self._config, self._verifiers
@@ -107,11 +107,11 @@ class _Stages:
         return Session(self._store, run, self._progress, config.budget, config.retry)
 
     async def execute(self) -> StagesDone:
-        """One stage after another; ended early, nothing is written."""
+        """Run one stage after another; return without counts if one ends early."""
         config, corpus, verdicts = self._config, self._corpus, self._work / "verdicts.jsonl"
         try:
             corpus.fill(read_log(config.conversations, config.person), config.redacting)
-            session = self._session = self._begin()  # a log that cannot be read is no run
+            session = self._session = self._begin()  # after reading, so that an unreadable log starts no run
             steps = await prepare(
                 session, self._model, self._embedder, corpus, self._steps, config.limit, config.seed
             )
@@ -124,7 +124,7 @@ class _Stages:
                 await self._answer(people)
             else:
                 for path in (self._files.matched, self._files.answers):
-                    path.unlink(missing_ok=True)  # of an earlier run that had prompts
+                    path.unlink(missing_ok=True)  # left by an earlier run with prompts
             counts = self._write_counts(steps)
         except Ended:
             return StagesDone(session.summary, self._files, None)
@@ -167,7 +167,7 @@ class _Stages:
         return found
 
     def _write_people(self, found: Found) -> dict[str, Person]:
-        """Write every file about people; those are all who were asked about, whether anything was found or not."""
+        """Write the files about people, including those without any attribute found."""
         people = {
             person: person_of(person, self._corpus.language(person), rows) for person, rows in found.items()
         }
@@ -185,7 +185,7 @@ class _Stages:
         write_lines(self._files.answers, answers)
 
     def _write_counts(self, steps: list[dict[str, Any]]) -> dict[str, Any]:
-        """What was read, asked and decided, counted from the files just written."""
+        """Write and return the counts of what was read, asked and decided, from the files just written."""
         entries, asked = self._corpus.entries, sum(self._asked.values())
         fates = Counter(one.status for one in self._files.read_attributes())
         refined: dict[str, int] = {fate: fates[fate] for fate in REFINED}
@@ -221,7 +221,7 @@ class _Stages:
 
 
 def _verified(files: StageFile) -> dict[str, Any]:
-    """What verifiers said, in all and one by one."""
+    """Count verdicts, in total and by verifier."""
     decided, modes = Counter[str](), Counter[str]()
     by_verifier: dict[str, Counter[str]] = {}
     for _, group in groupby(files.read_verdicts(), lambda verdict: verdict.attribute):

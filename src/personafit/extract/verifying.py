@@ -1,13 +1,13 @@
-"""Does what the user said bear an attribute out? By rule, by a prompted model, by a trained classifier; who is believed; and the
-mending of what was found fault with.
+"""Verification of attributes against the user's turns, by rule, by prompted model or by trained classifier, and refinement of the
+flagged ones.
 
-A verifier that answers at once is anything with `verdicts`; a model is asked by keyed jobs. Where they differ, the most
-trusted one that answered decides: the classifier before the model, the model before the rule; but what the rule rejects, for want of
-any evidence, nobody else can save.
+A verifier without model calls implements `verdicts`; a model is asked by keyed jobs. If verdicts differ, the most
+trusted verifier that answered decides: the classifier before the model, the model before the rule; but a rejection by the rule, for
+lack of any evidence, is final.
 
-An attribute that was found fault with is rewritten so that the evidence bears it, or dropped. A rewritten one goes through the rule
-once more. When the model that rewrites cannot be asked or read, the attribute is undecided: what was flagged does not stay in a
-profile because something failed, and a failure is not counted as dropping it. In memory stay only the verdicts that find fault.
+A flagged attribute is rewritten so that the evidence supports it, or dropped. A rewritten one is checked by the rule
+again. If the rewriting model cannot be asked or read, the attribute is undecided: a failure neither keeps a flagged attribute in a
+profile nor counts as dropping it. Only the verdicts that flag an attribute stay in memory.
 """
 
 import re
@@ -50,8 +50,8 @@ from personafit.store import Status
 
 NAME = "rule"
 NEAR = 0.20  # cosine of statement and nearest sentence below which the words do not seem to support it
-MOST_SENTENCES = 200  # of the turns behind one attribute
-HEDGED = 0.6  # confidence below which a general statement on one turn is taken for a guess
+MOST_SENTENCES = 200  # sentences compared per attribute
+HEDGED = 0.6  # confidence below which a statement with one turn of evidence counts as a guess
 
 _SENTENCE = re.compile(r"(?<=[.?!;。？！；])\s*|\n+")
 _WORD = re.compile(r"[^\W\d_]+|\d+")
@@ -61,18 +61,18 @@ _PATTERNS = {name: re.compile("|".join(found), re.IGNORECASE) for name, found in
 
 
 def steers(text: str) -> bool:
-    """Whether a text seems to tell the reader what to write, as far as rules can tell."""
+    """Return whether a text seems to instruct the reader, as far as rules can tell."""
     return bool(_PATTERNS["steers"].search(text)) or bool({ADDRESSES, IMITATES} & set(signs(text)))
 
 
 class RuleVerifier:
-    """Judges by rules alone."""
+    """Judges attributes by rules alone."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
 
     def verdicts(self, cases: Sequence[Case]) -> list[VerifierVerdict]:
-        """One verdict for each attribute, from it and the user's turns it points to."""
+        """Return one verdict for each attribute, from its text and the user turns of its evidence."""
         support = self._support([case for case in cases if case[1] and not overlap(case[0].text, case[1])])
         return [self._verdict(case, support.get(case[0].id, 1.0)) for case in cases]
 
@@ -101,7 +101,7 @@ class RuleVerifier:
         return VerifierVerdict.model_validate({**said, "by": "rule", "verifier": NAME})
 
     def _support(self, doubtful: Sequence[Case]) -> dict[str, float]:
-        """For attributes that share no word with their turns, the cosine with the sentence nearest to them, frame apart."""
+        """Return, for attributes that share no word with their turns, the cosine with the nearest sentence, without the frame."""
         compared = {
             row.id: (_PATTERNS["frame"].sub("", row.text), [*_sentences(texts)[:MOST_SENTENCES], *texts])
             for row, texts in doubtful
@@ -119,7 +119,7 @@ def _sentences(texts: Sequence[str]) -> list[str]:
 
 
 def overlap(statement: str, texts: Sequence[str]) -> set[str]:
-    """Content words, or pairs of Chinese characters, that a statement shares with the turns; endings do not count."""
+    """Return the content words, or pairs of Chinese characters, that a statement shares with the turns; word endings are ignored."""
     return _marks(_PATTERNS["frame"].sub("", statement)) & set().union(*map(_marks, texts))
 
 
@@ -134,7 +134,7 @@ def _marks(text: str) -> set[str]:
 
 
 REPLY_TOKENS = 160
-LONGEST_TURN = 2_000  # characters of a turn that a verifier is shown
+LONGEST_TURN = 2_000  # characters of a turn shown to a verifier
 TRUST: dict[By, int] = {"human": 3, "classifier": 2, "llm": 1, "rule": 0}
 
 
@@ -142,14 +142,14 @@ Askers = Sequence[tuple[str, StageAsks[dict[str, Any]]]]
 
 
 class AttributeVerifier(Protocol):
-    """Judges many attributes in one call."""
+    """A verifier that judges many attributes in one call."""
 
     def verdicts(self, cases: Sequence[Case]) -> list[VerifierVerdict]:
-        """One verdict for each attribute, or for those it knows."""
+        """Return one verdict for each attribute, or for those it knows."""
 
 
 def read_verdict(reply: str) -> dict[str, Any] | None:
-    """The verdict of a reply; None where it is not the JSON that was asked for."""
+    """Return the verdict of a reply; None if it is not the requested JSON."""
     value = read_json(reply)
     if not isinstance(value, dict) or value.get("label") not in LABELS:
         return None
@@ -163,7 +163,7 @@ VERIFICATION = StageQuestion("verify", VERSION, read_verdict)
 
 
 def verify_prompt(row: ExtractedAttribute, texts: Sequence[str], language: str) -> StagePrompt:
-    """The ask about one attribute."""
+    """Return the ask to verify one attribute."""
     words = wording(language)
     material = shown(row.text, texts)
     parts = (words.verify, material, words.verify_close)
@@ -171,7 +171,7 @@ def verify_prompt(row: ExtractedAttribute, texts: Sequence[str], language: str) 
 
 
 def shown(statement: str, texts: Sequence[str]) -> str:
-    """A statement and the turns it rests on, as models see them."""
+    """Return a statement and its evidence turns, as shown to models."""
     short = [text if len(text) <= LONGEST_TURN else f"{text[:LONGEST_TURN]} […]" for text in texts]
     mark = nonce([statement, *short])
     said = "\n".join(tagged("said", mark, text) for text in short)
@@ -179,7 +179,7 @@ def shown(statement: str, texts: Sequence[str]) -> str:
 
 
 def model_verdict(attribute: str, answer: StageAnswer[dict[str, Any]], verifier: str) -> VerifierVerdict:
-    """A model's answer as a verdict; one that did not answer says nothing either way."""
+    """Return a model's answer as a verdict; without an answer the label is unsure."""
     said: dict[str, Any] = {"label": "unsure", "status": answer.status, "reason": answer.reason}
     if answer.value is not None:
         said, reason = dict(answer.value), answer.value["reason"]
@@ -189,7 +189,7 @@ def model_verdict(attribute: str, answer: StageAnswer[dict[str, Any]], verifier:
 
 
 def decide(verdicts: Sequence[VerifierVerdict]) -> VerifierVerdict | None:
-    """The verdict that counts for one attribute; None where nobody answered."""
+    """Return the decisive verdict on one attribute; None if no verifier answered."""
     answered = [verdict for verdict in verdicts if verdict.status == Status.OK]
     for verdict in answered:
         if verdict.by == "rule" and verdict.label == "rejected":
@@ -198,7 +198,7 @@ def decide(verdicts: Sequence[VerifierVerdict]) -> VerifierVerdict | None:
 
 
 def read_refinement(reply: str) -> dict[str, Any] | None:
-    """The action of a reply; None where it is not the JSON that was asked for."""
+    """Return the action of a reply; None if it is not the requested JSON."""
     value = read_json(reply)
     if not isinstance(value, dict) or value.get("action") not in ("rewrite", "drop"):
         return None
@@ -214,10 +214,10 @@ REFINEMENT = StageQuestion("refine", VERSION, read_refinement)
 def refine_prompt(
     row: ExtractedAttribute, texts: Sequence[str], verdict: VerifierVerdict, language: str
 ) -> StagePrompt:
-    """The ask to mend one attribute."""
+    """Return the ask to refine one attribute."""
     words = wording(language)
     material = shown(row.text, texts)
-    # A verifier's reason may repeat what the user said, so only the fault's name is given outside the tags.
+    # A verifier's reason may repeat the user's words, so only the failure mode is given outside the tags.
     fault = verdict.mode if verdict.mode != "none" else verdict.label
     found = words.problem.format(problem=fault, reason="").strip()
     parts = (words.refine, material, found, words.refine_close)
@@ -231,7 +231,7 @@ def refined(
     rule: AttributeVerifier,
     redacting: bool,
 ) -> ExtractedAttribute:
-    """What becomes of an attribute that was found fault with."""
+    """Return a flagged attribute after refinement: rewritten, dropped or undecided."""
     row, texts = case
     fault = f"{verdict.label} by {verdict.verifier or verdict.by} ({verdict.mode})"
     if answer.value is None:
@@ -256,7 +256,7 @@ def refined(
 
 
 class ClassifierVerifier:
-    """Judges each attribute by the whole conversation it was found in, as the classifier was fitted to."""
+    """Judges each attribute by the whole conversation it was found in, as the classifier was trained to."""
 
     def __init__(self, spec: str, conversation: Callable[[str], StagedConversation]) -> None:
         from personafit.raters.fitted import open_fitted
@@ -289,16 +289,16 @@ class ClassifierVerifier:
 
 
 Found = dict[str, list[ExtractedAttribute]]
-"""Everyone's attributes, by person."""
+"""Attributes by person."""
 
 
 class Checking:
-    """All verifiers of a run, and what they found fault with."""
+    """All verifiers of a run, and the verdicts that flag an attribute."""
 
     def __init__(
         self, specs: Sequence[str], models: dict[str, Model], embedder: Embedder, corpus: ConversationCorpus
     ) -> None:
-        """`models` are those at hand by their specs; others are made, and closed in the end."""
+        """`models` are open models by spec; others are made here, and all are closed in the end."""
         self._corpus = corpus
         self._rule = RuleVerifier(embedder)
         self._at_once: list[AttributeVerifier] = []
@@ -317,7 +317,7 @@ class Checking:
             await model.close()
 
     async def check(self, session: Session, found: Found) -> Iterator[VerifierVerdict]:
-        """The verdicts of every verifier on every attribute that stands for others or for itself."""
+        """Return the verdicts of every verifier on every kept attribute: representatives and unmerged ones."""
         askers = [(name, StageAsks(session.store, model, VERIFICATION)) for name, model in self.models]
 
         def prompts() -> Iterator[StagePrompt]:
@@ -330,7 +330,7 @@ class Checking:
         return (one for rows in found.values() for one in self._verdicts(rows, askers))
 
     def _verdicts(self, rows: Sequence[ExtractedAttribute], askers: Askers) -> Iterator[VerifierVerdict]:
-        """The verdicts on one person's attributes; what counts as a fault is kept for refining."""
+        """Yield the verdicts on one person's attributes; those that flag an attribute are kept for refinement."""
         cases = self._with_evidence(rows)
         said: dict[str, list[VerifierVerdict]] = {row.id: [] for row, _ in cases}
         for verifier in self._at_once:
@@ -346,7 +346,7 @@ class Checking:
             yield from verdicts
 
     async def refine(self, session: Session, model: Model, found: Found, redacting: bool) -> Found:
-        """Everyone's attributes after the model mended what was found fault with."""
+        """Return all attributes after the model refined the flagged ones."""
         asker = StageAsks(session.store, model, REFINEMENT)
         mended: dict[str, ExtractedAttribute] = {}
         faulty = {
@@ -377,7 +377,7 @@ class Checking:
         return self._corpus.language(row.person)
 
     def _with_evidence(self, rows: Sequence[ExtractedAttribute]) -> list[Case]:
-        """Attributes that are judged, with the user's turns they point to."""
+        """Return the kept attributes, with the user turns of their evidence."""
         judged = [row for row in rows if row.status == "kept"]
         places = {place: place.rpartition("#") for row in judged for place in row.evidence}
         turns = {name: self._corpus.named(name).turns for name in {name for name, _, _ in places.values()}}

@@ -28,13 +28,13 @@ MODELS: dict[str, str] = {
     "python": "functions:FunctionModel",
     "replay": "replay:ReplayModel",
 }
-"""Registry: spec prefix to module and class of the model; the module is imported when the first one is made."""
+"""Registry: spec prefix → module and class of the model; the module is imported when a model of it is first made."""
 
 
 def is_fixed(model: Model) -> bool:
-    """Whether a model's fingerprint covers what it answers: a recording, or weights known by their content.
+    """Return whether a model's fingerprint covers its replies: a recording, or weights identified by their content.
 
-    What answers behind an endpoint, and what a function calls, can change unseen.
+    Replies of an endpoint or a user's function can change without notice.
     """
     kind = model.settings.get("kind")
     return kind in ("canned", "embedded", "replay") or (
@@ -43,7 +43,7 @@ def is_fixed(model: Model) -> bool:
 
 
 def make_model(spec: str | Spec) -> Model:
-    """Make the model a spec names, in this process or on the cluster that is in use."""
+    """Make the model a spec names, in this process or on the model host in use."""
     from personafit.models.placing import current_place
 
     spec = parse_spec(spec) if isinstance(spec, str) else spec

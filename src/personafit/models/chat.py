@@ -1,7 +1,7 @@
-"""What every model looks like from outside: messages in, a reply with its letter scores and costs out.
+"""The interface of every model: messages in, a reply with option scores and cost out.
 
-Failures come in three sorts, and the engine treats each its own way: `Transient` is tried again, `Unanswerable`
-belongs to this one request, `Unusable` means that no request to this model can succeed.
+Errors come in three kinds, each handled differently by the engine: `Transient` is retried, `Unanswerable`
+concerns this one request, `Unusable` means that no request to this model can succeed.
 """
 
 from collections.abc import Mapping
@@ -11,28 +11,28 @@ from typing import Any, Protocol
 from personafit._errors import printable
 
 Message = dict[str, Any]
-"""`role` and `content`, both texts, as chat models take them; where functions are called also `tool_calls` and `tool_call_id`."""
+"""A chat message with `role` and `content`, both texts; with function calls also `tool_calls` and `tool_call_id`."""
 Tool = Mapping[str, Any]
 """A function that a model may call: `name`, `description` and `parameters`, a JSON schema."""
 
-MOST_TOKENS = 2**31  # more is a mistake of whoever counted, and too much for a database's column
+MOST_TOKENS = 2**31  # larger counts are errors, and too large for a database column
 LIKELIHOOD = "likelihood"
-"""Among the scores of a reply: the mean log-probability of a weighed reply's tokens."""
+"""Key in a reply's scores: the mean log-probability of the tokens of a scored reply."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A function that a model asks to be called, as the model wrote it: nothing is checked yet."""
+    """A function call requested by the model, as the model wrote it and unchecked."""
 
     id: str
-    """What its result is sent back under."""
+    """Id under which the result is sent back."""
     name: str
     arguments: str
-    """JSON, if the model keeps to it."""
+    """JSON, if the model complies."""
 
     @property
     def message(self) -> dict[str, Any]:
-        """The call as it stands in the message of the assistant that made it."""
+        """Return the call in the form of an assistant message's `tool_calls`."""
         return {
             "id": self.id,
             "type": "function",
@@ -42,16 +42,16 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One call: the messages, and the option letters whose scores are wanted, if any."""
+    """A model call: messages and settings, and the option letters to score, if any."""
 
     messages: tuple[Message, ...]
     max_tokens: int = 512
     temperature: float = 0.0
     letters: tuple[str, ...] = ()
     seed: int | None = None
-    weighed: str = ""  # a reply whose likelihood is wanted, in place of one of the model's own
-    key: str = ""  # names the request for replay and for callables that want to know
-    context: dict[str, str] | None = None  # of the person and task, for callables that take it apart
+    weighed: str = ""  # a reply to score by its likelihood instead of generating one
+    key: str = ""  # identifies the request for replay and for callables
+    context: dict[str, str] | None = None  # of the person and task, for callables
     tools: tuple[Tool, ...] = ()  # functions that the model may call
 
 
@@ -61,9 +61,9 @@ class ChatReply:
 
     text: str
     reasoning: str | None = None
-    letter_scores: dict[str, float] | None = None  # log-probabilities, where the model tells
+    letter_scores: dict[str, float] | None = None  # log-probabilities, if the model reports them
     refused: bool = False
-    cut: bool = False  # the token limit ended it
+    cut: bool = False  # whether the token limit ended the reply
     tokens_in: int = 0
     tokens_out: int = 0
     tokens_reasoning: int = 0
@@ -73,23 +73,23 @@ class ChatReply:
 
 
 class Model(Protocol):
-    """Whatever answers."""
+    """A chat model of any kind."""
 
     @property
     def name(self) -> str:
-        """How reports call it."""
+        """The model's name in reports."""
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Everything about it that can change an answer; part of every fingerprint."""
+        """Everything that can change a reply; part of every fingerprint."""
 
     @property
     def endpoint(self) -> str:
-        """Calls to one endpoint share a limit on how many run at once."""
+        """Name of the endpoint; calls to one endpoint share a concurrency limit."""
 
     @property
     def max_concurrency(self) -> int:
-        """The most calls it may get at once."""
+        """Largest number of concurrent calls."""
 
     @property
     def price(self) -> tuple[float, float] | None:
@@ -103,14 +103,14 @@ class Model(Protocol):
 
 
 class ModelError(Exception):
-    """A call that brought no reply; the message is one sentence."""
+    """Raised when a call has no reply; the message is one sentence."""
 
     def __init__(self, message: str) -> None:
         super().__init__(printable(message))
 
 
 class Transient(ModelError):
-    """Worth another try: the endpoint is busy, slow or briefly down."""
+    """Raised when a retry may succeed: the endpoint is busy, slow or briefly down."""
 
     def __init__(
         self,
@@ -127,27 +127,27 @@ class Transient(ModelError):
 
 
 class Unanswerable(ModelError):
-    """This request will not be answered, others may be."""
+    """Raised when this request cannot be answered, though others may be."""
 
 
 class Unusable(ModelError):
-    """No request will be answered: wrong key, wrong address, no such model."""
+    """Raised when no request can succeed: wrong key, wrong address, no such model."""
 
 
 def one_line(error: BaseException) -> str:
-    """What an error says, short enough for a sentence and without a full stop."""
+    """Return an error's message, shortened to fit in a sentence and without a full stop."""
     return " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
 
 
-THINKING = 4096  # tokens beside those of the answer
+THINKING = 4096  # tokens allowed for reasoning, besides those of the answer
 
 
 def reasoned(reply: ChatReply) -> bool:
-    """Whether the model reasoned before it answered; some endpoints hide the text and only count its tokens."""
+    """Return whether the model reasoned before it answered; some endpoints hide the text and only count its tokens."""
     return reply.reasoning is not None or reply.tokens_reasoning > 0
 
 
 def only_thought(reply: ChatReply) -> bool:
-    """Whether a reply ended before its first word or call: cut off, or with nothing but reasoning."""
+    """Return whether a reply has no answer or call: cut off before it, or only reasoning."""
     said = reply.text.strip() or reply.tool_calls or reply.refused
     return not said and (reply.cut or reasoned(reply))

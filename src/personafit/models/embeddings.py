@@ -30,7 +30,7 @@ Vectors = NDArray[np.float32]
 
 
 def unit_rows(vectors: NDArray[Any]) -> Vectors:
-    """The rows scaled to length 1; a row of zeros stays one."""
+    """Return the rows scaled to length 1; a row of zeros is unchanged."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     rows: Vectors = (vectors / np.maximum(lengths, 1e-12)).astype(np.float32)
     return rows
@@ -43,7 +43,7 @@ def _encodable(text: str) -> str:
 
 DEFAULT = "use"
 INSTALL = "pip install 'personafit[embeddings]'"
-BATCH = 256  # texts in one pass; enough to be fast, few enough to stay small in memory
+BATCH = 256  # texts per batch; enough to be fast, few enough to keep memory low
 
 
 class Embedder(Protocol):
@@ -54,7 +54,7 @@ class Embedder(Protocol):
         """Hash of everything that can change a vector."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """One row of length 1 for each text."""
+        """Return one unit vector per text, as rows."""
 
 
 class UniversalSentenceEncoder:
@@ -86,7 +86,7 @@ class UniversalSentenceEncoder:
 
 @cache
 def _loaded(encoder: Callable[..., Any]) -> Any:
-    """The encoder with its weights, which are read once in a process, however many steps or raters embed."""
+    """Return the encoder with its weights, loaded once per process and shared by all steps and raters."""
     return encoder(threads=1)
 
 
@@ -94,7 +94,7 @@ EMBEDDERS: dict[str, Callable[[], Embedder]] = {DEFAULT: UniversalSentenceEncode
 
 
 def make_embedder(name: str = "") -> Embedder:
-    """The embedder of a name, or of an endpoint's spec; an embedder that is not installed is refused at once."""
+    """Return the embedder of a name or endpoint spec; raise UserError at once if it is not installed."""
     if name.startswith("openai:"):
         return EndpointEmbedder(name)
     if (name or DEFAULT) not in EMBEDDERS:
@@ -107,9 +107,9 @@ def make_embedder(name: str = "") -> Embedder:
 
 
 def make_known_embedder(name: str, fingerprint: str) -> Embedder:
-    """The embedder that a fitted file names: one that comes with personafit, since a file does not choose an address.
+    """Return the embedder named by a fitted file; only built-in ones are allowed, since a file must not choose an address.
 
-    Another version of it than the file was fitted with, by its fingerprint, is refused.
+    Raises UserError if its fingerprint differs from that of the version the file was fitted with.
     """
     if name not in EMBEDDERS:
         raise UserError(
@@ -129,13 +129,13 @@ def _missing() -> UserError:
 
 ENDPOINT_BATCH = 128
 TRIES = 4
-PAUSE = 1.0  # seconds before the second try, doubled each time
+PAUSE = 1.0  # seconds before the second try, doubled with each further one
 TIMEOUT = 120.0
 BUSY = (408, 409, 429, 500, 502, 503, 504)
 
 
 class EndpointEmbedder:
-    """Embeds by asking a server: plain, blocking calls, a batch at a time, because whoever embeds waits for all of it anyway."""
+    """Embeds texts through a server with blocking calls, a batch at a time, because callers wait for all vectors anyway."""
 
     def __init__(self, text: str) -> None:
         spec = parse_spec(text)
@@ -151,11 +151,11 @@ class EndpointEmbedder:
 
     @property
     def fingerprint(self) -> str:
-        """Hash of address and model name, the only things known of a server's embeddings."""
+        """Hash of address and model name, the only known facts about a server's embeddings."""
         return content_hash({"embedder": "openai", "url": self._url, "model": self._model})
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """One row of length 1 for each text."""
+        """Return one unit vector per text, as rows."""
         rows: list[list[float]] = []
         clean = [_encodable(text) for text in texts]
         for start in range(0, len(texts), ENDPOINT_BATCH):
@@ -169,7 +169,7 @@ class EndpointEmbedder:
         address, headers = f"{self._url}/embeddings", {"Content-Type": "application/json"}
         request = urllib.request.Request(address, body, headers)
         if self._key:
-            # Should the server point elsewhere, the key does not go along.
+            # On a redirect the key is not sent along.
             request.add_unredirected_header("Authorization", f"Bearer {self._key}")
         for attempt in range(TRIES):
             try:

@@ -1,9 +1,9 @@
-"""Callables of the user's own: as models (`python:MODULE:OBJECT`), how they are imported and called, and what they are known by.
+"""The user's own callables: as models (`python:MODULE:OBJECT`), how they are imported, called and identified.
 
-What a callable said before is used again only where it would say the same. One that `python:MODULE:OBJECT` names is known by its
-version, else by its module's source. One handed over in this process is known by its `version`, else by its source and the plain
-values it carries (defaults, closure, arguments of a partial, attributes). Others are asked anew each time. Globals of other sorts,
-such as a client or loaded weights, are not seen: give a `version` where they matter.
+Stored replies of a callable are reused only if it would give the same again. One named by `python:MODULE:OBJECT` is identified by its
+version, else by its module's source. One passed in this process is identified by its `version`, else by its source and the plain
+values it carries (defaults, closure, arguments of a partial, attributes). Others are asked anew each time. Other globals, such as a
+client or loaded weights, are not seen: give a `version` if they matter.
 """
 
 import importlib
@@ -28,9 +28,9 @@ PYTHON_OPTIONS = ("concurrency", "version")  # options of every `python:` spec
 
 
 def load_object(spec: Spec) -> Any:
-    """What `python:NAME` names among the callables handed over in this process; else import `python:MODULE:OBJECT`.
+    """Return the callable passed in this process that `python:NAME` names, or import `python:MODULE:OBJECT`.
 
-    The working folder counts as a place for modules.
+    Modules are also searched in the working folder.
     """
     if (given := GIVEN.get().get(spec.name)) is not None:
         return given.function
@@ -49,7 +49,7 @@ def load_object(spec: Spec) -> Any:
 
 
 def load_instance(spec: Spec) -> Any:
-    """Import what `python:MODULE:OBJECT` names; a class is instantiated."""
+    """Return the object `python:MODULE:OBJECT` names; a class is instantiated."""
     found = load_object(spec)
     if not isinstance(found, type):
         return found
@@ -66,18 +66,18 @@ def _import(spec: Spec, module_name: str) -> Any:
         return importlib.import_module(module_name)
     except ImportError as error:
         raise UserError(f"{spec.text}: cannot import {module_name} ({one_line(error)}).") from error
-    except (Exception, SystemExit) as error:  # whatever a module of the user's may do while it is imported
+    except (Exception, SystemExit) as error:  # a user's module may raise anything while it is imported
         raise UserError(
             f"{spec.text}: cannot import {module_name} ({type(error).__name__}: {one_line(error)})."
         ) from error
 
 
 def code_hash(function: Any, spec: Spec) -> str:
-    """What a callable of the user's is known by: the version its spec or it itself states, else its source; else it is asked anew.
+    """Return the identity of a user's callable: the version stated by its spec or itself, else a hash of its source, else a random one.
 
-    A callable handed over in this process is known by what was found out when it was (`given_callable`).
+    A callable passed in this process keeps the identity it got then (`given_callable`).
 
-    The source is that of its module, so that an edited one is a different instrument. A module that the spec names counts
+    The source is that of its module, so that an edited module is a different instrument. A module named by the spec counts
     too: an object may be set up there and have its code elsewhere.
     """
     if (given := GIVEN.get().get(spec.name)) is not None:
@@ -117,7 +117,7 @@ def _unknown(spec: str) -> str:
 
 
 async def call(function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """Call a function that may be plain or async; a plain one gets a thread, so that it may block."""
+    """Call a function that may be plain or async; a plain one runs on a thread, so that it may block."""
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
         return await function(*arguments, **named)
     result = await in_thread(function, *arguments, **named)
@@ -125,7 +125,7 @@ async def call(function: Callable[..., Any], *arguments: Any, **named: Any) -> A
 
 
 async def call_named(name: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """Call a function of the user's and turn whatever it raises into an `Unanswerable` that names it."""
+    """Call a user's function and turn whatever it raises into an `Unanswerable` that names it."""
     try:
         return await call(function, *arguments, **named)
     except (Exception, SystemExit) as error:
@@ -133,9 +133,9 @@ async def call_named(name: str, function: Callable[..., Any], *arguments: Any, *
 
 
 def parameters_of(function: Any) -> tuple[list[str], list[str], bool] | None:
-    """The parameters that a callable insists on, all that it takes by name, and whether it takes any name; None where unknown.
+    """Return a callable's required parameters, all it takes by name, and whether it takes any name; None if unknown.
 
-    Python's own functions may have no signature to be read, or take several parameters by their place only.
+    Built-in functions may have no readable signature, or positional-only parameters.
     """
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -151,27 +151,27 @@ def parameters_of(function: Any) -> tuple[list[str], list[str], bool] | None:
 
 
 def takes(function: Callable[..., Any], count: int) -> bool:
-    """Whether a function takes `count` positional arguments."""
+    """Return whether a function takes `count` positional arguments."""
     try:
         inspect.signature(function).bind(*range(count))
     except TypeError:
         return False
-    except ValueError:  # no signature to be read
+    except ValueError:  # no readable signature
         return count == 1
     return True
 
 
 ABOUT_PERSON = ("person", "question", "person_id", "question_id")
-"""What a system is given if its parameters are so called: what it may know of the person, what was asked last, and their ids."""
+"""Names of parameters a system may take: the person's text it may use, the latest question, and their ids."""
 
 
 class FunctionModel:
-    """A function from a list of messages to a text (or to a ChatReply).
+    """A function from a list of messages to a text (or to a ChatReply), as a model.
 
-    One whose parameters are called `person`, `question`, `person_id`, `question_id` or `messages` gets what they name. Otherwise
+    A function with parameters called `person`, `question`, `person_id`, `question_id` or `messages` gets these. Otherwise
     it gets the messages, and as a second argument, if it takes two, the request's context: ids of the person and of the question
-    or task, and the name and text of what the system is given. The person's id is that of whom the system may know: empty where
-    it is told of nobody, and somebody else's where it is told of the wrong person.
+    or task, and the name and text of the system context. The person's id is that of the person in the system context: empty if
+    it is about nobody, and somebody else's if it is about the wrong person.
     """
 
     price = (0.0, 0.0)
@@ -187,7 +187,7 @@ class FunctionModel:
                 f"{spec.text}: {spec.name} is not callable; it must take messages and return a text."
             )
         self._dearest = 0.0
-        """The most that a call has cost so far, in USD: what the next one may cost."""
+        """The highest cost of a call so far, in USD, reserved for the next one."""
         found = parameters_of(self._function)
         self._takes_context = found is not None and len(found[0]) == 2
         self._by_name = _wanted_names(found)
@@ -198,7 +198,7 @@ class FunctionModel:
         }
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        """Call the function with the messages, or with what its parameters name."""
+        """Call the function with the messages, or with the parameters it names."""
         async with Payment(self._dearest) as payment:
             reply = await self._call(request)
             self._dearest = max(self._dearest, payment.pay(reply.cost))
@@ -265,7 +265,7 @@ def _is_number(value: object) -> bool:
 
 
 PLAIN = (str, int, float, bool, bytes, type(None))
-DEEPEST = 6  # containers and functions within each other
+DEEPEST = 6  # nesting limit of containers and functions
 
 
 _LAMBDA = re.compile(r"\blambda\b[^:\"']*:")
@@ -284,13 +284,13 @@ def given_callable(function: Any) -> GivenCallable:
 
 
 def version_of(function: Any) -> str | None:
-    """The `version` that a callable says it has; None where it says none."""
+    """Return the `version` attribute of a callable; None if it has none."""
     version = getattr(function, "version", None)
     return str(version) if isinstance(version, str | int | float) and version != "" else None
 
 
 def identity_of(function: Any) -> str:
-    """What a callable is known by; raises `Unknowable` where its source cannot be read or it carries more than plain values."""
+    """Return the identity of a callable; raise `Unknowable` if its source is unreadable or it carries more than plain values."""
     version = version_of(function)
     if version is not None:
         return f"version:{version}"
@@ -345,7 +345,7 @@ def _plain(value: Any, depth: int) -> Any:
 
 def _known_source(thing: Any) -> str:
     source = _source(thing)
-    # A lambda has the source of its whole statement, which several of them may share.
+    # A lambda's source is that of its whole statement, which several lambdas may share.
     if source is None or (getattr(thing, "__name__", "") == "<lambda>" and len(_LAMBDA.findall(source)) > 1):
         raise Unknowable
     return textwrap.dedent(source)

@@ -22,8 +22,8 @@ def hub_token() -> str:
 
 
 def hub_client() -> "HfApi":
-    """The hub's client, at HF_ENDPOINT or the public hub."""
-    # Read by huggingface_hub when it is imported. Xet and the telemetry keep files outside the folder asked for.
+    """Return a client for the hub at HF_ENDPOINT or the public hub."""
+    # Read by huggingface_hub when it is imported. Xet and telemetry write files outside the requested folder.
     for name in ("HF_HUB_DISABLE_XET", "HF_HUB_DISABLE_IMPLICIT_TOKEN", "HF_HUB_DISABLE_TELEMETRY"):
         os.environ.setdefault(name, "1")
     try:
@@ -35,7 +35,7 @@ def hub_client() -> "HfApi":
         ) from error
     logging.getLogger("huggingface_hub").setLevel(
         logging.ERROR
-    )  # its warnings are about retries that went well in the end
+    )  # its warnings are about retries that succeeded
     if not sys.stderr.isatty():
         disable_progress_bars()
     endpoint = os.environ.get("HF_ENDPOINT") or None
@@ -54,7 +54,7 @@ def hub_errors(repo: str, doing: str, kind: str = "data set") -> Iterator[None]:
         raise UserError(_refusal(error, repo, doing, kind)) from error
     except OSError as error:  # offline, or a file that is not there or cannot be written
         raise UserError(f"{repo} cannot be {doing}: {_reason(error)}.") from error
-    except (ValueError, KeyError, TypeError) as error:  # an answer that is not what a hub says
+    except (ValueError, KeyError, TypeError) as error:  # a malformed reply of the hub
         raise UserError(f"{repo} cannot be {doing}: {_short(error)}.") from error
 
 

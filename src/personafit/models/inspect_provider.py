@@ -1,7 +1,7 @@
-"""`inspect:PROVIDER/MODEL`: whatever Inspect AI can call, as a model here; installed with the extra `inspect`.
+"""`inspect:PROVIDER/MODEL`: any model that Inspect AI can call; installed with the extra `inspect`.
 
 Keys and addresses are found as Inspect finds them, in the provider's own environment variables. Inspect is told not to retry:
-the engine does, so that what came of every try is in the store. Letters are read where the provider gives log-probabilities.
+the engine does, so that the outcome of every try is in the store. Option scores are read if the provider returns log-probabilities.
 """
 
 import re
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput
 
 OPTIONS = ("base_url", "effort", "price", "concurrency", "timeout", "temperature")
-ARGUMENT = "arg_"  # arg_NAME=VALUE is what `inspect eval -M NAME=VALUE` would be
-# Settings a provider may refuse by name; what it refuses is left out from then on.
+ARGUMENT = "arg_"  # arg_NAME=VALUE corresponds to `inspect eval -M NAME=VALUE`
+# Settings a provider may reject by name; a rejected one is left out from then on.
 _DROPPABLE = {"logprobs": ("logprobs", "top_logprobs"), "temperature": ("temperature",), "seed": ("seed",)}
 
 _FATAL = {
@@ -73,13 +73,13 @@ class InspectModel:
         }
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        """Ask once; settings the provider refuses are dropped and the request sent again at once."""
+        """Ask once; settings the provider rejects are dropped and the request is sent again at once."""
         for _ in range(len(_DROPPABLE) + 1):
             config = self._config(request)
             async with Payment.for_request(request, self.price) as payment:
                 try:
                     output = await self._model.generate(_messages(request), config=config)
-                except Exception as raised:  # every provider has errors of its own
+                except Exception as raised:  # every provider has its own errors
                     error = _unwrapped(raised)
                     if self._adapt(error, config):
                         continue
@@ -173,11 +173,11 @@ def _open(spec: Spec, arguments: Mapping[str, Any], connections: int, timeout: f
     url = spec.options.get("base_url")
     try:
         model = get_model(spec.name, config=config, base_url=url, memoize=False, **arguments)
-    except Exception as error:  # missing packages, missing keys, unknown providers: each provider's own sort
+    except Exception as error:  # missing packages, missing keys, unknown providers: errors differ by provider
         raise UserError(f"{spec.text} cannot be opened: {masked(_sentence(error))}.") from error
     client = getattr(model.api, "client", None)
     if client is not None and "max_retries" not in arguments and hasattr(client, "max_retries"):
-        client.max_retries = 0  # the providers' own libraries would try again unseen
+        client.max_retries = 0  # the providers' own libraries would retry unseen
     return model
 
 
@@ -197,7 +197,7 @@ def _reasoning(content: Any) -> str | None:
 
 
 def _unwrapped(error: Exception) -> Exception:
-    """What the provider raised: Inspect wraps it in a retry that was not made, and in an error that repeats the request."""
+    """Return the provider's own error: Inspect wraps it in an unused retry and in an error that repeats the request."""
     while True:
         attempt = getattr(error, "last_attempt", None)
         inner = attempt.exception() if attempt is not None else None
@@ -220,7 +220,7 @@ def _sentence(error: BaseException) -> str:
 
 
 def _value(text: str) -> Any:
-    """An argument as Inspect reads one: a number or a truth value where it looks like one."""
+    """Parse an argument as Inspect does: as JSON if it is valid, else as a text."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:

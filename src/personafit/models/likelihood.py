@@ -1,8 +1,8 @@
-"""How likely a model finds a given text as its reply, token by token.
+"""Log-probabilities of a given reply under a GGUF model, token by token.
 
-The wheel's Python surface gives scores of what a model writes, not of what it reads, but the same library exports llama.cpp's own C
-interface, and that is used here. Only two layouts are relied on, the first numbers of the context's settings and the batch; the first
-is checked when a model is loaded, so that a library with other ones is refused and not misread.
+The wheel's Python interface scores only generated tokens, but its library also exports llama.cpp's C interface, which is used
+here. Only two layouts are relied on, the first numbers of the context's settings and the batch; the first is checked when a model is
+loaded, so that a library with a different layout is rejected and not misread.
 """
 
 import ctypes
@@ -14,7 +14,7 @@ import numpy as np
 
 from personafit.models.chat import Message, Unanswerable, Unusable
 
-SEQUENCES = 2  # prompts about a person and prompts without one take turns: each keeps its own beginning
+SEQUENCES = 2  # prompts with and without a person alternate: each keeps its own cached prefix
 CONTEXT_TOKENS = 4096  # of each sequence
 BATCH = 256
 
@@ -41,14 +41,14 @@ class _Message(ctypes.Structure):
     _fields_ = (("role", ctypes.c_char_p), ("content", ctypes.c_char_p))
 
 
-# What the library would print goes nowhere; the name keeps the callback alive.
+# Discards the library's log output; the name keeps the callback alive.
 _SILENCE = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)(
     lambda _level, _text, _data: None
 )
 
 
 class LikelihoodModel:
-    """A GGUF model that scores texts; the beginnings it shares with earlier prompts are read once."""
+    """A GGUF model that scores texts; prefixes shared with earlier prompts are cached."""
 
     def __init__(self, path: Path, threads: int) -> None:
         self._lib = lib = _library()
@@ -74,10 +74,10 @@ class LikelihoodModel:
         self._memory = lib.llama_get_memory(self._context)
         self._batch = lib.llama_batch_init(BATCH, 0, 1)
         self._held: list[list[int]] = [[] for _ in range(SEQUENCES)]
-        self._used = list(range(SEQUENCES))  # sequences, the one used last at the end
+        self._used = list(range(SEQUENCES))  # sequences, the most recently used last
 
     def scores(self, messages: Sequence[Message], reply: str) -> list[float]:
-        """The log-probability of each token of a reply to the messages."""
+        """Return the log-probability of each token of a reply to the messages."""
         prompt = self._tokens(self._templated(messages), special=True)
         answer = self._tokens(reply, special=False)
         if not answer:
@@ -86,12 +86,12 @@ class LikelihoodModel:
             raise Unanswerable(
                 f"the text has {len(prompt) + len(answer):,} tokens and the model reads {CONTEXT_TOKENS:,}."
             )
-        # The prompt's last token is read with the reply: what follows it is the reply's first token.
+        # The prompt's last token is read with the reply, since its logits predict the reply's first token.
         head, rest = prompt[:-1], [prompt[-1], *answer[:-1]]
         sequence = self._choose(head)
         shared = _shared(head, self._held[sequence])
         self._lib.llama_memory_seq_rm(self._memory, sequence, shared, -1)
-        self._held[sequence] = []  # nothing is sure if reading breaks off
+        self._held[sequence] = []  # the cache is invalid if reading fails
         for _ in self._read(head[shared:], shared, sequence, score=False):
             pass
         found = [
@@ -136,7 +136,7 @@ class LikelihoodModel:
                 yield np.ctypeslib.as_array(logits, (self._words,))
 
     def _templated(self, messages: Sequence[Message]) -> str:
-        """The messages as the model's own template writes them, up to where its reply begins."""
+        """Render the messages with the model's own chat template, up to the start of its reply."""
         lines = (_Message * len(messages))(
             *(_Message(line["role"].encode(), _plain(line["content"]).encode()) for line in messages)
         )
@@ -212,5 +212,5 @@ def _log_probability(logits: Any, token: int) -> float:
 
 
 def _plain(text: str) -> str:
-    """The text without what the model's template would take for its own marks, or the library for the end of the text."""
+    """Escape text that the template would read as its special tokens, or the library as the end of the text."""
     return text.replace("<|", "< |").replace("\0", "\ufffd")

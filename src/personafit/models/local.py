@@ -1,8 +1,8 @@
 """`hf:PATH`: a causal language model on this machine, by the transformers library: a folder or a name on the hub.
 
-Where letters are asked for, one look at the next token tells how likely each is, so generative reward models and judges that
-name a letter cost one pass. A given reply is weighed in one pass too. Otherwise the model writes. With `,batch=N` up to N
-requests of one kind that wait at the same time share a pass, which is what makes a GPU worth its price.
+If letters are requested, one forward pass gives the probability of each as the next token, so generative reward models and judges
+that name a letter cost one pass. A given reply is scored in one pass too. Otherwise the model generates. With `,batch=N` up to N
+waiting requests of one kind share a pass, which makes good use of a GPU.
 """
 
 import math
@@ -39,7 +39,7 @@ class LocalModel:
         self.name = spec.text
         self.max_concurrency = _batch(spec)
         self._trust = switch(spec, "trust")
-        # Templates of models that may reason first take this; others ignore it.
+        # Templates of reasoning models take this; others ignore it.
         self._template = {"enable_thinking": switch(spec, "think")} if "think" in spec.options else {}
         self.source = source_of(spec)
         self.endpoint = f"hf:{self.source}"
@@ -54,7 +54,7 @@ class LocalModel:
         self._batches = Batcher(self._answers, self.max_concurrency, _kind)
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        """Answer one request on the model's own thread, together with others that wait."""
+        """Answer one request on the model's own thread, batched with others that wait."""
         return await self._batches.submit(request)
 
     async def close(self) -> None:
@@ -75,7 +75,7 @@ class LocalModel:
         if left:
             try:
                 replies = self._together([requests[at] for at in left], [prompts[at] for at in left])
-            except (RuntimeError, MemoryError) as error:  # running out of memory is one
+            except (RuntimeError, MemoryError) as error:  # running out of memory is a RuntimeError
                 replies = [Unanswerable(f"{self.name} cannot answer ({one_line(error)}).")] * len(left)
             for place, reply in zip(left, replies, strict=True):
                 found[place] = reply
@@ -124,7 +124,7 @@ class LocalModel:
             text = self._tokenizer.apply_chat_template(
                 list(messages), tokenize=False, add_generation_prompt=True, **self._template
             )
-        except Exception as error:  # chat templates are programs
+        except Exception as error:  # chat templates are programs and may raise anything
             raise Unusable(f"{self.name}: its chat template cannot be used ({one_line(error)}).") from error
         tokens: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"]
         return tokens
@@ -132,7 +132,7 @@ class LocalModel:
     def _letters(
         self, scores: Any, prompt: list[int], letters: tuple[str, ...]
     ) -> ChatReply | Exception | None:
-        """How likely the reply is to begin with each letter; None where the model is about to think first."""
+        """Return the log-probability that the reply begins with each letter; None if it is about to reason first or lacks a token for one."""
         import torch
 
         likeliest = self._tokenizer.decode([int(scores.argmax())])
@@ -215,7 +215,7 @@ class LocalModel:
 
 
 def _kind(request: ChatRequest) -> tuple[Any, ...]:
-    """Requests alike in this can share a pass; what is drawn at random goes by itself, so that its seed means something."""
+    """Return the key of requests that can share a pass; a sampled reply is generated alone, so that its seed is effective."""
     alone = id(request) if request.temperature > 0 and not request.letters and not request.weighed else 0
     reach = 0 if request.weighed or request.letters else request.max_tokens.bit_length()
     return (bool(request.weighed), request.letters, reach, alone)
@@ -230,16 +230,16 @@ def _batch(spec: Spec) -> int:
 
 @dataclass(frozen=True)
 class ReplyTokens:
-    """The tokens of one reply, and whether the limit cut it off."""
+    """The tokens of one reply, and whether the token limit cut it off."""
 
     tokens: list[int]
     cut: bool
 
 
 class Passes:
-    """A loaded model and the passes made through it, for several prompts at once: weigh letters, weigh given replies, write.
+    """Forward passes through a loaded model for several prompts at once: score letters, score given replies, generate.
 
-    Prompts are padded on the left, so that what is asked about ends at the same place in every row.
+    Prompts are padded on the left, so that all end at the same position.
     """
 
     def __init__(self, model: Any, ends: Sequence[int]) -> None:
@@ -247,7 +247,7 @@ class Passes:
         self._ends = list(ends)
 
     def next_scores(self, prompts: Sequence[Sequence[int]]) -> Any:
-        """The log-probabilities of the token after each prompt: a row for each, over the vocabulary."""
+        """Return the log-probabilities of the token after each prompt: a row per prompt, over the vocabulary."""
         import torch
 
         with torch.inference_mode():
@@ -255,7 +255,7 @@ class Passes:
             return torch.log_softmax(logits.float(), dim=-1)
 
     def likelihoods(self, pairs: Sequence[tuple[list[int], list[int]]]) -> list[float]:
-        """The mean log-probability of each reply's tokens after its prompt."""
+        """Return the mean log-probability of each reply's tokens after its prompt."""
         import torch
 
         found = []
@@ -264,7 +264,7 @@ class Passes:
                 [prompt + reply for prompt, reply in pairs], 1 + max(len(reply) for _, reply in pairs)
             )
             for row, (_, reply) in zip(logits, pairs, strict=True):
-                # The logits at a token are about the one after it.
+                # The logits at a token predict the next one.
                 scores = torch.log_softmax(row[-len(reply) - 1 : -1].float(), dim=-1)
                 wanted = torch.tensor(reply, device=scores.device)
                 found.append(float(scores.gather(1, wanted[:, None]).mean()))
@@ -273,7 +273,7 @@ class Passes:
     def write(
         self, prompts: Sequence[Sequence[int]], limits: Sequence[int], temperature: float, seed: int
     ) -> list[ReplyTokens]:
-        """A reply to each prompt of at most as many tokens as its limit says."""
+        """Generate a reply to each prompt, of at most `limits` tokens each."""
         import torch
 
         tokens, mask = self._padded(prompts)

@@ -1,6 +1,7 @@
-"""Any OpenAI-compatible endpoint, over aiohttp; and what such endpoints answer, read with care, since some answer nonsense.
+"""Any OpenAI-compatible endpoint, over aiohttp, and careful parsing of its replies, since some are malformed.
 
-Servers differ in what they accept, and in the HTTP status they reject it with. A setting that a rejection names is left out from then on. Reasoning, whether in its own field or between <think> tags, is kept apart.
+Servers differ in what they accept, and in the HTTP status they reject it with. A setting named in a rejection is left
+out from then on. Reasoning, whether in its own field or between <think> tags, is kept apart.
 """
 
 import asyncio
@@ -37,24 +38,24 @@ if TYPE_CHECKING:
     import aiohttp
 
 DEFAULT_URL = "https://api.openai.com/v1"
-CUT_OFF = ("length", "max_tokens", "MAX_TOKENS")  # how servers say that the token limit ended a reply
+CUT_OFF = ("length", "max_tokens", "MAX_TOKENS")  # finish reasons of a reply cut off by the token limit
 REJECTIONS = (400, 403, 404, 405, 415, 422, 501)
-"""Statuses of which the sentence may be about a setting, and not about the key or the address."""
+"""Statuses whose error message may be about a setting, and not about the key or the address."""
 NAMED = {
     "logprobs": re.compile(r"log[ _-]?prob"),
     "temperature": re.compile(r"\btemperature\b"),
     "seed": re.compile(r"\bseed\b"),
     "reasoning_effort": re.compile(r"\breasoning[ _.-]effort\b"),
 }
-"""How such a sentence, in lower case, names each setting that can be left out."""
+"""How an error message, in lower case, names each setting that can be left out."""
 _NO_TOOLS = re.compile(
     r"\btools?\b|\btool[ _-]|function[ _-]call"
-)  # in a rejection: no functions can be called
-# Closed thoughts may lack the opening tag, which some chat templates put into the prompt.
+)  # in a rejection: functions cannot be called
+# The opening tag may be missing, since some chat templates put it into the prompt.
 _THINK = re.compile(r"^(?:\s*<think>(.*?)(?:</think>|\Z)|(.*?)</think>)", re.DOTALL)
 OPTIONS = ("effort", "price", "concurrency", "timeout", "temperature", "key_env")
 TOP_LOGPROBS = 20
-LARGEST_REPLY = 64 << 20  # bytes: far above the longest reply a model can write
+LARGEST_REPLY = 64 << 20  # bytes: far above the longest reply a model can generate
 LIMITS = ("max_tokens", "max_completion_tokens")
 
 
@@ -99,20 +100,20 @@ class OpenAIModel:
             if wanted and not key
             else None
         )
-        """What is said before anything is asked, where no ask could succeed; None where the key is there or none is needed."""
+        """The error to raise before any call if a required key is missing; None otherwise."""
         self._headers = {"Content-Type": "application/json"} | (
             {"Authorization": f"Bearer {key}"} if key else {}
         )
         self._dropped: set[str] = set()
         self._limit_name = LIMITS[0] if self.effort is None else LIMITS[1]
         self._refused_limits: set[str] = set()
-        self._calls_tools = False  # whether a request with functions was answered
+        self._calls_tools = False  # whether a request with functions succeeded
         self._session: aiohttp.ClientSession | None = None
         self._deadlines = Deadlines(self.timeout)
         self._address = f"{self.url}/chat/completions"
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        """Send one request; rejected settings are dropped and the request sent again at once."""
+        """Send one request; rejected settings are dropped and the request is sent again at once."""
         if self.missing_key is not None:
             raise Unusable(self.missing_key)
         for _ in range(len(NAMED) + len(LIMITS)):
@@ -133,7 +134,7 @@ class OpenAIModel:
         raise Unusable(f"{self.url} rejects every form of the request for model {self.model}.")
 
     async def post(self, address: str, body: dict[str, Any], offered: str) -> Any:
-        """The reply of another address of the same server; errors are the same as for a chat."""
+        """Post to another address of the same server and return its reply; errors are the same as for a chat."""
         status, payload, retry_after = await self._post(body, address)
         if status != 200:
             self._raise(status, error_text(payload), retry_after, offered)
@@ -173,7 +174,7 @@ class OpenAIModel:
             self._session = aiohttp.ClientSession(
                 connector=borrow_pool(self.url),
                 connector_owner=False,
-                timeout=aiohttp.ClientTimeout(),  # the deadlines see to that
+                timeout=aiohttp.ClientTimeout(),  # `Deadlines` enforces the timeout
                 headers=self._headers,
                 cookie_jar=aiohttp.DummyCookieJar(),
             )
@@ -183,9 +184,7 @@ class OpenAIModel:
                 address or self._address, data=orjson.dumps(body), allow_redirects=False
             )
             async with post as response:
-                if (
-                    300 <= response.status < 400
-                ):  # what is asked is about people, and meant for this server only
+                if 300 <= response.status < 400:  # requests contain personal data, meant for this server only
                     target = masked(response.headers.get("Location", "nowhere")[:200])
                     raise Unusable(
                         f"{self.url} redirects to {target}; name that address in the spec if it is yours."
@@ -197,7 +196,7 @@ class OpenAIModel:
             if not self._deadlines.passed(task):
                 raise
             raise Transient(f"{self.url} did not answer within {self.timeout:g} s.", sent=True) from None
-        except ValueError:  # InvalidURL is one, and so is a header that no server would take
+        except ValueError:  # InvalidURL is one, and so is an invalid header
             raise Unusable(f"{self.url} is not a usable address, or the key is not a usable one.") from None
         except aiohttp.ClientConnectorError as error:
             raise Transient(f"{self.url} cannot be reached ({one_line(error.os_error)}).") from error
@@ -207,11 +206,11 @@ class OpenAIModel:
             self._deadlines.end(task)
 
     async def _whole(self, response: "aiohttp.ClientResponse") -> bytes:
-        """All of the reply; one that never ends would otherwise fill the memory before the time is over."""
+        """Read the whole reply, up to a maximum; an endless one would otherwise fill the memory before the timeout."""
         if (response.content_length or LARGEST_REPLY) < LARGEST_REPLY and not response.headers.get(
             "Content-Encoding"
         ):
-            return await response.read()  # of a known size
+            return await response.read()  # of known size
         parts, size = [], 0
         async for part in response.content.iter_any():
             parts.append(part)
@@ -224,7 +223,7 @@ class OpenAIModel:
         return b"".join(parts)
 
     def _adapt(self, message: str, body: dict[str, Any]) -> bool:
-        """Leave out what the message names; True if the body that was rejected had it, whoever noticed first."""
+        """Drop the setting a rejection names; return whether the rejected body had it."""
         lowered = message.lower()
         for name, other in (LIMITS, LIMITS[::-1]):
             if name in body and name in lowered and other not in self._refused_limits:
@@ -238,7 +237,7 @@ class OpenAIModel:
         return False
 
     def _check_tools(self, message: str) -> None:
-        """Raise if a rejection says that functions cannot be called; a prompt that is too long may name them too."""
+        """Raise if a rejection says that functions cannot be called; one about an overlong prompt may name them too."""
         lowered = message.lower()
         if not self._calls_tools and _NO_TOOLS.search(lowered) and "tokens" not in lowered:
             said = masked(without(self._key, message))
@@ -279,7 +278,7 @@ class OpenAIModel:
 
 
 def read_completion(payload: Any, letters: tuple[str, ...]) -> ChatReply | None:
-    """The reply in a chat completion; None where the payload is not one."""
+    """Parse a chat completion; return None if the payload is not one."""
     try:
         choice = payload["choices"][0]
         message = choice["message"]
@@ -303,14 +302,14 @@ def read_completion(payload: Any, letters: tuple[str, ...]) -> ChatReply | None:
         tool_calls=tuple(_calls(message.get("tool_calls"))),
     )
     if reply.reasoning and not reply.tokens_reasoning:
-        reply.tokens_reasoning = max(0, reply.tokens_out - len(text) // 4)  # not reported: all but the answer
+        reply.tokens_reasoning = max(0, reply.tokens_out - len(text) // 4)  # not reported: the rest
     if letters and not reply.reasoning:
         reply.letter_scores = letter_scores(choice.get("logprobs"), letters)
     return reply
 
 
 def _calls(found: Any) -> Iterator[ToolCall]:
-    """The functions that a message calls; what is no call is left out, and arguments stay as the model wrote them."""
+    """Yield the function calls of a message, skipping malformed ones; arguments stay as the model wrote them."""
     for number, call in enumerate(found if isinstance(found, list) else []):
         function = _object(_object(call).get("function"))
         name, arguments = function.get("name"), function.get("arguments")
@@ -321,9 +320,9 @@ def _calls(found: Any) -> Iterator[ToolCall]:
 
 
 def letter_scores(logprobs: Any, letters: tuple[str, ...]) -> dict[str, float] | None:
-    """The log-probability of each letter at the first token that carries text, or None if no letter is there.
+    """Return the log-probability of each letter at the first token that carries text, or None if there is no letter there.
 
-    A letter outside the listed alternatives is at most as likely as the last of them, and gets that bound.
+    A letter outside the listed alternatives gets the log-probability of the last of them, which is an upper bound.
     """
     try:
         for token in logprobs["content"]:
@@ -344,13 +343,13 @@ def letter_scores(logprobs: Any, letters: tuple[str, ...]) -> dict[str, float] |
 
 
 def decoded(data: bytes) -> Any:
-    """What a body says as JSON, or else the beginning of its text."""
+    """Parse a body as JSON, or return the beginning of its text."""
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
         text = data.decode("utf-8", "replace")
     try:
-        # Half an emoji, cut off at the token limit, is JSON to the standard library only.
+        # Half an emoji, cut off at the token limit, is valid JSON to the standard library only.
         whole = json.dumps(json.loads(text), ensure_ascii=False)
         return json.loads(whole.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
     except (ValueError, RecursionError):
@@ -367,7 +366,7 @@ def _count(usage: dict[str, Any], name: str) -> int:
 
 
 def error_text(payload: Any) -> str:
-    """The sentence in an error's payload, wherever the server puts it."""
+    """Return the message of an error payload, wherever the server puts it."""
     if isinstance(payload, dict):
         error = payload.get("error", payload.get("detail", payload.get("message")))
         if isinstance(error, dict):
@@ -377,14 +376,14 @@ def error_text(payload: Any) -> str:
             payload = error
     if isinstance(
         payload, list
-    ):  # FastAPI's, which repeats what was sent beside each complaint, people included
+    ):  # FastAPI's, which repeats the request in each entry, personal data included
         payload = "; ".join(map(_complaint, payload))
     text = re.sub(r"<[^>]*>", " ", str(payload or ""))
     return " ".join(text.split())[:200]
 
 
 def _unsaid(named: Any, error: dict[str, Any]) -> bool:
-    """Whether the setting an error is about stands beside its sentence and not in it."""
+    """Return whether the setting an error is about is missing from its message."""
     return isinstance(named, str) and bool(named) and named not in str(error.get("message"))
 
 
@@ -396,7 +395,7 @@ def _complaint(detail: Any) -> str:
 
 
 def pause_asked(headers: Mapping[str, str]) -> float | None:
-    """Seconds from the header's two forms, a number or a date; None when it is absent or neither."""
+    """Return the Retry-After header in seconds, from a number or a date; None if it is absent or neither."""
     value = headers.get("Retry-After")
     if value is None:
         return None
@@ -406,7 +405,7 @@ def pause_asked(headers: Mapping[str, str]) -> float | None:
         until, now = _date(value), _date(headers.get("Date", ""))
         if until is None:
             return None
-        # By the server's own clock, where it tells it: ours may be wrong, or be set while we run.
+        # By the server's own clock if it sends it: ours may be wrong, or change during a run.
         seconds = until - (time.time() if now is None else now)
     return max(0.0, seconds) if math.isfinite(seconds) else None
 

@@ -1,6 +1,6 @@
 """Where local models are loaded: in this process, unless a `ModelHost` such as a Ray cluster is in use.
 
-Requests and fingerprints do not depend on it: a hosted model is called like any other.
+Requests and fingerprints do not depend on the place: a hosted model is called like any other.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -19,16 +19,16 @@ class WorkerModel:
     """A model in a worker process."""
 
     settings: dict[str, Any]
-    """What goes into fingerprints; it must be the same for the worker as for whoever asks."""
+    """Part of fingerprints; must be the same for the worker and its caller."""
     work: Callable[[Sequence[Any]], Sequence[Any]]
-    """Answers a batch, one for one; an answer that is a ModelError belongs to its request alone."""
+    """Answers a batch, one result per request; a result that is a ModelError concerns its request alone."""
 
 
 Opener = Callable[[Spec], WorkerModel]
 
 
 class Batches(Protocol):
-    """Takes requests one by one and answers them in batches."""
+    """Takes single requests and answers them in batches."""
 
     async def submit(self, one: Any) -> Any:
         """Return the answer to one request."""
@@ -56,7 +56,7 @@ _PLACE: ContextVar[ModelHost | None] = ContextVar("place", default=None)
 
 @contextmanager
 def models_in(place: ModelHost | None) -> Iterator[None]:
-    """Load models that are made within the block on this host."""
+    """Load models made within the block on this host."""
     token = _PLACE.set(place)
     try:
         yield

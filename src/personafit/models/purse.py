@@ -16,7 +16,7 @@ WIDE = re.compile("[⺁-\U0010ffff]+")
 
 
 def count_tokens(text: str) -> int:
-    """A rough count that needs no tokenizer: four characters a token, one where the script is not alphabetic."""
+    """Estimate the number of tokens without a tokenizer: four characters per token, one if the script is not alphabetic."""
     wide = 0 if text.isascii() else sum(map(len, WIDE.findall(text)))
     return wide + (len(text) - wide) // 4 + 1
 
@@ -27,16 +27,16 @@ def prompt_tokens(messages: Iterable[Message]) -> int:
 
 
 def request_tokens(request: ChatRequest) -> int:
-    """About how many tokens a request has: its messages, and the functions it offers."""
+    """Estimate the number of tokens of a request: its messages, and the functions it offers."""
     tools = count_tokens(orjson.dumps(request.tools).decode()) if request.tools else 0
     return prompt_tokens(request.messages) + tools
 
 
-NOTHING = 1e-12  # USD: what is left of sums that cancel
-PAUSE = 0.02  # seconds between two looks whether money that was held is free again
+NOTHING = 1e-12  # USD: rounding error of sums that cancel
+PAUSE = 0.02  # seconds between checks whether reserved money is free again
 
 Price = tuple[float, float] | None
-"""USD per million tokens in and out; None when unknown."""
+"""USD per million tokens in and out; None if unknown."""
 
 
 class OverBudget(ModelError):
@@ -44,11 +44,11 @@ class OverBudget(ModelError):
 
 
 class Purse:
-    """What may be spent by all calls within a block of `paying_from`, and what was.
+    """The budget of all calls within a block of `paying_from`, and the amount spent.
 
-    Every call first holds what it may cost by its own prompt and token limit, so that calls under way together never promise
-    more than is there. A server that bills more than that raises what later calls hold in the same proportion; so that this is
-    known in time, the first call goes alone.
+    Every call first reserves the cost of its prompt and token limit, so that concurrent calls never exceed the budget
+    together. If a server bills more than that, later calls reserve more in the same proportion; to learn this in
+    time, the first call runs alone.
     """
 
     def __init__(self, most: float | None) -> None:
@@ -59,7 +59,7 @@ class Purse:
         self._billed = False
 
     async def hold(self, cost: float) -> float:
-        """Hold money for one call, once calls under way have shown their cost if need be; returns how much."""
+        """Reserve money for one call, waiting for the cost of running calls if needed; return the amount."""
         if self.most is None:
             return 0.0
         while self._must_wait(cost * self._excess):
@@ -108,9 +108,9 @@ def note_calls() -> list[float]:
 
 
 class Payment:
-    """Around one call: holds its money, and books what it cost.
+    """Context manager of one call: reserves its cost, and books the actual one.
 
-    A call that broke off after it was sent is booked at what was held for it: the server may well have answered and billed it.
+    A call that broke off after it was sent is booked at its expected cost, since the server may have answered and billed it.
     """
 
     def __init__(self, expected: float) -> None:
@@ -120,7 +120,7 @@ class Payment:
 
     @classmethod
     def for_request(cls, request: ChatRequest, price: Price) -> Self:
-        """The payment of a chat request at a price: at most its prompt and all the tokens it may be answered with."""
+        """Return the payment of a chat request, which reserves the price of its prompt and token limit."""
         return cls(cost_of(request_tokens(request), request.max_tokens, price) if price else 0.0)
 
     async def __aenter__(self) -> Self:
@@ -146,12 +146,12 @@ class Payment:
 
 
 def cost_of(tokens_in: int, tokens_out: int, price: Price) -> float:
-    """What tokens cost in USD; 0 when the price is unknown."""
+    """Return the cost of tokens in USD; 0 if the price is unknown."""
     return 0.0 if price is None else (tokens_in * price[0] + tokens_out * price[1]) / 1e6
 
 
 def reply_cost(request: ChatRequest, reply: ChatReply, price: Price) -> float:
-    """What a call cost in USD; tokens that the server did not count are estimated, or no budget would ever end."""
+    """Return the cost of a call in USD; token counts the server omits are estimated, or a budget would never run out."""
     tokens_in = reply.tokens_in or request_tokens(request)
     said = "".join([reply.reasoning or "", reply.text, *(call.arguments for call in reply.tool_calls)])
     return cost_of(tokens_in, reply.tokens_out or count_tokens(said), price)

@@ -1,7 +1,8 @@
-"""`replay:FILE`: replies recorded earlier, by request key; nothing is called and nothing is spent.
+"""`replay:FILE`: recorded replies, by request key; nothing is called and nothing is spent.
 
 Each line has `key` (as exports write it: item, view, order and sample) and `reply`, and may have `reasoning`,
-`letter_scores`, `tool_calls` (each an `id`, a `name` and `arguments` as text) and token counts. A request that was never recorded is unanswerable, not guessed.
+`letter_scores`, `tool_calls` (each an `id`, a `name` and `arguments` as text) and token counts. A request that was never
+recorded is unanswerable, not guessed.
 """
 
 from collections.abc import Callable
@@ -61,7 +62,7 @@ class ReplayModel:
 
 
 def _check_lines(path: Path) -> None:
-    """Refuse a file with an endless line before it fills the memory."""
+    """Reject a file with an overlong line before it fills the memory."""
     with path.open("rb") as file:
         number = 0
         while line := file.readline(LONGEST + 1):
@@ -87,7 +88,7 @@ _FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
         lambda value: value is None or _are_calls(value),
     ),
 }
-"""What a field of a line must be, in words and as a check."""
+"""Requirement on each field of a line, in words and as a check."""
 
 
 def _row(line: bytes, path: Path, number: int) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Specs: how a model or rater is named on the command line, such as `openai:gpt-4.1@http://host/v1,effort=low`.
 
-The grammar is `KIND[:NAME][@URL][,OPTION=VALUE]...`; which options exist is the business of each kind.
+The grammar is `KIND[:NAME][@URL][,OPTION=VALUE]...`; each kind defines its own options.
 """
 
 import math
@@ -18,16 +18,16 @@ from personafit._secrets import refuse_secrets
 
 @dataclass(frozen=True)
 class GivenCallable:
-    """A callable that was handed over in this process, under the name that specs call it by."""
+    """A callable passed in this process, under the name specs use for it."""
 
     function: Any
-    identity: str  # what it is known by
-    anew: bool = False  # whether nothing is known of it, so that it is asked anew each time
+    identity: str  # hash, version or random name in fingerprints
+    anew: bool = False  # whether its behaviour cannot be identified, so that it is asked anew each time
 
 
 NONE: Mapping[str, GivenCallable] = MappingProxyType({})
 GIVEN: ContextVar[Mapping[str, GivenCallable]] = ContextVar("GIVEN", default=NONE)
-"""The callables that `python:NAME` may name here, besides what modules hold."""
+"""Callables that `python:NAME` may name, besides those in modules."""
 
 
 @contextmanager
@@ -75,7 +75,7 @@ class Spec:
         return value
 
     def price(self) -> tuple[float, float] | None:
-        """What `price=IN/OUT` says: USD per million tokens; None where it is not given."""
+        """Return the option `price=IN/OUT` in USD per million tokens; None if it is not given."""
         if "price" not in self.options:
             return None
         try:
@@ -93,7 +93,7 @@ def parse_spec(text: str) -> Spec:
     refuse_secrets(text)
     try:
         text.encode()
-    except UnicodeEncodeError:  # bytes on the command line that are no UTF-8
+    except UnicodeEncodeError:  # command line bytes that are not UTF-8
         raise UserError(f"{text!r} is not a spec: it is not UTF-8.") from None
     text = text.strip().removesuffix(":")
     rest, options = text, {}
@@ -108,5 +108,5 @@ def parse_spec(text: str) -> Spec:
     if not kind:
         raise UserError(f"'{text}' is not a spec; write KIND:NAME, such as rule:length or openai:MODEL@URL.")
     if kind == "python" and name in GIVEN.get():
-        text = name  # a callable handed over in this process is called by its own name
+        text = name  # a callable passed in this process is named without the prefix
     return Spec(text=text, kind=kind, name=name, url=url, options=options)

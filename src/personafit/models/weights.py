@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from pickle import UnpicklingError  # nosec B403 # what is no tensor in a .bin file is refused with it
+from pickle import UnpicklingError  # nosec B403 # raised for a .bin file that holds more than tensors
 from typing import Generic, TypeVar
 
 from personafit._errors import UserError
@@ -15,8 +15,8 @@ from personafit.models.chat import Unusable, one_line
 from personafit.models.spec import Spec
 
 NEEDS = "PyTorch and transformers are not installed; they come with pip install 'personafit[train]'"
-ENDS = 1 << 20  # bytes at both ends of a file
-# Between them, so many times so many bytes: a layer of its own training may lie anywhere.
+ENDS = 1 << 20  # bytes sampled at each end of a file
+# Samples in between, and bytes in each: any layer may have been fine-tuned.
 PLACES, PLACE = 1024, 4096
 TEXTS = (
     "adapter_config.json",
@@ -31,7 +31,7 @@ WEIGHTS = (".safetensors", ".bin", ".pt")
 
 
 def source_of(spec: Spec) -> str:
-    """The folder, or the name on the hub, that a spec names."""
+    """Return the folder or hub name of a spec."""
     if not spec.name:
         raise UserError(f"{spec.text}: name a folder, or OWNER/NAME on the hub.")
     folder = Path(spec.name).expanduser()
@@ -47,7 +47,7 @@ def source_of(spec: Spec) -> str:
 
 
 def weights_hash(source: str, revision: str | None = None) -> str:
-    """A hash of the weights, settings and tokenizer in a folder; on the hub, of the name and the revision."""
+    """Return a hash of the weights, settings and tokenizer in a folder; on the hub, of the name and the revision."""
     folder = Path(source)
     if not folder.is_dir():
         return hash_text("hub", source, revision or "")
@@ -108,7 +108,7 @@ class Batcher(Generic[T, R]):
         self._work = work
         self._most = most
         self._alike = alike
-        """What must be equal for requests to share a batch."""
+        """Returns what must be equal for requests to share a batch."""
         self._waiting: list[tuple[T, asyncio.Future[R]]] = []
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="batches")
         self._drain: asyncio.Task[None] | None = None
@@ -134,7 +134,7 @@ class Batcher(Generic[T, R]):
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
         while self._waiting:
-            await asyncio.sleep(0)  # whoever is about to come in may come along
+            await asyncio.sleep(0)  # lets other tasks submit requests first
             batch = self._next()
             if not batch:
                 continue

@@ -1,4 +1,4 @@
-"""Systems at work: answering people's questions, and talking with simulated users until they have what they want."""
+"""Systems in use: answering people's questions, and conversing with simulated users until the task is done."""
 
 from personafit.items.dialogue import Dialogue, DialogueTurn, Role, StopReason
 from personafit.simulate.answering import Answering

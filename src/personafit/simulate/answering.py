@@ -1,6 +1,6 @@
-"""A system answers people's questions, each time told what a context says: once, or several times anew, as candidates to choose among.
+"""A system's answers to people's questions, for each system context: one, or several sampled candidates.
 
-Answers are made by keyed jobs like judgments are, so making them resumes, retries and costs nothing twice.
+Answers are made by keyed jobs as judgments are, so answering resumes, retries and never pays twice.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ QUESTION = "answer"
 def answer_job(
     system: Asker, maker: str, key: str, item: Item, context: Context, request: ChatRequest, sample: int = 0
 ) -> Job:
-    """The job that lets a system answer; it holds no store, for it may be done in another process."""
+    """Return the job that asks a system for an answer; it holds no store, since it may run in another process."""
 
     async def ask(_: str) -> Exchange:
         exchange = Exchange()
@@ -66,7 +66,7 @@ PLAIN, KNOWING = WORDINGS["answer"]["plain"], WORDINGS["answer"]["knowing"]
 
 @dataclass(frozen=True)
 class Answering:
-    """A system, the questions it gets, and what it is told about who asks."""
+    """A system, the questions it answers, and its system contexts."""
 
     store: Store
     dataset: str
@@ -75,15 +75,15 @@ class Answering:
     givens: Sequence[ContextBuilder]
     selected: frozenset[str] | None = None
     attempt: str = ""
-    """The run that makes answers anew: its answers are no other's. A system whose fingerprint covers what it does has one set for all."""
+    """The run whose answers are generated anew, separate from all others; ignored if the fingerprint fixes a system's replies."""
     samples: int = 0
-    """How many candidates are drawn of each answer; 0 for one answer at temperature 0."""
+    """Number of candidates sampled per answer; 0 for one answer at temperature 0."""
     temperature: float = 0.0
-    """How freely candidates are drawn."""
+    """Sampling temperature of candidates."""
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of the system, of how it is told about people, and of how freely it answers."""
+        """Hash of the system, its prompts, and the sampling temperature."""
         drawn = [self.temperature] if self.samples else []
         return content_hash([self.system.settings, PLAIN, KNOWING, MAX_TOKENS, *drawn])
 
@@ -104,7 +104,7 @@ class Answering:
         return Asker(self.system)
 
     def lane(self) -> Lane:
-        """All answers to be made, by person and context."""
+        """Return the lane of all answers, by person and context."""
         return Lane(
             name=f"{self.system.name} answers",
             endpoint=self.system.endpoint,
@@ -115,7 +115,7 @@ class Answering:
         )
 
     def key(self, item: Item, context: Context, sample: int = 0) -> str:
-        """The job key of one answer."""
+        """Return the job key of one answer."""
         parts = [item.id, item.hash, QUESTION, self.fingerprint, context.name, context.id]
         if self.samples:
             parts.append(str(sample))
@@ -128,7 +128,7 @@ class Answering:
         return is_fixed(self.system)
 
     def prompts(self) -> Iterator[tuple[Item, list[Context]]]:
-        """Every question with the contexts it is asked under; one that a model should have made and did not is left out."""
+        """Yield every question with its contexts; one that a model failed to make is left out."""
         for item in self.items():
             contexts = []
             for given in self.givens:
@@ -150,7 +150,7 @@ class Answering:
             temperature=self.temperature,
             seed=sample + 1 if self.samples else None,
             key=f"{item.id}|{context.name}" + (f"|{sample}" if self.samples else ""),
-            # What a callable can be told apart from messages; under `none` the person's own id would tell whose memory to look up.
+            # The parts of the messages, for callables; under `none` the person's own id would reveal whose memory to look up.
             context={
                 "person": context.about or "",
                 "question": item.id,
@@ -162,12 +162,12 @@ class Answering:
         return answer_job(self._asker, self.fingerprint, key, item, context, request, sample)
 
     def answers(self) -> Iterator[tuple[Item, dict[str, str]]]:
-        """Every question with the answers made to it so far, by context name, candidates by context name and number."""
+        """Yield every question with the answers made so far, by context name, or by context name and number for candidates."""
         for item, texts in self.tried():
             yield item, {name: text for name, text in texts.items() if text}
 
     def tried(self) -> Iterator[tuple[Item, dict[str, str]]]:
-        """Every question with an answer for each context that could be told, "" where the system made none."""
+        """Yield every question with an answer for each available context, "" if the system made none."""
         for batch in self._pages():
             states = self.store.job_states([key for _, keys in batch for key in keys.values()])
             products = {key: hash_text(key, str(state.generation)) for key, state in states.items()}
@@ -176,11 +176,11 @@ class Answering:
                 yield item, {name: texts.get(products.get(key, "")) or "" for name, key in keys.items()}
 
     def unmade(self) -> int:
-        """How many answers were asked for and not made: failed, refused or empty."""
+        """Return the number of missing answers: failed, refused or empty."""
         return sum(not text for _, texts in self.tried() for text in texts.values())
 
     def _pages(self) -> Iterator[list[tuple[Item, dict[str, str]]]]:
-        """The questions with the job keys of their answers, a page at a time."""
+        """Yield pages of questions with the job keys of their answers."""
         prompts = self.prompts()
         while batch := list(islice(prompts, PAGE)):
             yield [(item, self._keys(item, contexts)) for item, contexts in batch]
@@ -193,6 +193,6 @@ class Answering:
 
 
 def answer_messages(question: str, context: Context) -> tuple[Message, ...]:
-    """What the system is sent: what it is told of the person, then the question's turns."""
+    """Return the messages to the system: its context, then the question's turns."""
     told = KNOWING.format(person=inert(context.text)) if context.text else PLAIN
     return ({"role": "system", "content": told}, *prompt_messages(question))

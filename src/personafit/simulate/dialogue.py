@@ -1,7 +1,7 @@
-"""All dialogues a simulated user has with an assistant, as one lane: who can take part, which there are, and each turn as a keyed job.
+"""All dialogues of a simulated user with an assistant, as one lane: who takes part, which dialogues there are, and turns as keyed jobs.
 
-The key of a turn is made from everything that was said before it, so a dialogue that was interrupted goes on exactly where
-it stood, and no finished turn is asked for again. What follows from a reply is decided by `_step` alone, from the reply as
+The key of a turn is a hash of everything said before it, so an interrupted dialogue resumes exactly where
+it stopped, and no finished turn is asked again. `_step` alone decides what follows from a reply, given the reply as
 stored.
 """
 
@@ -40,7 +40,7 @@ CANNED: dict[str, list[str]] = WORDINGS["canned"]
 
 
 class CannedAssistant:
-    """Says the same polite things to everybody: what a score is worth shows beside it."""
+    """The canned control: gives everybody the same polite replies, as a baseline for scores."""
 
     name = endpoint = "canned"
     max_concurrency = 64
@@ -51,7 +51,7 @@ class CannedAssistant:
         self.settings: dict[str, Any] = {"kind": "canned", "says": content_hash(CANNED)}
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        """The next sentence of the sequence; its last ones come back again and again."""
+        """Return the next line of the sequence; after the end, lines three and four alternate."""
         said = sum(message["role"] == "assistant" for message in request.messages)
         last = request.messages[-1]["content"]
         lines = CANNED["zh" if _CHINESE.search(last) else "en"]
@@ -62,14 +62,14 @@ class CannedAssistant:
 
 
 def make_assistant(text: str) -> Assistant:
-    """The assistant a spec names."""
+    """Return the assistant a spec names."""
     spec = parse_spec(text)
     model: Model = CannedAssistant(spec) if spec.kind == "canned" else make_model(spec)
     return Assistant(model)
 
 
 def make_user(text: str) -> UserAgent:
-    """The user agent a spec names; `style=cot` makes it think before it speaks."""
+    """Return the user agent a spec names; `style=cot` makes it think before it speaks."""
     spec = parse_spec(text)
     options = dict(spec.options)
     style = options.pop("style", STYLES[0])
@@ -80,12 +80,12 @@ def make_user(text: str) -> UserAgent:
 
 # -- turns --------------------------------------------------------------------------------------------------------------
 
-CAPS = {"SD": 20, "MD": 30}  # exchanges
+CAPS = {"SD": 20, "MD": 30}  # largest number of exchanges
 SEEDS = 2**31
 
 
 class _Part(NamedTuple):
-    """One side of a dialogue: who speaks, and what its asks and turns say of it."""
+    """One side of a dialogue: its role, speaker and context."""
 
     role: Role
     speaker: Assistant | UserAgent
@@ -94,7 +94,7 @@ class _Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Scene:
-    """One dialogue that is wanted: who talks with whom about what, and what each was told."""
+    """A dialogue to simulate: its task, participants and their contexts."""
 
     dataset: str
     item: TaskItem
@@ -113,12 +113,12 @@ class Scene:
 
     @cached_property
     def parts(self) -> tuple[_Part, _Part]:
-        """The user's and the assistant's, who take turns in that order."""
+        """The user's side and the assistant's, in order of turns."""
         return _Part("user", self.user, self.brief), _Part("assistant", self.system, self.told)
 
     @cached_property
     def slot(self) -> str:
-        """Names the dialogue within everything that was ever run: readable at its beginning, exact at its end."""
+        """Unique name of the dialogue: item and context, then a hash of everything that defines it."""
         exact = hash_text(
             self.item.hash,
             self.told.name,
@@ -141,7 +141,7 @@ class Scene:
 
 
 class _State(NamedTuple):
-    """A dialogue so far, the key of the turn that comes next, and what each side is sent for it."""
+    """A dialogue so far, the key of the next turn, and the messages to each side."""
 
     scene: Scene
     turns: tuple[DialogueTurn, ...]
@@ -174,21 +174,21 @@ class _Step(NamedTuple):
 
 
 def opening_job(scene: Scene) -> Job:
-    """The first turn of a dialogue; the others follow from it."""
+    """Return the job of a dialogue's first turn; it leads to the others."""
     to_user = scene.user.opening(scene.brief, scene.person.language)
     key = hash_text("dialogue", scene.slot)
     return _job(_State(scene, (), key, to_user, scene.system.opening(scene.told)))
 
 
 def _job(state: _State) -> Job:
-    """The next turn of a dialogue."""
+    """Return the job of the next turn."""
     scene, part = state.scene, state.part
-    fresh: dict[str, _Step] = {}  # what follows from the ask just made: it need not be found out twice
+    fresh: dict[str, _Step] = {}  # steps by ask, so that `then` does not compute them again
 
     async def ask(ask_id: str) -> Spoken:
         spoken = await _speak(state, ask_id)
         kept = storable(spoken.reply or "")
-        if kept != spoken.reply:  # what follows is decided from the reply as stored
+        if kept != spoken.reply:  # the next step is decided from the reply as stored
             spoken.reply, spoken.said = kept, None
         return spoken
 
@@ -218,32 +218,32 @@ def _job(state: _State) -> Job:
 
 async def _speak(state: _State, ask: str) -> Spoken:
     scene, place = state.scene, len(state.turns)
-    name = f"{scene.item.id}|{scene.told.name}|{scene.sample}|{place}"  # of the request, in recordings
+    name = f"{scene.item.id}|{scene.told.name}|{scene.sample}|{place}"  # key of the request in recordings
     if place % 2 == 0:
         request = scene.user.request(state.to_user, name, _seed(ask), scene.about)
         return await scene.user.speak(request, opening=place == 0)
-    # At temperature 0 a seed says nothing, and some servers refuse one.
+    # At temperature 0 a seed has no effect, and some servers reject it.
     seed_or_none = _seed(ask) if scene.sample else None
     about = scene.about | {
         "person": scene.told.about or ""
-    }  # told of nobody, a system cannot look anybody up
+    }  # without a person in its context, a system cannot look anybody up
     return await scene.system.speak(scene.system.request(state.to_system, name, seed_or_none, about))
 
 
 def _seed(ask: str) -> int:
-    """The seed of a turn: its ask's id is a hash of the dialogue, with seed and sample, and of all that was said."""
+    """Return the seed of a turn, from its ask's id, a hash of the dialogue with seed and sample, and of all turns so far."""
     return int(ask, 16) % SEEDS
 
 
 def _step(state: _State, ask: Ask, said: UserMessage | None = None) -> _Step:
-    """What follows from a reply that was kept; `said` is the reply taken apart, where that was done already."""
+    """Return what follows from a stored reply; `said` is the reply if it was already parsed."""
     if ask.status != Status.OK:
         return _Step(stop=StopReason.REFUSED if ask.status == Status.REFUSED else StopReason.EMPTY)
     reply, place = ask.reply or "", len(state.turns)
     if place % 2:
         return _Step(_turn(state, reply, place, ask.id))
     said = said or read_user(reply)
-    if place == 0:  # nothing was answered yet: whatever is signalled, the dialogue begins
+    if place == 0:  # the dialogue starts whatever the opening signals
         return _Step(_turn(state, said.text, place, ask.id, said.thought))
     if said.signal == Signal.SATISFIED:
         return _Step(stop=StopReason.SATISFIED, closing=said.text)
@@ -255,7 +255,7 @@ def _step(state: _State, ask: Ask, said: UserMessage | None = None) -> _Step:
 
 
 def _turn(state: _State, text: str, place: int, ask: str, thought: str | None = None) -> DialogueTurn:
-    """A turn goes by the ask it came from and its text: another process may have asked the same and heard something else."""
+    """Return a turn; its id is a hash of ask and text, since another process may have got a different reply to the same ask."""
     return DialogueTurn(state.part.role, text, place, ask, f"{TURN}{hash_text(ask, text)}", thought)
 
 
@@ -276,7 +276,7 @@ def _turn_product(state: _State, turn: DialogueTurn, cost: float) -> Product:
 
 
 def _ending(state: _State, ask: Ask, step: _Step) -> Product:
-    """The dialogue as it is kept, whole or not."""
+    """Return the product of an ended dialogue, complete or not."""
     scene = state.scene
     assert step.stop is not None
     dialogue = Dialogue(
@@ -317,19 +317,19 @@ class Simulation:
     people: Mapping[str, Person]
     tasks: Callable[[], Iterable[TaskItem]]
     count: int
-    """How many tasks there are."""
+    """Number of tasks."""
     system: Assistant
     user: UserAgent
     givens: Sequence[ContextBuilder]
     seed: int = 0
     samples: int = 1
     history: bool = False
-    """Whether the simulated user is told the summaries of earlier interactions too."""
+    """Whether the user agent is also told the summaries of earlier interactions."""
     attempt: str = ""
-    """The run that holds dialogues anew: its dialogues are no other's. A system whose fingerprint covers what it does has one set for all."""
+    """The run whose dialogues are simulated anew, separate from all others; ignored if the fingerprint fixes a system's replies."""
 
     def lane(self) -> Lane:
-        """All dialogues, by task and context."""
+        """Return the lane of all dialogues, by task and context."""
         system, user = self.system.model, self.user.model
         endpoints = {user.endpoint: user.max_concurrency} if user.endpoint != system.endpoint else {}
         return Lane(
@@ -352,7 +352,7 @@ class Simulation:
             for given in self.givens:
                 try:
                     told = given.build(person, item)
-                except Unmade:  # a model should have made it and did not: no dialogue is held without it
+                except Unmade:  # a model failed to make the context: no dialogue without it
                     continue
                 who = (self.system, self.user)
                 for sample in range(self.samples):

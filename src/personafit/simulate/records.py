@@ -1,20 +1,20 @@
-"""How a dialogue is kept in the store; what it is, is told in `items.dialogue`.
+"""Storage of dialogues; see `items.dialogue` for their contents.
 
 What is stored where:
 
 - Each turn is made by a keyed job of its own and committed as it happens: an `Ask` (question `user turn` or
   `assistant turn`, `item` the task's item, `rater` the speaker's fingerprint, `view` and `context` what the speaker
   was told) and a `Product` of kind `turn`, whose maker is the speaker's fingerprint
-  and whose id is `turn-` and the id of the ask.
-- The ask that ends a dialogue, well or badly, also writes a `Product` of kind `dialogue`, whose id is
+  and whose id is `turn-` and a hash of the ask's id and the text.
+- The ask that ends a dialogue, successfully or not, also writes a `Product` of kind `dialogue`, whose id is
   `dialogue-` and the id of that ask, and whose text is the JSON of everything in `Dialogue` but the turns' texts. Its
   parents are the turns in order; its status is that of the last ask.
 - The task is a `Product` of kind `task` (the JSON of a `Task`), the only product of the data set's item of kind `task`.
 - What the assistant was told (`given`) and what the user agent was told (its brief) are products of kind `context`.
 
-A slot is one dialogue that a run wants: person, task, systems, given, seed and sample. It can have several dialogues,
-for failed ones are tried again; `dialogues` gives the last of each slot, whole ones before failed ones.
-Judgments are about a dialogue's id; `Dialogue.item` is the dialogue as something to be judged.
+A slot is a dialogue that a run requires: person, task, systems, context, seed and sample. It can have several dialogues,
+since failed ones are retried; `dialogues` returns the last of each slot, preferring those that did not fail.
+Judgments refer to a dialogue's id; `Dialogue.item` is the dialogue as an item to judge.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,13 +30,13 @@ from personafit.people import Task
 from personafit.store import Product, Status, Store
 from personafit.store import tables as t
 
-DIALOGUE = "dialogue-"  # and the id of the ask that ended it: the id of a dialogue
-TURN = "turn-"  # and a hash of the ask it came from and its text: the id of a turn as a product
+DIALOGUE = "dialogue-"  # prefix of a dialogue's id, before the id of the ask that ended it
+TURN = "turn-"  # prefix of a turn's product id, before a hash of its ask and its text
 QUESTIONS: dict[Role, str] = {"user": "user turn", "assistant": "assistant turn"}
 
 
 def dialogue_product(dialogue: Dialogue, task: str, status: Status) -> Product:
-    """The dialogue as it is stored; `task` is the id of the task's product."""
+    """Return the dialogue as a product; `task` is the id of the task's product."""
     body: dict[str, Any] = {
         name: getattr(dialogue, name)
         for name in Dialogue.__dataclass_fields__
@@ -62,7 +62,7 @@ def dialogue_product(dialogue: Dialogue, task: str, status: Status) -> Product:
 
 
 def stored_dialogue(key: str, body: dict[str, Any], texts: dict[str, str]) -> Dialogue:
-    """The dialogue from its stored body and the texts of its turns and task."""
+    """Return the dialogue from its stored body and the texts of its turns and task."""
     turns = tuple(
         DialogueTurn(
             role=turn["role"],
@@ -84,7 +84,7 @@ ROWS = 1000
 
 
 class StoredDialogues:
-    """Dialogues in the store: found once, read a page at a time and as often as wanted."""
+    """Dialogues in the store: found once, then read page by page and as often as needed."""
 
     def __init__(self, store: Store, found: Mapping[str, StopReason]) -> None:
         self._store = store
@@ -100,13 +100,13 @@ class StoredDialogues:
 
     @property
     def ended(self) -> "StoredDialogues":
-        """Those that will not change any more: one that failed is held again by the same command."""
+        """The dialogues that are final, without failed ones, which the same command retries."""
         ended = {key: stop for key, stop in self._found.items() if stop != StopReason.FAILED}
         return StoredDialogues(self._store, ended)
 
 
 def dialogues(store: Store, run: int) -> StoredDialogues:
-    """Every dialogue of a run that has ended, in the order of slots; of several in one slot the one that counts."""
+    """Return the ended dialogues of a run, ordered by slot: in each slot the last one, preferring those that did not fail."""
     ended: ColumnElement[str] = literal(DIALOGUE).concat(t.asks.c.id)
     query = (
         select(t.asks.c.status, t.asks.c.at, t.products.c.id, t.products.c.text)
@@ -128,7 +128,7 @@ def dialogues(store: Store, run: int) -> StoredDialogues:
 
 
 def read_dialogues(store: Store, ids: list[str]) -> Iterator[Dialogue]:
-    """The dialogues of these ids, in that order; one that is unknown is left out."""
+    """Yield the dialogues with these ids, in that order, skipping unknown ones."""
     bodies = {key: orjson.loads(text) for key, text in store.texts(ids).items()}
     wanted = {turn["product"] for body in bodies.values() for turn in body["turns"]}
     texts = store.texts(wanted | {body["task"] for body in bodies.values()})
@@ -138,7 +138,7 @@ def read_dialogues(store: Store, ids: list[str]) -> Iterator[Dialogue]:
 
 
 def task_items(store: Store, dataset: str, selected: frozenset[str] | None = None) -> Iterator[TaskItem]:
-    """The tasks of a data set as items, in the order of work; `selected` are ids of items, None for all."""
+    """Yield the tasks of a data set as items, in execution order; `selected` are ids of items, None for all."""
     items = (
         item
         for item in store.items(dataset)

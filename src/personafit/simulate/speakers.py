@@ -1,11 +1,11 @@
-"""The two who talk: the simulated user and the assistant. Each is a model with a prompt, and one chance to mend a turn.
+"""The participants of a dialogue: simulated user and assistant, each a model with a prompt and one retry per turn.
 
-Both get real chat roles; for the user agent they are the other way round. The assistant's prompt is the same for every
-model and every context: only what it was told differs. Change a wording in `wordings.toml` and fingerprints change with it; whoever changes
-how prompts are put together raises the speaker's version, and whoever changes how replies are taken apart that of the signal.
+Both get real chat roles; for the user agent they are reversed. The assistant's prompt is the same for every
+model and every context: only the system context differs. A changed wording in `wordings.toml` changes the fingerprints; a change to
+how prompts are built must raise the speaker's version, and one to how replies are parsed that of the signal.
 
-A user agent says that it goes on, is satisfied or gives up with one marker at the very end of its reply. A marker anywhere else is
-just text, and what the assistant says can never end a dialogue. A stored reply reads today as it did when it came in.
+A user agent signals that it continues, is satisfied or gives up with one marker at the very end of its reply. A marker anywhere else is
+just text, and nothing the assistant says can end a dialogue. A stored reply is parsed the same whenever it is read.
 """
 
 import re
@@ -28,12 +28,12 @@ from personafit.models import ChatReply, ChatRequest, Message, Model
 from personafit.people import RENDERING, Person, Task, render_person, select_facets
 from personafit.store import Status
 
-SIGNAL_VERSION = "1"  # of how a reply is taken apart; a change raises it
-LONGEST = 20_000  # characters in a turn: more is no message anybody would read
+SIGNAL_VERSION = "1"  # version of the reply parser; a change raises it
+LONGEST = 20_000  # characters in a turn; longer ones are rejected
 
 
 class Signal(StrEnum):
-    """What the user agent means to do next."""
+    """How the user agent continues the dialogue."""
 
     CONTINUE = "[CONTINUE]"
     SATISFIED = "[SATISFIED]"
@@ -41,7 +41,7 @@ class Signal(StrEnum):
 
 
 _MARKERS = "|".join(re.escape(signal) for signal in Signal)
-_BEFORE = "*_`\"'"  # marks of emphasis and quotation that may stand around the marker
+_BEFORE = "*_`\"'"  # marks of emphasis and quotation that may surround the marker
 _LAST = re.compile(rf"({_MARKERS})[*_`\"'.]*\Z")
 _ANY = re.compile(_MARKERS)
 _FENCE = re.compile(r"\A```(?:json)?\s*|(?<!\s)\s*```\Z")
@@ -60,7 +60,7 @@ class UserMessage:
 
 
 def read_user(reply: str) -> UserMessage:
-    """What a user agent thought, said and signalled."""
+    """Parse thought, text and signal from a user agent's reply."""
     thought = None
     if match := _THOUGHT.match(reply):
         thought, reply = match[1].strip(), reply[match.end() :]
@@ -73,7 +73,7 @@ def read_user(reply: str) -> UserMessage:
 
 
 def fault_of_user(said: UserMessage, opening: bool) -> str | None:
-    """Why the user's words cannot be used, as a clause; None if they can. Only who goes on has to say something."""
+    """Return why the user's text is unusable, as a clause; None if it is usable. Only a continuing user must say something."""
     if not said.text and (opening or said.signal in (None, Signal.CONTINUE)):
         return "the user agent said nothing"
     if said.text.startswith("<thinking>"):
@@ -82,7 +82,7 @@ def fault_of_user(said: UserMessage, opening: bool) -> str | None:
 
 
 def fault_of_assistant(text: str) -> str | None:
-    """Why the assistant's words cannot be used, as a clause; None if they can."""
+    """Return why the assistant's text is unusable, as a clause; None if it is usable."""
     if not text:
         return "the assistant said nothing"
     if "[" in text and not _ANY.sub("", text).strip():
@@ -93,7 +93,7 @@ def fault_of_assistant(text: str) -> str | None:
 
 
 def harmless(text: str) -> str:
-    """An assistant's words as the user agent sees them: a marker in them is no marker any more."""
+    """Return an assistant's text for the user agent, with markers defused."""
     if "[" not in text:
         return text
     return _ANY.sub(lambda match: match[0].replace("[", "(").replace("]", ")"), text)
@@ -119,19 +119,19 @@ def _is_tool_call(text: str) -> bool:
     return isinstance(first, dict) and bool(_TOOL_KEYS & first.keys())
 
 
-# -- the two who talk ---------------------------------------------------------------------------------------------------
+# -- speakers -----------------------------------------------------------------------------------------------------------
 
 TURN_TOKENS = 800
 THOUGHT_TOKENS = 400
 REASONED_TOKENS = 4096
-SMALL_TOKENS = 120  # for the embedded model: twenty exchanges have to fit into its context
+SMALL_TOKENS = 120  # for the embedded model: twenty exchanges must fit into its context
 USER_TEMPERATURE = 0.5
 LANGUAGES = {"en": "English", "zh": "Chinese"}
 
 WORDINGS: dict[str, dict[str, Any]] = tomllib.loads(
     Path(__file__).with_name("wordings.toml").read_text(encoding="utf-8")
 )
-"""What systems and simulated users are told."""
+"""The prompts of systems and simulated users."""
 ASSISTANT, TOLD, UNTOLD, AGAIN = (WORDINGS["assistant"][part] for part in ("task", "told", "untold", "again"))
 USER, THINKING, OPEN, USER_AGAIN, ASIDE = (
     WORDINGS["user"][part] for part in ("task", "thinking", "open", "again", "aside")
@@ -141,16 +141,16 @@ LETTERS = {"A": Signal.CONTINUE, "B": Signal.SATISFIED, "C": Signal.GIVE_UP}
 
 @dataclass(slots=True)
 class Spoken(Exchange):
-    """One turn as it came out: the reply to be kept, how it ended and what it took."""
+    """A turn as generated: the reply to store, its status and cost."""
 
-    said: UserMessage | None = None  # the reply of a user agent, taken apart
+    said: UserMessage | None = None  # the parsed reply of a user agent
 
 
 class Speaker:
-    """A model in a role."""
+    """A model with a role in dialogues."""
 
     role: str
-    version = "1"  # of how prompts are put together and replies taken apart
+    version = "1"  # of prompt building and reply parsing
     temperature = 0.0
     room = 0  # tokens beyond those of a usual turn
 
@@ -160,24 +160,24 @@ class Speaker:
 
     @cached_property
     def tokens(self) -> int:
-        """How long a turn may be, thoughts apart."""
+        """Token limit of a turn, without room for a model's own reasoning."""
         usual = SMALL_TOKENS if self.model.settings.get("kind") == "embedded" else TURN_TOKENS
         return usual + self.room
 
     @property
     def limit(self) -> int:
-        """What fingerprints hold for the length of turns."""
+        """The token limit in fingerprints."""
         return REASONED_TOKENS if self.model.settings.get("effort") else self.tokens
 
     @property
     def layout(self) -> str:
-        """What fingerprints hold for the version."""
+        """The version text in fingerprints."""
         return frozen_text(self.role, self.version) + frozen_text("signal", SIGNAL_VERSION)
 
     def request(
         self, messages: tuple[Message, ...], key: str, seed: int | None, about: dict[str, str]
     ) -> ChatRequest:
-        """The call that asks for a turn."""
+        """Return the chat request for a turn."""
         return ChatRequest(messages, self.tokens, self.temperature, seed=seed, key=key, context=about)
 
 
@@ -188,20 +188,20 @@ class Assistant(Speaker):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of everything about it that can change what it says."""
+        """Hash of everything that can change its replies."""
         return content_hash([self.model.settings, ASSISTANT, TOLD, UNTOLD, AGAIN, self.limit, self.layout])
 
     def opening(self, told: Context) -> tuple[Message, ...]:
-        """What the assistant is sent before anybody speaks: what it was told."""
+        """Return the messages before the first turn: its task and system context."""
         person = TOLD.format(person=inert(told.text)) if told.text else UNTOLD
         return ({"role": "system", "content": f"{ASSISTANT}\n\n{person}"},)
 
     def hears(self, turn: DialogueTurn) -> Message:
-        """A turn as the assistant is sent it."""
+        """Return a turn as a message to the assistant."""
         return {"role": turn.role, "content": turn.text}
 
     async def speak(self, request: ChatRequest) -> Spoken:
-        """Ask the model for a turn, once more if the first cannot be used."""
+        """Ask the model for a turn, once more if the first is unusable."""
 
         def read(reply: ChatReply, _: str | None) -> str | None:
             text = reply.text.strip()
@@ -230,14 +230,14 @@ class UserAgent(Speaker):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of everything about it that can change what it says."""
+        """Hash of everything that can change its replies."""
         words = [USER, THINKING, OPEN, USER_AGAIN, ASIDE, RENDERING]
         return content_hash(
             [self.model.settings, self.style, USER_TEMPERATURE, words, self.limit, self.layout]
         )
 
     def opening(self, brief: Context, language: str) -> tuple[Message, ...]:
-        """What the user agent is sent before anybody speaks: who it is."""
+        """Return the messages before the first turn: its role and brief."""
         system = USER.format(
             person=inert(brief.text),
             language=LANGUAGES.get(language, f"words of the language '{language}'"),
@@ -246,20 +246,20 @@ class UserAgent(Speaker):
         return ({"role": "system", "content": system}, {"role": "user", "content": OPEN})
 
     def hears(self, turn: DialogueTurn) -> Message:
-        """A turn as the user agent is sent it, with the roles the other way round."""
+        """Return a turn as a message to the user agent, with the roles reversed."""
         if turn.role == "user":
             return {"role": "assistant", "content": f"{turn.text}\n{Signal.CONTINUE}"}
         return {"role": "user", "content": harmless(turn.text)}
 
     async def speak(self, request: ChatRequest, opening: bool) -> Spoken:
-        """Say something and signal how things stand; what cannot be used is asked for once more, and a missing signal apart."""
+        """Ask for a turn with a signal; an unusable turn is asked for once more, and a missing signal separately."""
         unsignalled: list[str] = []
 
         def complete(said: UserMessage) -> bool:
             return opening or said.signal is not None
 
         def read(reply: ChatReply, earlier: UserMessage | None) -> UserMessage | None:
-            if earlier is not None:  # all that is missing is the signal
+            if earlier is not None:  # only the signal is missing
                 letter = _letter(reply)
                 return replace(earlier, signal=LETTERS[letter]) if letter is not None else earlier
             said = read_user(reply.text)
@@ -287,7 +287,7 @@ class UserAgent(Speaker):
         return spoken
 
     def _put_signal(self, spoken: Spoken, reply: str, said: UserMessage | None) -> None:
-        """Put the signal that was asked for apart where it belongs."""
+        """Append the separately requested signal to the reply; without one the turn is unparsed."""
         if said is None or said.signal is None:
             spoken.reply, spoken.status = reply, Status.UNPARSED
             spoken.detail = "The user agent gave no end signal."
@@ -297,9 +297,9 @@ class UserAgent(Speaker):
 
 
 def user_brief(person: Person, task: Task, history: bool = False) -> Context:
-    """What the user agent is told: who it is, its preferences in the task's domains, the situation and its wish.
+    """Return the user agent's context: its person, the preferences in the task's domains, the situation and the wish.
 
-    `history` adds the summaries of what the person did with an assistant in these domains before, as PersonaLens does.
+    `history` adds summaries of the person's earlier interactions with an assistant in these domains, as in PersonaLens.
     """
     facets = select_facets(person.facets, ["Demographics", *task.domains])
     situation = "\n".join(f"  {name}: {value}" for name, value in task.situation.items())

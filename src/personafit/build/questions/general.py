@@ -1,4 +1,4 @@
-"""General questions: the pool made ready, given to the people they are nearest to, and judged on whether they could be theirs."""
+"""General questions: filter the pool, match its questions to the nearest people, and judge whether each person could ask them."""
 
 from collections.abc import Sequence
 
@@ -34,7 +34,7 @@ ABOUT = ("Demographics.Work", "Demographics.Household", "Demographics.Career_Inf
 
 
 class GeneralQuestions:
-    """Gives out questions of the pool: to each person the nearest, none of them to more people than `reuse`."""
+    """Matches pool questions to people: each person gets the nearest, and no question goes to more than `reuse` people."""
 
     def __init__(
         self, bench: Bench, section: QuestionsSection, embedder: Embedder, dropped: set[str]
@@ -43,7 +43,7 @@ class GeneralQuestions:
         self._reasons = Reasons()
 
     async def make(self, people: Sequence[Person], known: NearDuplicates) -> list[KeptQuestion]:
-        """As many as are asked for, for everyone."""
+        """Return the configured number of general questions for every person."""
         entries = await self._open_questions({person.language for person in people}, known)
         found = []
         for language in dict.fromkeys(person.language for person in people):
@@ -60,7 +60,7 @@ class GeneralQuestions:
         return found
 
     async def _open_questions(self, languages: set[str], known: NearDuplicates) -> list[PoolQuestion]:
-        """The questions of the pool that are open ones and say what no other says, as many as are judged."""
+        """Return the pool's open-ended questions without near-duplicates, judging at most `judged`."""
         texts: dict[str, PoolQuestion] = {}
         for entry in read_pool([self._bench.config.place(one) for one in self._section.pool]):
             if entry.language not in languages:
@@ -90,7 +90,7 @@ class GeneralQuestions:
         return passed
 
     async def _matched(self, people: Sequence[Person], pool: Sequence[PoolQuestion]) -> list[KeptQuestion]:
-        """Rounds of the nearest questions that are still to be had, until everyone has enough that could be theirs."""
+        """Match people to the nearest remaining questions in rounds, until everyone has enough that the checker accepts."""
         free = [self._section.reuse] * len(pool)
         vectors = self._embedder.embed([one.text for one in pool])
         about = self._embedder.embed([_about(person) for person in people])

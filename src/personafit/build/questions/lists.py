@@ -1,7 +1,7 @@
-"""What questions are about, examples of questions, and pools of questions: ours, or those of the user's files.
+"""Scenarios, example questions and question pools: the built-in ones, or the user's files.
 
-Scenarios are categories with occasions on which somebody asks; examples are questions with what is known of who asked; a pool is
-a file of questions, among others of ShareGPT and LMSYS-Chat-1M, of whose conversations the first message is taken.
+Scenarios are categories with occasions for asking; examples are questions with what is known about their asker; a pool is
+a file of questions, or of conversations as in ShareGPT and LMSYS-Chat-1M, whose first message is taken.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,27 +23,27 @@ from personafit.store import Product
 
 OWN, OTHER = "pool:personafit-1", "other"
 SCENARIOS, EXAMPLES, POOL = (DATA / name for name in ("scenarios.toml", "examples.jsonl", "pool.jsonl"))
-ROUNDING = 0.005  # by how much shares may miss 1: the published ones are rounded
+ROUNDING = 0.005  # tolerance for the sum of the shares, since the published ones are rounded
 
 
 class Scenario(BaseModel):
-    """One occasion on which somebody asks."""
+    """An occasion for asking a question."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(min_length=1)
     zh: str = ""
     ask: list[str] = Field(default_factory=list)
-    """Questions that stand in where no model writes, and below in Chinese."""
+    """Template questions for builds without a writer; `wen` is the same in Chinese."""
     wen: list[str] = Field(default_factory=list)
 
     def title(self, language: str) -> str:
-        """How it is called in a language."""
+        """Return the name in a language."""
         return (self.zh if language == "zh" else "") or self.name
 
 
 class Category(BaseModel):
-    """One kind of question."""
+    """A category of questions."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -51,11 +51,11 @@ class Category(BaseModel):
     en: str = ""
     zh: str = ""
     published: tuple[str, float] | None = None
-    """Its name in Table 5 of PersonaFeedback, and its share there in percent."""
+    """The category's name in Table 5 of PersonaFeedback, and its share there in percent."""
     scenario: list[Scenario] = Field(min_length=1)
 
     def title(self, language: str) -> str:
-        """How it is called in a language."""
+        """Return the name in a language."""
         return (self.zh if language == "zh" else self.en) or self.name
 
 
@@ -65,7 +65,7 @@ class Scenarios(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     when: list[str] = Field(default_factory=lambda: [""])
-    """What fills {when} in questions that stand in, and below {shi}."""
+    """Values for {when} in template questions; `shi` is the same for {shi} in Chinese."""
     shi: list[str] = Field(default_factory=lambda: [""])
     category: list[Category] = Field(min_length=1)
 
@@ -74,7 +74,7 @@ class Scenarios(BaseModel):
         return {one.name: one for one in self.category}
 
     def shares(self) -> dict[str, float]:
-        """The published share of each category, or the same for all where a file gives none."""
+        """Return the published share of each category, or equal shares if any category has none."""
         named = {one.name: one.published[1] / 100 for one in self.category if one.published}
         return (
             named
@@ -83,7 +83,7 @@ class Scenarios(BaseModel):
         )
 
     def template_question(self, scenario: Scenario, language: str, *key: str | int) -> str | None:
-        """A question for a scenario, drawn by the key; None where the file has none."""
+        """Return a template question for a scenario, drawn by `key`; None if the file has none."""
         wordings, gap, fillings = (
             (scenario.wen, "shi", self.shi) if language == "zh" else (scenario.ask, "when", self.when)
         )
@@ -95,24 +95,24 @@ class Scenarios(BaseModel):
 
 @cache
 def read_scenarios(path: Path = SCENARIOS) -> Scenarios:
-    """The categories of a file."""
+    """Read the categories of a file."""
     return checked(Scenarios, read_toml(path), str(path))
 
 
 class Example(NamedTuple):
-    """One question, and what it came from."""
+    """An example question, with the features and scenario it came from."""
 
     id: str
     language: str
     features: tuple[str, ...]
     scenario: str
-    """The occasion, in the words of the file."""
+    """The scenario as the file words it."""
     text: str
 
 
 @cache
 def examples(path: Path = EXAMPLES) -> tuple[Example, ...]:
-    """The examples of a file: a line for each person, with features and questions, or for each question."""
+    """Read the examples of a file, with one line per person (features and questions) or per question."""
     found = []
     for number, row in read_lines(path):
         asked = row.get("questions") or [row]
@@ -130,7 +130,7 @@ def examples(path: Path = EXAMPLES) -> tuple[Example, ...]:
 
 
 class QuestionsSection(ConfigSection):
-    """What the questions step is asked for."""
+    """Settings of the questions step."""
 
     specific: int = Field(20, ge=0, le=500, description="Questions made from each person's features.")
     general: int = Field(15, ge=0, le=500, description="Questions matched to each person from the pool.")
@@ -156,7 +156,7 @@ class QuestionsSection(ConfigSection):
     )
 
     def faults(self, config: BuildConfig) -> Iterator[str]:
-        """Files that are not there or empty, shares that do not add up, and nothing to ask."""
+        """Yield a sentence for missing or empty files, shares that do not add up to 1, and nothing to ask."""
         yield from config.missing("pool", *self.pool)
         yield from config.missing("scenarios", self.scenarios)
         yield from config.missing("examples", self.examples)
@@ -181,75 +181,75 @@ class QuestionsSection(ConfigSection):
 
 
 def open_scenarios(config: BuildConfig) -> Scenarios:
-    """The scenarios of a build: the user's, or ours."""
+    """Return the scenarios of a build: the user's, or the built-in ones."""
     asked = config.sections.get("questions")
     own = asked.scenarios if isinstance(asked, QuestionsSection) else ""
     return read_scenarios(config.own(own, SCENARIOS))
 
 
 def open_examples(config: BuildConfig) -> tuple[Example, ...]:
-    """The examples of a build: the user's, or ours."""
+    """Return the examples of a build: the user's, or the built-in ones."""
     return examples(config.own(config.section(QuestionsSection).examples, EXAMPLES))
 
 
 def question_files(config: BuildConfig) -> list[Path]:
-    """The files that shape the questions of a build."""
+    """Return the files that shape the questions of a build."""
     section = config.section(QuestionsSection)
     lists = (config.own(section.scenarios, SCENARIOS), config.own(section.examples, EXAMPLES))
     return [*lists, *(map(config.place, section.pool) if section.pool else [POOL])]
 
 
 def expected_questions(config: BuildConfig) -> int:
-    """Questions of the benchmark, from the config alone."""
+    """Return the number of benchmark questions, from the config alone."""
     asked = config.section(QuestionsSection)
     return config.section(PeopleSection).quota * (asked.specific + asked.general)
 
 
 class KeptQuestion(NamedTuple):
-    """A question of somebody, with where it comes from."""
+    """A question that was kept for a person, with its lineage."""
 
     key: str
-    """Names it in the review queue."""
+    """Identifies the question in the review queue."""
     person: Person
     number: int
-    """Which of the person's questions of its half, from 0."""
+    """Index of the question in the person's half, from 0."""
     product: Product
     half: str
     """specific or general."""
     category: str
     scenario: str
     features: tuple[str, ...] = ()
-    """Ids or paths of what it was made from."""
+    """Ids or facet paths the question was made from."""
     example: str | None = None
     verdict: str | None = None
-    """Id of the checker's word on it."""
+    """Id of the checker's verdict on it."""
 
 
 class PoolQuestion(NamedTuple):
-    """One question of a pool."""
+    """A question of a pool."""
 
     text: str
     language: str
     source: str
-    """The file and line it is from."""
+    """File and line of the question."""
     category: str = OTHER
-    """What the file says, if it does."""
+    """The category the file states, if any."""
     scenario: str = ""
 
 
 ASKERS = ("human", "user")
-"""Who speaks first in a conversation of ShareGPT, and of LMSYS-Chat-1M."""
+"""Roles of the user in conversations of ShareGPT and of LMSYS-Chat-1M."""
 
 
 def read_pool(paths: Sequence[Path]) -> Iterator[PoolQuestion]:
-    """All questions of the files, or ours where there are none."""
+    """Yield the questions of the files, or of the built-in pool if there are none."""
     for path in paths or (POOL,):
         name = path.name if paths else OWN
         for number, row in _rows(path):
             text = " ".join(_asked(row, path, number).split())
             if text and not row.get(
                 "objective"
-            ):  # has one right answer; in our file so that the others keep their lines
+            ):  # has one right answer; kept in our file so that line numbers stay the same
                 about = (row.get("category") or OTHER, row.get("scenario") or "")
                 yield PoolQuestion(text, language_of(text), f"{name}#{number}", *map(str, about))
 
@@ -266,7 +266,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 def text_lines(path: Path, key: str) -> Iterator[str]:
-    """The lines of a text file that a key of the config names."""
+    """Yield the lines of a text file named by a key of the config."""
     try:
         with path.open(encoding="utf-8-sig") as file:
             yield from file
@@ -277,7 +277,7 @@ def text_lines(path: Path, key: str) -> Iterator[str]:
 
 
 def _asked(row: Mapping[str, Any], path: Path, number: int) -> str:
-    """A row's question: its `text` or `prompt`, or the first thing the user says in its conversation; empty where that is nothing."""
+    """Return a row's question: its `text` or `prompt`, or the first turn of its conversation; empty if that is not the user's."""
     turns = next(
         (row[key] for key in ("conversations", "conversation", "messages") if row.get(key) is not None), None
     )

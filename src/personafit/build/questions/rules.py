@@ -1,6 +1,6 @@
-"""What can be told of a question without asking anyone: what it gives away, and whether it is one at all.
+"""Rule checks on questions: whether they reveal the person, and whether they are questions at all.
 
-A question that tells the person apart makes the profile needless.
+A question that reveals the person makes the profile unnecessary.
 """
 
 import re
@@ -24,14 +24,14 @@ def _pattern(alternatives: list[str]) -> re.Pattern[str]:
 
 _SELF = {language: _pattern(alternatives) for language, alternatives in _RULES["described_self"].items()}
 _COMMON = frozenset(stems(WORDINGS["common"]["en"]))
-_ROUND = re.compile(r"\d0$")  # ten days, twenty minutes: anybody's
-_WHOLE = 2  # words of a value, from which the whole of it, or this many in a row, is telling
+_ROUND = re.compile(r"\d0$")  # round numbers are too common to reveal anybody
+_WHOLE = 2  # shared words of a value that reveal it if they are most of it
 _ROW = {"en": 3, "zh": 5}
 _SHARE = 0.6
 
 
 def leaks(question: str, person: Person) -> Iterator[str]:
-    """What the question says that the person's profile or features say too; nothing where it is safe."""
+    """Yield what the question reveals of the person's profile or features; nothing if it is safe."""
     language = "zh" if person.language == "zh" else "en"
     if described := described_self(question, language):
         yield described
@@ -51,13 +51,13 @@ def leaks(question: str, person: Person) -> Iterator[str]:
 
 
 def described_self(question: str, language: str) -> str:
-    """The words with which a question says who is asking, such as 'as a nurse'; empty if it does not."""
+    """Return the words in which a question describes its asker, such as 'as a nurse'; empty if there are none."""
     found = _SELF[language].search(question)
     return found[0].strip("，, ") if found else ""
 
 
 def _shared_words(question: str, text: str) -> str:
-    """The words of a value that stand in the question, if they are most of it or several in a row."""
+    """Return the words of a value that occur in the question, if they are most of it or several in a row."""
     mine, theirs = telling(question), telling(text)
     here = set(mine)
     both = [word for word in theirs if word in here]
@@ -72,12 +72,12 @@ def _shared_words(question: str, text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def telling(text: str) -> tuple[str, ...]:
-    """The words that could tell somebody apart."""
+    """Return the words specific enough to identify a person."""
     return tuple(word for word in stems(text) if len(word) > 3 and word not in _COMMON)
 
 
 def _wide_row(question: str, text: str) -> str:
-    """The longest stretch both have, if it is long enough or nearly the whole value."""
+    """Return the longest common Chinese substring, if it is long enough or nearly the whole value."""
     best = ""
     for mine in _WIDE.findall(question):
         for start in range(len(mine)):
@@ -90,11 +90,11 @@ def _wide_row(question: str, text: str) -> str:
     return best if short or len(best) >= _ROW["zh"] else ""
 
 
-SHORTEST, LONGEST = 4, 240  # characters of a question
+SHORTEST, LONGEST = 4, 240  # characters in a question
 
 
 def unfit_for_pool(question: str, language: str) -> str:
-    """Why a rule keeps a question out of the pool; empty if none does."""
+    """Return why a rule excludes a question from the pool; empty if none does."""
     if not SHORTEST <= len(question) <= LONGEST:
         return f"too short or too long: {len(question)} characters, not {SHORTEST} to {LONGEST}"
     if described := described_self(question, language):
@@ -106,7 +106,7 @@ _ABOUT_ASKING, _ASKS = (_pattern(_RULES[name]) for name in ("about_asking", "ask
 
 
 def question_reader(language: str, example: str = "") -> Callable[[str], str]:
-    """Reads one line that asks something, and is not the example over again."""
+    """Return a parser for one line that asks something and does not repeat the example."""
 
     def read(reply: str) -> str:
         text = " ".join(only_line(reply).split()).strip("\"'“”「」*- ")

@@ -1,5 +1,5 @@
-"""Specific questions: written from a question's own features on one of some occasions, freed of what they say outright, judged, and
-kept if new.
+"""Specific questions: written from a question's features and one of several scenarios, rephrased if they reveal the person, judged,
+and deduplicated.
 """
 
 import re
@@ -38,35 +38,35 @@ FAULTS = {
     "D": "says what is known about the person",
     "E": "off the subject",
 }
-NAMED = 3  # things given away that are named
+NAMED = 3  # leaks listed in a rephrasing prompt or rejection
 SPECIFIC, LIKENESS = "specific", "rule:near-duplicates"
 _CHOSEN = re.compile(r"(\d{1,2})\s*[.):：、]\s*(.+)")
 
 
 @dataclass
 class QuestionDraft:
-    """One attempt at a specific question: what it is to be about, and once it is there its text."""
+    """An attempt at a specific question: its sampled inputs, and its text once there is one."""
 
     key: str
-    """Names it in the store, in rejections and in the review queue."""
+    """Identifies the draft in the store, in rejections and in the review queue."""
     person: Person
     number: int
-    """Which of the person's questions, from 0."""
+    """Index among the person's specific questions, from 0."""
     category: str
     scenarios: list[Scenario]
-    """The occasions to choose from."""
+    """The scenarios to choose from."""
     features: list[tuple[str, str]]
     example: Example
     answer: Generation | None = None
-    """The latest reply, and below the question in it."""
+    """The latest reply; `text` is the question in it."""
     text: str = ""
     verdict: str | None = None
-    """Id of the checker's word on it."""
+    """Id of the checker's verdict."""
     occasion: int = 0
-    """Which occasion the writer chose."""
+    """Index of the scenario the writer chose."""
 
     def take(self, answer: Generation) -> None:
-        """Take a reply: the number of an occasion and a question, or, of a rephrased one and of templates, the question alone."""
+        """Take a reply: a scenario number and a question, or the question alone if rephrased or from a template."""
         self.answer, self.text = answer, answer.text or ""
         if chosen := _CHOSEN.fullmatch(self.text):
             self.occasion, self.text = int(chosen[1]) - 1, chosen[2]
@@ -81,7 +81,7 @@ class QuestionDraft:
 
     @property
     def title(self) -> str:
-        """The scenario in the person's language."""
+        """The scenario's name in the person's language."""
         return self.scenario.title(self.person.language)
 
     @property
@@ -90,7 +90,7 @@ class QuestionDraft:
 
 
 def category_counts(total: int, shares: Mapping[str, float]) -> dict[str, int]:
-    """So many of each that the shares are met to within one; what is left over goes to the largest remainders."""
+    """Return a count per category that matches its share to within one; the remainder goes to the largest remainders."""
     whole = sum(shares.values())
     exact = {name: total * share / whole for name, share in shares.items()}
     counts = {name: int(value) for name, value in exact.items()}
@@ -101,7 +101,7 @@ def category_counts(total: int, shares: Mapping[str, float]) -> dict[str, int]:
 
 
 class QuestionSampler:
-    """Samples what each question is to be about; the same person, number and attempt always give the same."""
+    """Samples the inputs of each question, deterministically from person, number and attempt."""
 
     def __init__(self, bench: Bench, section: QuestionsSection, people: Sequence[Person]) -> None:
         self._section, self._seed, self._take = section, bench.seed, bench.take
@@ -123,7 +123,7 @@ class QuestionSampler:
                 self._inferred.setdefault(row["person"], []).append(row["features"])
 
     def draft(self, person: Person, number: int, attempt: int) -> QuestionDraft:
-        """One attempt at one of a person's questions."""
+        """Return the draft for one attempt at one of a person's questions."""
         key = (self._seed, self._take, person.id, number, attempt)
         category = self._names[self._categories[self._places[person.id] * self._section.specific + number]]
         scenarios = sorted(
@@ -142,7 +142,7 @@ class QuestionSampler:
         )
 
     def _features(self, person: Person, number: int) -> list[tuple[str, str]]:
-        """What was inferred for the question, as (id, text); where nothing was, some of the profile, dealt in turn."""
+        """Return the features inferred for the question, as (id, text), or else habits from the profile, dealt in turn."""
         if inferred := self._inferred.get(person.id):
             texts = {one.id: one.text for one in person.attributes}
             return [(name, texts[name]) for name in inferred[number % len(inferred)]][
@@ -153,7 +153,7 @@ class QuestionSampler:
 
 
 def first_ask(draft: QuestionDraft, sampler: QuestionSampler, template: bool) -> Target:
-    """A question from features, some occasions and an example; without a writer one of ours."""
+    """Return the target for a question from features, scenarios and an example; without a writer its stand-in is a template question."""
     language, example, among = draft.person.language, draft.example, draft.scenarios
     stand_in = sampler.scenarios.template_question(among[0], language, draft.key) if template else None
     return Target.for_person(
@@ -177,7 +177,7 @@ def first_ask(draft: QuestionDraft, sampler: QuestionSampler, template: bool) ->
 
 
 def choice_reader(language: str, among: int, example: str = "") -> Callable[[str], str]:
-    """Reads the number of an occasion and a question, `2. Question`; the product's text is both."""
+    """Return a parser for a scenario number and a question, `2. Question`; its text is both."""
     question = question_reader(language, example)
 
     def read(reply: str) -> str:
@@ -193,7 +193,7 @@ def choice_reader(language: str, among: int, example: str = "") -> Callable[[str
 
 
 def rephrasing(draft: QuestionDraft) -> Target:
-    """The same in other words, which must not give anything away."""
+    """Return the target for a rephrased question that reveals nothing."""
     plain, text, person = question_reader(draft.person.language), draft.text, draft.person
 
     def read(reply: str) -> str:
@@ -212,14 +212,14 @@ def rephrasing(draft: QuestionDraft) -> Target:
 
 
 def check(draft: QuestionDraft) -> Target:
-    """A verdict on how it strikes one."""
+    """Return the target for the checker's verdict on a draft."""
     values = {"features": draft.known, "scenario": draft.title, "question": draft.text}
     person, parents = draft.person, (draft.answer.product,) if draft.answer else ()
     return verdict(f"{draft.key}/check", CHECK, person.language, values, LETTERS, person.id, parents)
 
 
 class SpecificQuestions:
-    """Makes specific questions, some people at a time."""
+    """Makes specific questions, one block of people at a time."""
 
     def __init__(
         self,
@@ -234,7 +234,7 @@ class SpecificQuestions:
         self._quota = Quota("specific questions", 0)
 
     async def make(self, people: Sequence[Person]) -> list[KeptQuestion]:
-        """As many as are asked for, for each of some people."""
+        """Return the configured number of specific questions for each of `people`."""
         missing = [(person, number) for person in people for number in range(self._section.specific)]
         kept: dict[tuple[str, int], QuestionDraft] = {}
         self._quota = Quota("specific questions", len(missing))
@@ -255,7 +255,7 @@ class SpecificQuestions:
         return [_kept(draft, self._bench) for draft in kept.values()]
 
     async def _written(self, drafts: Sequence[QuestionDraft]) -> list[QuestionDraft]:
-        """Drafts with words that do not tell who is asking; those that do are put in other words once."""
+        """Return drafts with questions that do not reveal the person; those that do are rephrased once."""
         template = self._bench.model() is None
         found = await self._reworded(
             drafts, lambda draft: first_ask(draft, self._sampler, template), "writing"
@@ -269,7 +269,7 @@ class SpecificQuestions:
         return safe + await self._reworded(telling, rephrasing, "rephrasing")
 
     async def _judged(self, drafts: Sequence[QuestionDraft]) -> list[QuestionDraft]:
-        """Drafts somebody could have said, as the checker judges; nobody judges what our template says."""
+        """Return the drafts the checker accepts; template questions are not checked."""
         if self._bench.model() is None:
             return list(drafts)
         passed, by = [], self._bench.name("checker")
@@ -285,7 +285,7 @@ class SpecificQuestions:
     async def _reworded(
         self, drafts: Sequence[QuestionDraft], target: Callable[[QuestionDraft], Target], label: str
     ) -> list[QuestionDraft]:
-        """Drafts with the words that the writer has for them; those without are rejected."""
+        """Ask the writer for the text of each draft; reject drafts without a usable reply."""
         answers = await self._bench.ask(self._bench.model(), [target(draft) for draft in drafts], label)
         found = []
         for draft, answer in zip(drafts, answers, strict=True):
@@ -308,7 +308,7 @@ def _kept(draft: QuestionDraft, bench: Bench) -> KeptQuestion:
     answer, person = draft.answer, draft.person
     assert answer is not None, "what is kept has words"
     product = answer.as_product()
-    if product.text != draft.text:  # with the number of the occasion before it
+    if product.text != draft.text:  # it has the scenario number in front
         parents = [answer.product, *product.parents]
         product = Product(
             kind="question", text=draft.text, maker=answer.maker, about=person.id, parents=parents
@@ -318,6 +318,6 @@ def _kept(draft: QuestionDraft, bench: Bench) -> KeptQuestion:
         draft.key, person, draft.number, product, SPECIFIC, draft.category, draft.scenario.name
     )
     features = tuple(dict(draft.features))
-    if answer.maker == bench.template:  # which says nothing of the person
+    if answer.maker == bench.template:  # template questions do not use the person's features
         return made
     return made._replace(features=features, example=draft.example.id, verdict=draft.verdict)

@@ -1,4 +1,4 @@
-"""The questions step: specific and general questions for everyone, checked, until there are enough."""
+"""The questions step: specific and general questions for every person, checked, until there are enough."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -20,12 +20,12 @@ from personafit.build.step import BuildStep, ExpectedAsks, table
 from personafit.models.embeddings import make_embedder
 
 HALVES = (SPECIFIC, GENERAL)
-FIRST, BLOCK = 8, 1_000  # people at a time
-OWN_OPEN = 33  # questions of our pool in each language
+FIRST, BLOCK = 8, 1_000  # people per block, in the first block and in later ones
+OWN_OPEN = 33  # open-ended questions of the built-in pool in each language
 
 
 class QuestionsStep(BuildStep):
-    """Questions for everyone."""
+    """Makes the questions of every person."""
 
     name = "questions"
     after = ("people",)
@@ -36,12 +36,12 @@ class QuestionsStep(BuildStep):
     prompts = (WRITE, REPHRASE, CHECK, OPENNESS, MATCH)
 
     def outside(self, bench: Bench) -> Any:
-        """Scenarios, examples and pools, and what people dropped."""
+        """Return hashes of scenarios, examples and pools, and the ids dropped in review."""
         hashes = bench.config.hashes(question_files(bench.config))
         return [hashes, sorted(read_drops(bench.out, self.name))]
 
     def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
-        """A question and a verdict each, a verdict for each match and each question of the pool."""
+        """Estimate a question and a verdict per specific question, and a verdict per pool question and per match."""
         section, people = bench.config.section(QuestionsSection), bench.config.section(PeopleSection).quota
         writer, checker = bench.model("writer"), bench.model("checker")
         if section.specific:
@@ -55,7 +55,7 @@ class QuestionsStep(BuildStep):
             yield ExpectedAsks("matches", checker, people * section.general, 450, 1)
 
     async def make(self, bench: Bench) -> None:
-        """General questions first, so that no specific one repeats one of the pool; then specific ones, some people at a time."""
+        """Make general questions first, so that no specific one repeats them; then specific ones in blocks of people."""
         section, people = bench.config.section(QuestionsSection), list(bench.people())
         embedder, dropped = make_embedder(), read_drops(bench.out, self.name)
         known = NearDuplicates(section.similarity, embedder)
@@ -74,7 +74,7 @@ class QuestionsStep(BuildStep):
         write_review(bench.out, self.name, rows)
 
     def card(self, bench: Bench) -> str:
-        """How many of which kind, the categories beside the published ones, and what was rejected."""
+        """Describe questions by half, and the categories beside the published shares."""
         rows = list(bench.read_rows("questions"))
         halves = {half: [row for row in rows if row["half"] == half] for half in HALVES}
         counts = Counter((row["half"], row["category"]) for row in rows)
@@ -105,7 +105,7 @@ class QuestionsStep(BuildStep):
 
 
 def _most_used(rows: list[dict[str, Any]]) -> str:
-    """How much of one person's questions a single feature serves, at most and on average over people."""
+    """Describe the largest share of a person's questions that use one feature: maximum and mean over people."""
     used: dict[str, Counter[str]] = {}
     asked = Counter(row["person"] for row in rows)
     for row in rows:
@@ -117,7 +117,7 @@ def _most_used(rows: list[dict[str, Any]]) -> str:
 
 
 def _write(bench: Bench, one: KeptQuestion) -> None:
-    """A question as a row of the step, as a product of the benchmark, and with its lineage."""
+    """Write a question as a row of the step and as a product of the benchmark, with its lineage."""
     product = one.product
     bench.write(product, "products")
     bench.write(

@@ -1,1 +1,1 @@
-"""The room of the two studies: which answer is best, and how clearly of two one is the better."""
+"""The two voting studies: which answer is best, and how clearly one of two is better."""

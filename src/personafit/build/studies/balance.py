@@ -1,7 +1,7 @@
-"""What simple rules say of a pair, and which pairs to leave out so that they say nothing of all of them.
+"""Balancing of pairs, so that simple rules cannot predict the better answer.
 
-The rules are those of the audit. A rule is right on a pair (+1), wrong (-1) or silent (0); it stays within 47 to 53 % as long as the
-sum over a group is at most six hundredths of the group's size: well inside 45 to 55 %, and so for each language by itself.
+The rules are those of the audit. A rule is right on a pair (+1), wrong (-1) or silent (0); its accuracy stays within 47 to 53 % if the
+sum over a group is at most six hundredths of the group's size. This is well inside 45 to 55 %, and holds for each language.
 """
 
 from collections.abc import Hashable, Sequence
@@ -14,9 +14,9 @@ from personafit.raters.rules import rule_lead
 BALANCED = ("length", "second-person", "markup", "name")
 REPORTED = (*BALANCED, "overlap")
 RULED = "rules"
-"""The stream of what rules say of each pair that was kept."""
-ALLOWED = 0.06  # of the size, by how much right ones may outnumber wrong ones: 47 to 53 %
-LEAST_LEFT = 0.25  # of a group's pairs, below which overlap is not balanced
+"""The stream of rule results for each kept pair."""
+ALLOWED = 0.06  # largest excess of right over wrong, as a share of the group's size: 47 to 53 %
+LEAST_LEFT = 0.25  # of a group's pairs; overlap is not balanced if fewer would be left
 Signs = tuple[int, ...]
 
 
@@ -30,7 +30,7 @@ class RankedPair(NamedTuple):
 
 
 def signs(pair: RankedPair) -> Signs:
-    """What each rule says of a pair, in the order of `REPORTED`."""
+    """Return each rule's result on a pair, in the order of `REPORTED`."""
     facets = pair.person.facets
     context = Context("profile", "", tuple(facet_values(facets)), pair.person.id, facets)
     leads = (rule_lead(name, pair.better, pair.worse, pair.prompt, context) for name in REPORTED)
@@ -40,9 +40,9 @@ def signs(pair: RankedPair) -> Signs:
 def kept_by_group(
     groups: Sequence[Hashable], pairs: Sequence[Signs], rules: int = len(BALANCED)
 ) -> list[bool]:
-    """Which pairs to keep so that the first so many rules tell nothing in any group, such as those of a language.
+    """Return which pairs to keep so that the first `rules` rules are uninformative in each group, such as a language.
 
-    Overlap is given up in a group where balancing it would leave less than a quarter of the pairs.
+    Overlap is not balanced in a group where that would leave less than a quarter of the pairs.
     """
     if not rules:
         return [True] * len(pairs)
@@ -60,14 +60,14 @@ def kept_by_group(
 
 
 def kept(pairs: Sequence[Signs]) -> list[bool]:
-    """Which pairs to keep, as many as can be by leaving out the one that helps most, again and again; later ones go first."""
+    """Return which pairs to keep, removing greedily the pair that helps most; among equal pairs later ones are removed first."""
     cells: dict[Signs, list[int]] = {}
     for place, one in enumerate(pairs):
         cells.setdefault(one, []).append(place)
     sums, size = [sum(column) for column in zip(*pairs, strict=True)], len(pairs)
 
     def excess(without: Signs, left: int) -> float:
-        """By how much rules tell more than they may once a pair is left out."""
+        """Return by how much the rules exceed the allowed imbalance without a given pair."""
         totals = [all_ - one for all_, one in zip(sums, without, strict=True)]
         return float(sum(max(0.0, abs(total) - ALLOWED * left) for total in totals))
 
@@ -90,5 +90,5 @@ def kept(pairs: Sequence[Signs]) -> list[bool]:
 
 
 def right(total: int, size: int) -> float:
-    """The share a rule gets right, from the sum of what it says of so many pairs; a tie counts a half."""
+    """Return a rule's accuracy, given the sum of its results on `size` pairs; a tie counts a half."""
     return 0.5 + total / (2 * size) if size else 0.5

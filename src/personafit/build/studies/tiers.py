@@ -1,4 +1,4 @@
-"""The tiers step: pairs drawn from the answers, voted on; how clearly raters agree makes them Medium or Hard."""
+"""The tiers step: pairs drawn from the answers and voted on; raters' agreement decides between Medium and Hard."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -34,13 +34,13 @@ TIERS = ("easy", "medium", "hard")
 
 
 class TiersStep(StudyStep):
-    """Medium and Hard pairs."""
+    """Makes the Medium and Hard pairs."""
 
     name = "tiers"
     after = ("people", "questions", "answers", "truth")
 
     async def make(self, bench: Bench) -> None:
-        """Draw pairs, have them voted on, and sort them by how clear the votes are."""
+        """Draw pairs, collect votes on them, and sort them into tiers by how clear the votes are."""
         truths = {row["id"]: row for row in bench.read_rows("truth")}
         pairs: list[Ballot] = []
         for asked in answered_questions(bench):
@@ -62,7 +62,7 @@ class TiersStep(StudyStep):
         self._sort(bench, pairs, votes)
 
     def _sort(self, bench: Bench, pairs: Sequence[Ballot], votes: StudyVotes) -> None:
-        """Sort pairs into tiers, and leave out those that rules could go by."""
+        """Sort pairs into tiers, and leave out pairs so that rules do not predict the answer."""
         tiers, majority = _tiers(bench.seed, pairs, votes)
         found = [tier for tier in (tiers.medium, tiers.hard) if tier is not None]
         names = [
@@ -108,7 +108,7 @@ class TiersStep(StudyStep):
             bench.write({"warning": sentence.replace("people", "raters")}, "warnings")
 
     def card(self, bench: Bench) -> str:
-        """Thresholds, agreement, warnings, and what simple rules score on all that was built."""
+        """Describe thresholds, agreement, warnings, and the scores of simple rules on all pairs built."""
         votes = [row["rater"] for row in bench.read_rows("tiers", "votes")]
         simulated = any(rater.startswith(SIMULATED) for rater in votes)
         found = []
@@ -135,7 +135,7 @@ class TiersStep(StudyStep):
 
 
 def _drawn(bench: Bench, asked: AnsweredQuestion, used: Sequence[str]) -> list[Ballot]:
-    """Pairs of answers that are in no other pair: how often an answer occurs must not tell its worth."""
+    """Draw pairs of answers that occur in no other pair, so that an answer's frequency does not reveal its quality."""
     texts = {row["text"] for row in asked.answers if row["id"] in used}
     left = {row["text"]: row for row in reversed(asked.answers) if row["text"] not in texts}
     key = ("pairs", bench.seed, bench.take, asked.id)
@@ -145,9 +145,9 @@ def _drawn(bench: Bench, asked: AnsweredQuestion, used: Sequence[str]) -> list[B
 
 
 def _tiers(seed: int, pairs: Sequence[Ballot], votes: StudyVotes) -> tuple[Tiers, list[int]]:
-    """The tiers of pairs, and which answer of each has the majority; -1 where none has.
+    """Return the tiers of pairs, and the index of each pair's majority answer; -1 if there is none.
 
-    Answers are coded by a draw per item, so that no code means the better one.
+    Answer codes are shuffled per item, so that no code means the better answer.
     """
     raters = dict.fromkeys(one.rater for given in votes.by_ballot for one in given)
     columns = {name: number for number, name in enumerate(raters)}
@@ -178,7 +178,7 @@ def _keep(
 
 
 def _rules(bench: Bench) -> list[str]:
-    """Each rule's share of right answers by tier, counted as the audit counts."""
+    """Return the card's section on each rule's accuracy by tier, computed as in the audit."""
     said: dict[str, list[list[int]]] = {tier: [] for tier in ("all", *TIERS)}
     for row in (row for step in ("truth", "tiers") for row in bench.read_rows(step, RULED)):
         said["all"].append(row["said"])

@@ -1,4 +1,4 @@
-"""The truth step: of three answers to a question the best, by vote; then a pair of it and one that plainly does not fit."""
+"""The truth step: the best of three answers to each question, by vote; then a pair of it and an answer that clearly does not fit."""
 
 from collections import Counter
 from typing import Any
@@ -33,13 +33,13 @@ TIER = "easy"
 
 
 class TruthStep(StudyStep):
-    """Which answer is best, and the Easy pairs."""
+    """Finds the best answer to each question and makes the Easy pairs."""
 
     name = "truth"
     after = ("people", "questions", "answers")
 
     async def make(self, bench: Bench) -> None:
-        """Put the ballots together, have them voted on, and pair the best with what does not fit."""
+        """Assemble the ballots, collect votes, and pair each best answer with a misfit."""
         asked, ballots = [], []
         for one in answered_questions(bench):
             shown = _ballot(bench, one)
@@ -63,7 +63,7 @@ class TruthStep(StudyStep):
     def _pair(
         self, bench: Bench, asked: list[AnsweredQuestion], ballots: list[Ballot], votes: StudyVotes
     ) -> None:
-        """Pair each best answer with one that does not fit; pairs that rules could go by are left out."""
+        """Pair each best answer with a misfit; leave out pairs so that rules do not predict the answer."""
         made: list[tuple[AnsweredQuestion, dict[str, Any], Ballot, str, Signs]] = []
         for one, shown, given in zip(asked, ballots, votes.by_ballot, strict=True):
             truth, row = _truth(one, shown, [vote for vote in given if vote.label is not None])
@@ -92,7 +92,7 @@ class TruthStep(StudyStep):
             bench.write({"tier": TIER, "said": said}, RULED)
 
     def card(self, bench: Bench) -> str:
-        """Who voted, which strategies were best, and what was left out."""
+        """Describe the votes, the best strategies, and the splits."""
         rows, votes = list(bench.read_rows("truth")), list(bench.read_rows("truth", "ballots"))
         simulated = any(row["simulated"] for row in rows)
         best = Counter(row["strategy"] for row in rows if "truth" in row)
@@ -112,7 +112,7 @@ class TruthStep(StudyStep):
         return "\n".join([*lines, *(said if simulated else [])])
 
     def splits(self, bench: Bench) -> dict[str, list[str]]:
-        """Everyone who asks something: so many drawn for validation, the others for the test."""
+        """Return the splits: a drawn share of the people for validation, the others for the test."""
         people = list(dict.fromkeys(row["person"] for row in bench.read_rows("questions")))
         share = bench.config.section(StudiesSection).validation
         wanted = max(1, round(share * len(people))) if share else 0
@@ -126,7 +126,7 @@ def _listed(counts: Counter[str]) -> str:
 
 
 def _ballot(bench: Bench, asked: AnsweredQuestion) -> Ballot | None:
-    """Three different answers of one model, drawn among those that have them; None where none has."""
+    """Return a ballot of three different answers by one drawn model; None if no model has three."""
     by: dict[str, dict[str, dict[str, Any]]] = {}
     for row in asked.answers:
         if row["strategy"] in STRATEGIES:
@@ -145,7 +145,7 @@ def _ballot(bench: Bench, asked: AnsweredQuestion) -> Ballot | None:
 def _truth(
     asked: AnsweredQuestion, shown: Ballot, given: list[Judgment]
 ) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """The answer most raters chose, and the row that says so."""
+    """Return the answer with the most votes, None without a majority, and the row that records the outcome."""
     ranked = labels(given).most_common()
     said = {shown.answers[int(label)]["strategy"]: count for label, count in ranked}
     share = ranked[0][1] / len(given) if ranked else 0.0
@@ -159,7 +159,7 @@ def _truth(
 
 
 def _misfit(bench: Bench, asked: AnsweredQuestion, truth: dict[str, Any]) -> dict[str, Any] | None:
-    """An answer by the same model that knows nothing of the person, or knows another one, as a draw has it."""
+    """Draw an answer by the same model that was told nothing about the person, or about someone else; None if there is none."""
     found = [
         row
         for row in asked.answers

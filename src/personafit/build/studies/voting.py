@@ -1,8 +1,7 @@
-"""Votes on a study's items: simulated, or people's from files; where people have not voted yet, the line waits for them.
+"""Votes on a study's items: simulated, or people's from files; the build stops and waits if people have not voted yet.
 
-Simulated raters are rules. Everything they say is marked simulated. A rule rater likes answers of which a
-large share of the words is found in what is known of the person, so that length by itself earns nothing, and has moods. They
-show the line; they say nothing about what people think.
+Simulated raters are rules, and their votes are marked as simulated. A rule rater prefers answers with a large share of words known
+about the person, so that length alone earns nothing, plus noise. They exercise the pipeline and say nothing about what people think.
 """
 
 import math
@@ -30,7 +29,7 @@ from personafit.store import Item, Judgment, Product, Status
 
 @dataclass(frozen=True)
 class AnsweredQuestion:
-    """A question with who asks it and all its answers."""
+    """A question with its person and all its answers."""
 
     question: dict[str, Any]
     person: Person
@@ -42,7 +41,7 @@ class AnsweredQuestion:
 
 
 def answered_questions(bench: Bench) -> list[AnsweredQuestion]:
-    """All of them, in the order of people."""
+    """Return all questions with their answers, ordered by person."""
     people = {person.id: person for person in bench.people()}
     answers: dict[str, list[dict[str, Any]]] = {}
     for row in bench.read_rows("answers"):
@@ -55,7 +54,7 @@ def answered_questions(bench: Bench) -> list[AnsweredQuestion]:
 
 @dataclass(frozen=True)
 class Ballot:
-    """An item with all a rater sees."""
+    """An item with everything a rater sees."""
 
     item: Item
     person: Person
@@ -68,7 +67,7 @@ class Ballot:
 
 
 def ballot(study: str, asked: AnsweredQuestion, answers: Sequence[dict[str, Any]], bench: Bench) -> Ballot:
-    """An item about some answers, in a drawn order; other answers make another item, so that no vote is taken for one on them."""
+    """Return an item with answers in a drawn order; its id depends on the answers, so that votes apply to these only."""
     name = f"{study}/{asked.id}/{content_hash(sorted(row['id'] for row in answers))[:8]}"
     key = ("shown", bench.seed, bench.take, name)
     shown = tuple(sorted(answers, key=lambda row: draw(*key, row["id"], among=2**63)))
@@ -84,19 +83,19 @@ def ballot(study: str, asked: AnsweredQuestion, answers: Sequence[dict[str, Any]
 
 
 def write_study(folder: Path, name: str, title: str, languages: list[str], ballots: Sequence[Ballot]) -> None:
-    """A folder of items without gold, that says of no answer who made it or why."""
+    """Write a folder of items without gold, hiding who made each answer and why."""
     write_folder(folder, _Study(name, title, languages, ballots), f"# {title}\n\n{len(ballots):,} items.\n")
 
 
 class _Study(Benchmark):
-    """Ballots as a benchmark that nobody has judged yet."""
+    """Ballots as a benchmark without judgments."""
 
     def __init__(self, name: str, title: str, languages: list[str], ballots: Sequence[Ballot]) -> None:
         self.info = BenchmarkInfo(name=name, version="1", title=title, language=languages)
         self._ballots = ballots
 
     def people(self) -> Iterator[Person]:
-        """Those the items are about; what a rater sees is the profile."""
+        """Return the people of the items; raters see the profile."""
         return iter({one.person.id: one.person for one in self._ballots}.values())
 
     def products(self) -> Iterator[Product]:
@@ -109,18 +108,16 @@ class _Study(Benchmark):
 
 
 SIMULATED = "simulated:"
-FIT = (
-    12.0  # how much more a rule rater likes an answer all of whose words are known than one none of whose are
-)
+FIT = 12.0  # utility of an answer made only of known words over one with none
 SHORTEST_WORD = 4
 STUDIES = ("truth", "pairs")
-"""The first part of the ids of what is voted on."""
+"""First parts of the ids of items that are voted on."""
 QUESTION = "fit"
 BALANCE, SAME, MAJORITY = "rule:balance-3", "rule:same-1", "rule:majority-1"
 
 
 class StudiesSection(ConfigSection):
-    """What the two studies are asked for."""
+    """Settings of the two studies."""
 
     voters: Literal["people", "simulated"] = Field(
         "people", description="Who votes: people, in the labelling app, or simulated raters."
@@ -153,46 +150,46 @@ class StudiesSection(ConfigSection):
         return self
 
     def faults(self, config: BuildConfig) -> Iterator[str]:
-        """Too few raters, and files that are not there."""
+        """Yield a sentence for each missing file of votes."""
         yield from config.missing("votes", *self.votes)
 
 
 class StudyStep(BuildStep):
-    """A step that has answers voted on."""
+    """A step that collects votes on answers."""
 
     uses = ("memories", "features")
     section = StudiesSection
     version = 4
 
     def outside(self, bench: Bench) -> Any:
-        """Files of people's votes."""
+        """Return hashes of the files of people's votes."""
         return bench.config.hashes(bench.config.section(StudiesSection).votes)
 
 
 def balanced_rules(bench: Bench) -> int:
-    """How many of the rules in `REPORTED` pairs are balanced for, from the first on."""
+    """Return how many rules of `REPORTED`, from the first, the pairs are balanced for."""
     section = bench.config.section(StudiesSection)
     overlap = section.overlap and section.voters == "people"
     return 0 if not section.balanced else len(REPORTED if overlap else BALANCED)
 
 
 class StudyVotes:
-    """All votes of a study, those on each ballot in turn."""
+    """All votes of a study, grouped by ballot."""
 
     def __init__(self, votes: Sequence[list[Judgment]]) -> None:
         self.by_ballot = votes
         self.simulated = any(one.rater.startswith(SIMULATED) for given in votes for one in given)
         self.gold = "majority(simulated raters)" if self.simulated else "majority(raters)"
-        """What the majority is called as a rater."""
+        """Name of the majority as a rater."""
 
 
 def labels(votes: Sequence[Judgment]) -> Counter[str]:
-    """How many voted for which answer."""
+    """Count the votes for each answer."""
     return Counter(one.label for one in votes if one.label is not None)
 
 
 def voted(bench: Bench, study: str, title: str, ballots: Sequence[Ballot]) -> StudyVotes:
-    """Everybody's votes on some items; the folder that people vote from is written in any case."""
+    """Return the votes on some items, simulated or people's; writes the folder for people's votes in either case."""
     section, build = bench.config.section(StudiesSection), bench.config.build
     folder = bench.out / "studies" / study
     write_study(folder, f"{build.name}-{study}", title, list(build.languages), ballots)
@@ -203,7 +200,7 @@ def voted(bench: Bench, study: str, title: str, ballots: Sequence[Ballot]) -> St
 
 
 def rule_votes(ballot: Ballot, raters: int, seed: int) -> list[Judgment]:
-    """The votes of so many rule raters."""
+    """Return the votes of `raters` rule raters."""
     facets = {path: value for path, value in ballot.person.facets.items() if path != "Name"}
     known = _words("\n".join([*facet_values(facets), *(one.text for one in ballot.person.attributes)]))
     own = [_words(text) - _words(ballot.item.prompt) for text in ballot.texts]
@@ -220,19 +217,19 @@ def rule_votes(ballot: Ballot, raters: int, seed: int) -> list[Judgment]:
 
 
 def _words(text: str) -> set[str]:
-    """Words that are not all too common, and pairs of Chinese characters."""
+    """Return the words of at least four characters and the pairs of Chinese characters."""
     found = stems(text)
     wide = {a + b for a, b in pairwise(found) if len(a + b) == 2 and not (a + b).isascii()}
     return wide | {word for word in found if len(word) >= SHORTEST_WORD}
 
 
 def _mood(*parts: str) -> float:
-    """A draw of a Gumbel distribution, as of somebody whose choices follow a logit."""
+    """Return a Gumbel draw, as in a logit choice model."""
     return -math.log(-math.log((int(hash_text("taste", *parts)[:12], 16) + 0.5) / 16**12))
 
 
 def _vote(ballot: Ballot, rater: str, choice: int) -> Judgment:
-    """One vote; for a pair also which way the scale tips."""
+    """Return one vote; for a pair it has a signed value too."""
     value = None if len(ballot.answers) != 2 else (1.0 if choice == 0 else -1.0)
     extra = {"perspective": "third-party"}
     return Judgment(
@@ -248,7 +245,7 @@ def _from_people(
     raters: int,
     languages: Sequence[str],
 ) -> list[list[Judgment]]:
-    """People's votes on each ballot, every line checked; they are waited for until half of the items have them all."""
+    """Read and check people's votes on each ballot; raise Stopped until half of the items have enough."""
     known = {ballot.item.id: ballot for ballot in ballots}
     by: dict[str, dict[str, Judgment]] = {}
     for path in paths:
@@ -257,7 +254,7 @@ def _from_people(
                 continue
             item = required_text(row, "item", path, number)
             if item.partition("/")[0] != study and item.partition("/")[0] in STUDIES:
-                continue  # of the other study
+                continue  # belongs to the other study
             if item not in known:
                 raise UserError(
                     f"{located(path, number, 'item')}: '{item}' is not in {folder}; these are votes of another build."
@@ -294,7 +291,7 @@ def _read_vote(row: dict[str, Any], ballot: Ballot, path: Path, number: int) -> 
 
 
 def _waiting(study: str, folder: Path, raters: int, languages: Sequence[str]) -> str:
-    """What to do now; each language has raters of its own."""
+    """Return instructions for collecting votes; each language has its own raters."""
     names = {language: study if len(languages) == 1 else f"{study}-{language}" for language in languages}
     new = [
         f"personafit label new {name} --from {folder} --overlap {raters} --language {language}"

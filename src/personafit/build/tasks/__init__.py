@@ -1,5 +1,5 @@
-"""People with preferences, histories and things they want done: what the dialogue benchmark runs on.
+"""Task profiles: people with preferences, histories and tasks, on which the dialogue benchmark runs.
 
-Three steps of the line: `profiles` draws who people are and what they prefer, evenly and by rules; `histories` has past
-conversations summed up; `tasks` gives everyone things to get done, each in a situation.
+Three steps: `profiles` samples interests and preferences, evenly and by rules; `histories` has past conversations summarised;
+`tasks` gives each person tasks, each in a situation.
 """

@@ -1,6 +1,6 @@
-"""Whether a text may stand in a benchmark: a history shows every preference and goes against none; a wish gives none away.
+"""The histories step, and checks on its texts: a history shows every preference and contradicts none; a wish reveals none.
 
-The rules are those that count in dialogues, so what is held inferable here is what they find there.
+The rules are those that score dialogues, so whatever a history shows here is found there too.
 """
 
 import re
@@ -19,7 +19,7 @@ from personafit.people import render_facets
 from personafit.raters.counting import Preference, Said, mark_turns, preferences_of
 from personafit.raters.counting.preferences import find_mentions
 
-WORDS = (30, 260)  # of a history; Chinese characters count half
+WORDS = (30, 260)  # accepted length of a history; two Chinese characters count as a word
 WISH_WORDS = (3, 45)
 _MARKUP = re.compile(r"^[^\S\n]*(?:[-*#•]|\d+[.)])\s|\*\*|\[|\]|<|>|【|】", re.MULTILINE)
 _ABOUT_ITSELF = re.compile(
@@ -30,14 +30,14 @@ _CUT = re.compile(r"[.!?。！？”\"’')）]\s*$")
 
 
 def domain_preferences(profile: Profile, domain: str, ontology: Ontology) -> tuple[Preference, ...]:
-    """A person's preferences in a domain, as the counting rules take them."""
+    """Return a person's preferences in a domain, in the form the counting rules take."""
     facets = profile.preference_facets(ontology, domain)
     closed = {path: ontology.closed(profile.language)[path] for path in facets}
     return preferences_of(facets, list(facets), closed)
 
 
 def history_faults(text: str, preferences: tuple[Preference, ...]) -> list[tuple[str, str]]:
-    """What of the preferences a history does not show, and what it says against them, in English and Chinese."""
+    """Return the preferences a history does not show and those it contradicts, as sentences in English and Chinese."""
     marks = mark_turns([Said("assistant", text)], preferences, "")
     shown = {(mark.path, mark.value) for mark in marks if mark.kind == "covers"}
     faults = [
@@ -54,7 +54,7 @@ def history_faults(text: str, preferences: tuple[Preference, ...]) -> list[tuple
 
 
 def read_history(reply: str, profile: Profile, preferences: tuple[Preference, ...]) -> str:
-    """A model's summary, if it does."""
+    """Return a model's summary; raise Unfit if it fails a check."""
     text = re.sub(r"\s*\n\s*", " ", reply.strip())
     _check_form(text, reply, profile.language, WORDS)
     if faults := history_faults(text, preferences)[:3]:
@@ -63,7 +63,7 @@ def read_history(reply: str, profile: Profile, preferences: tuple[Preference, ..
 
 
 def read_wish(reply: str, profile: Profile, definition: TaskTemplate, ontology: Ontology) -> str:
-    """A model's wording of a wish, if it gives no preference away."""
+    """Return a model's wording of a wish; raise Unfit if it reveals a preference or fails a check."""
     text = reply.strip().strip('"“”「」').strip()
     _check_form(text, text, profile.language, WISH_WORDS)
     told = set(find_leaks(text, profile, definition, ontology))
@@ -73,7 +73,7 @@ def read_wish(reply: str, profile: Profile, definition: TaskTemplate, ontology: 
 
 
 def find_leaks(text: str, profile: Profile, definition: TaskTemplate, ontology: Ontology) -> list[str]:
-    """The values of the person that a text names, in the task's domains."""
+    """Return the person's values that a text mentions, in the task's domains."""
     return [
         mention.value
         for domain in definition.domains
@@ -108,17 +108,17 @@ TWICE: dict[str, list[str]] = WORDINGS["history"]["twice"]
 
 
 class Interaction(NamedTuple):
-    """One preference as it showed in earlier conversations."""
+    """A preference as it showed in earlier conversations."""
 
     path: str
     months: list[str]
     """One month or two."""
     shown: str
-    """What the person did, in words."""
+    """What the person did, as a phrase."""
 
 
 def interactions(profile: Profile, domain: str, ontology: Ontology, seed: int) -> list[Interaction]:
-    """The interactions of a person in a domain, in an order of its own for each person."""
+    """Return the interactions of a person in a domain, in an order drawn per person."""
     found, names = [], MONTHS[profile.language]
     for attribute, values in profile.of(domain).items():
         path = f"{domain}.{attribute}"
@@ -131,7 +131,7 @@ def interactions(profile: Profile, domain: str, ontology: Ontology, seed: int) -
 
 
 def from_template(profile: Profile, domain: str, ontology: Ontology, seed: int) -> str:
-    """The summary of a domain without a model: a sentence for each interaction."""
+    """Return the template summary of a domain: one sentence per interaction."""
     sentences = []
     for one in interactions(profile, domain, ontology, seed):
         frames = (ONCE if len(one.months) == 1 else TWICE)[profile.language]
@@ -143,22 +143,22 @@ def from_template(profile: Profile, domain: str, ontology: Ontology, seed: int) 
 LENGTHS = {
     "en": (60, 160),
     "zh": (100, 280),
-}  # words or characters that are asked for; WORDS is what is accepted
+}  # requested words or characters; WORDS is what is accepted
 
 
 class HistoriesStep(TaskProfileStep):
-    """A summary for each person and domain."""
+    """Makes a summary for each person and domain."""
 
     name = "histories"
     after = ("profiles",)
     prompts = (HISTORY,)
 
     def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
-        """One ask for each person and domain."""
+        """Estimate one ask per person and domain."""
         yield ExpectedAsks("histories", bench.model(), expected_domains(bench), 350, 170)
 
     async def make(self, bench: Bench) -> None:
-        """Have each summary written, from sampled interactions."""
+        """Ask for each summary, from sampled interactions."""
         ontology, seed = open_ontology(bench.config), draws_of(bench)
         lineage = {row["id"]: row["profile"] for row in bench.read_rows("profiles", "lineage")}
         asked = [
@@ -175,7 +175,7 @@ class HistoriesStep(TaskProfileStep):
 
 
 def history_target(profile: Profile, domain: str, ontology: Ontology, seed: int, parent: str) -> Target:
-    """A summary to be written; our template's says one interaction after the other."""
+    """Return the target for a summary; its stand-in is the template summary."""
     language = profile.language
     low, high = LENGTHS[language]
     notes = [

@@ -1,8 +1,8 @@
-"""What people can prefer and want done, as data, and a person as drawn in these words.
+"""The ontology of preferences and tasks, as data, and the profile of a person sampled from it.
 
-Domains have attributes with lists of values, what excludes what, and who cannot have what (`ontology.toml`); tasks say what is
-wanted, what must be settled, and which preferences bear on it (`tasks.toml`). A build may name other files of the same form.
-Reading them checks everything that later steps rely on, so a fault is found here and names file, domain and attribute.
+Domains have attributes with lists of values, values that exclude each other, and values barred for some people (`ontology.toml`);
+tasks state the goal, what must be settled, and which preferences are relevant (`tasks.toml`). A build may name other files of the
+same form. Reading them checks everything later steps rely on, so that an error names file, domain and attribute.
 """
 
 from collections import Counter
@@ -22,11 +22,11 @@ from personafit.raters.text import stems
 
 OURS = DATA / "ontology.toml"
 Tag = Literal["minor", "adult", "senior", "working", "student", "retired", "parent", "alone", "city", "rural"]
-MOST_SEVERAL = 3  # values one person has of an attribute that allows several
+MOST_SEVERAL = 3  # largest number of values per person of an attribute that allows several
 
 
 class DomainAttribute(BaseModel):
-    """One preference a person can have in a domain, with its values in both languages."""
+    """A preference a person can have in a domain, with its values in both languages."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -39,7 +39,7 @@ class DomainAttribute(BaseModel):
 
     @model_validator(mode="after")
     def _told_apart(self) -> Self:
-        """Values of one language must differ in their words, or no rule can tell which of them a text names."""
+        """Check that values of one language differ in their words, so that rules can tell which of them a text names."""
         for language in ("en", "zh"):
             seen: dict[tuple[str, ...], str] = {}
             for said in (self.said(value, language) for value in self.values):
@@ -50,11 +50,11 @@ class DomainAttribute(BaseModel):
         return self
 
     def said(self, value: str, language: str) -> str:
-        """A value as people of a language have it."""
+        """Return a value in a language."""
         return self.values[value] if language == "zh" else value
 
     def shown(self, values: tuple[str, ...], language: str) -> str:
-        """How the preference showed in a past conversation."""
+        """Return how the preference showed in a past conversation."""
         words = [self.said(value, language) for value in values]
         if language == "zh":
             return self.says_zh.replace("{}", ("或" if self.avoid else "、").join(words))
@@ -65,7 +65,7 @@ class DomainAttribute(BaseModel):
 
 
 class Domain(BaseModel):
-    """One area of life, with what people can prefer in it."""
+    """An area of life, with the preferences people can have in it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -101,11 +101,11 @@ class Domain(BaseModel):
         return self
 
     def is_open_to(self, tags: frozenset[str]) -> bool:
-        """Whether somebody can care about it."""
+        """Return whether a person with these tags can be interested in it."""
         return not self.only or bool(tags & set(self.only))
 
     def allows(self, name: str, taken: Iterable[str], tags: frozenset[str]) -> bool:
-        """Whether somebody who has some values can have another one, all written 'Attribute: value'."""
+        """Return whether a person with the values `taken` can have the value `name`, all written 'Attribute: value'."""
         rivals = {other for pair in self.excludes if name in pair for other in pair if other != name}
         return name not in self.barred_for(tags) and rivals.isdisjoint(taken)
 
@@ -121,7 +121,7 @@ class Ontology(BaseModel):
     domains: dict[str, Domain]
 
     def attribute(self, path: str) -> DomainAttribute:
-        """The attribute at a facet path such as 'Books.Format'."""
+        """Return the attribute at a facet path such as 'Books.Format'."""
         domain, _, name = path.partition(".")
         return self.domains[domain].attributes[name]
 
@@ -131,7 +131,7 @@ class Ontology(BaseModel):
         ]
 
     def as_closed_lists(self) -> dict[str, Any]:
-        """The content of a benchmark folder's ontology.json: the values in both languages."""
+        """Return the content of a benchmark folder's ontology.json: the values in both languages."""
         return {
             name: {
                 attribute: {
@@ -144,7 +144,7 @@ class Ontology(BaseModel):
         }
 
     def closed(self, language: str) -> dict[str, tuple[str, ...]]:
-        """Facet path to the values people of a language can have."""
+        """Return the possible values of each facet path in a language."""
         return self._closed["zh" if language == "zh" else "en"]
 
     @cached_property
@@ -160,7 +160,7 @@ class Ontology(BaseModel):
 
 
 def read_ontology(path: Path = OURS) -> Ontology:
-    """The domains of a file; the first fault is a sentence that names file, domain and attribute."""
+    """Read the domains of a file; the first error is a sentence that names file, domain and attribute."""
     ontology = checked(Ontology, {"domains": read_toml(path)}, str(path))
     if not ontology.domains or any("." in name for name in ontology.domains):
         raise UserError(f"{path} needs domains, each a table whose name has no full stop.")
@@ -182,7 +182,7 @@ class TaskWording(BaseModel):
 
 
 class TaskTemplate(BaseModel):
-    """A task before it is given to a person, in both languages."""
+    """A task in both languages, before it is given to a person."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -199,7 +199,7 @@ class TaskTemplate(BaseModel):
         return self.zh if language == "zh" else self.en
 
     def goal(self, language: str) -> str:
-        """When it is done: the points a judge goes through one by one."""
+        """Return the completion criteria: the points a judge checks one by one."""
         before, between, after = DONE["zh" if language == "zh" else "en"]
         points = self.wording(language).done
         return before + between.join(f"({number}) {point}" for number, point in enumerate(points, 1)) + after
@@ -215,7 +215,7 @@ class TaskTemplates(BaseModel):
 
 
 def read_definitions(ontology: Ontology, path: Path = OUR_TASKS) -> list[TaskTemplate]:
-    """All tasks of a file, those over one domain first; every fault names file and task."""
+    """Read all tasks of a file, those over one domain first; every error names file and task."""
     templates = checked(TaskTemplates, read_toml(path), str(path))
     found: list[TaskTemplate] = []
     numbers: Counter[str] = Counter()
@@ -239,32 +239,32 @@ MASK = "Interests.Domains"
 
 
 class Profile(BaseModel):
-    """One drawn person; values are the ontology's English ones whatever the person's language."""
+    """A sampled person; values are the ontology's English ones whatever the person's language."""
 
     model_config = ConfigDict(extra="forbid")
 
     id: str
     language: str
     facets: dict[str, FacetValue]
-    """Demographics, and whatever else was known before preferences were drawn."""
+    """Demographics, and other facets known before preferences were sampled."""
     tags: list[str]
-    """What follows from the demographics, such as minor, working, parent."""
+    """Tags that follow from the demographics, such as minor, working, parent."""
     interests: dict[str, bool]
-    """The mask: every domain, and whether the person cares about it."""
+    """Whether the person is interested in each domain."""
     preferences: dict[str, list[str]]
-    """Facet path to values, in the domains they care about."""
+    """Values by facet path, in the domains of interest."""
 
     @property
     def domains(self) -> list[str]:
         return [domain for domain, cares in self.interests.items() if cares]
 
     def of(self, domain: str) -> dict[str, list[str]]:
-        """Their preferences in a domain, by attribute."""
+        """Return the preferences in a domain, by attribute."""
         start = f"{domain}."
         return {path[len(start) :]: v for path, v in self.preferences.items() if path.startswith(start)}
 
     def preference_facets(self, ontology: Ontology, domain: str | None = None) -> dict[str, FacetValue]:
-        """Preferences as facets in the person's language: a list where several are allowed, else a text."""
+        """Return preferences as facets in the person's language: a list if several values are allowed, else a text."""
         facets: dict[str, FacetValue] = {}
         for path, values in self.preferences.items():
             if domain is not None and not path.startswith(f"{domain}."):
@@ -275,7 +275,7 @@ class Profile(BaseModel):
         return facets
 
     def person(self, ontology: Ontology, summaries: dict[str, str]) -> Person:
-        """The person as a benchmark has them."""
+        """Return the person as the benchmark stores them."""
         cares = [ontology.domains[name].zh if self.language == "zh" else name for name in self.domains]
         facets: dict[str, FacetValue] = {**self.facets, MASK: cares, **self.preference_facets(ontology)}
         return Person(id=self.id, language=self.language, facets=facets, summaries=summaries)

@@ -1,6 +1,6 @@
-"""From demographics to preferences, by rules and seeded draws.
+"""The profiles step: preferences sampled from demographics by rules.
 
-Every preference is drawn from the lists of the ontology, evenly among what its rules leave to somebody.
+Every preference is drawn uniformly from the ontology's values that the rules allow for the person.
 """
 
 import re
@@ -43,11 +43,11 @@ _SAYS = {
     name: re.compile("|".join(found), re.IGNORECASE)
     for name, found in read_toml(DATA / "rules.toml")["tags"].items()
 }
-"""What demographics say for a tag to follow from them."""
+"""Patterns in demographics that imply a tag."""
 
 
 def tags_of(facets: Mapping[str, FacetValue]) -> frozenset[str]:
-    """What follows from somebody's demographics; without an age they are taken for an adult."""
+    """Return the tags that follow from demographics; without an age the person counts as an adult."""
     found = re.search(r"\d+", _text(facets, "age", "年龄"))
     age = int(found[0]) if found else ADULT
     work, home = _text(facets, "work", "occupation", "job", "职业"), home_of(facets)
@@ -69,12 +69,12 @@ def tags_of(facets: Mapping[str, FacetValue]) -> frozenset[str]:
 
 
 def home_of(facets: Mapping[str, FacetValue]) -> str:
-    """Where somebody lives, as far as it is known."""
+    """Return where a person lives; empty if unknown."""
     return _text(facets, "home", "city", "所在地", "region")
 
 
 def town_of(facets: Mapping[str, FacetValue]) -> str:
-    """The town of a home such as 'Half of a farmhouse near Graz, Austria; no garden'; all before a semicolon where none is named."""
+    """Return the town of a home such as 'Half of a farmhouse near Graz, Austria; no garden', or the text before a semicolon."""
     home = home_of(facets)
     if language_of(home) == "zh":
         return re.split("[，；的]", home)[0]
@@ -92,7 +92,7 @@ def _text(facets: Mapping[str, FacetValue], *names: str) -> str:
 
 
 class Location(BaseModel):
-    """A place where a task can happen, and when and with which devices."""
+    """A place where a task can happen, with its times and devices."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -107,7 +107,7 @@ class Location(BaseModel):
 
 
 class SituationLists(BaseModel):
-    """All there is to draw from, English to Chinese."""
+    """The lists situations are drawn from, English to Chinese."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -119,12 +119,12 @@ class SituationLists(BaseModel):
 
 @cache
 def situation_lists(path: Path = OUR_SITUATIONS) -> SituationLists:
-    """The places, times, days and devices of a file."""
+    """Read the places, times, days and devices of a file."""
     return checked(SituationLists, read_toml(path), str(path))
 
 
 def draw_situation(profile: Profile, task: str, domains: Sequence[str], seed: int) -> dict[str, str]:
-    """The situation of one task, in the person's language: what the place, drawn first, leaves open."""
+    """Draw the situation of a task, in the person's language: first the place, then what it allows."""
     lists, key = situation_lists(), (seed, "situation", profile.id, task)
     places = [
         place
@@ -148,11 +148,11 @@ def draw_situation(profile: Profile, task: str, domains: Sequence[str], seed: in
 
 
 MAKER = "template:task-profile-1"
-TRIES = 24  # draws for one person and domain before its rules are taken for impossible
+TRIES = 24  # draws per person and domain before its rules are reported as impossible
 
 
 class TasksSection(ConfigSection):
-    """What the steps of task profiles are asked for."""
+    """Settings of the task profile steps."""
 
     ontology: str = Field("", description="TOML file with domains of your own; empty takes ours.")
     definitions: str = Field("", description="TOML file with tasks of your own; empty takes ours.")
@@ -161,7 +161,7 @@ class TasksSection(ConfigSection):
     multi: int = Field(2, ge=0, description="Most tasks over several domains for each person.")
 
     def faults(self, config: BuildConfig) -> Iterator[str]:
-        """Quotas that cannot be met, whoever the people are."""
+        """Yield a sentence for quotas that cannot be met for any people."""
         count, (low, high) = len(open_ontology(config).domains), self.domains
         if not 1 <= low <= high <= count:
             yield f"domains = [{low}, {high}] must go from 1 to at most {count}, the smaller first"
@@ -170,34 +170,34 @@ class TasksSection(ConfigSection):
 
 
 def task_files(config: BuildConfig) -> tuple[Path, Path]:
-    """Where the domains and the tasks of a build are."""
+    """Return the ontology and task files of a build."""
     section = config.section(TasksSection)
     return config.own(section.ontology, OURS), config.own(section.definitions, OUR_TASKS)
 
 
 def open_ontology(config: BuildConfig) -> Ontology:
-    """The domains of a build."""
+    """Return the ontology of a build."""
     return read_ontology(task_files(config)[0])
 
 
 def open_definitions(config: BuildConfig, ontology: Ontology) -> list[TaskTemplate]:
-    """The tasks of a build."""
+    """Return the tasks of a build."""
     return read_definitions(ontology, task_files(config)[1])
 
 
 def draws_of(bench: Bench) -> int:
-    """The seed of a step's draws; a step that is done anew draws anew."""
+    """Return the seed of a step's draws; each take has its own."""
     return bench.seed if not bench.take else draw(bench.seed, "take", bench.take, among=2**31)
 
 
 def expected_domains(bench: Bench) -> int:
-    """How many domains all people will care about, from the config alone."""
+    """Return the expected number of domains over all people, from the config alone."""
     section = bench.config.section(TasksSection)
     return round(bench.config.section(PeopleSection).quota * sum(section.domains) / 2)
 
 
 class TaskProfileStep(BuildStep):
-    """What the steps of [tasks] share: the section, who writes, and the files of ontology, tasks and situations."""
+    """Base of the [tasks] steps: the section, the writer, and the files of ontology, tasks and situations."""
 
     section = TasksSection
     version = 2
@@ -208,7 +208,7 @@ class TaskProfileStep(BuildStep):
 
 
 class ProfileSampler:
-    """Samples what people care about and prefer; the same person and seed always give the same."""
+    """Samples interests and preferences, deterministically from person and seed."""
 
     def __init__(
         self, ontology: Ontology, definitions: Sequence[TaskTemplate], seed: int, domains: tuple[int, int]
@@ -234,7 +234,7 @@ class ProfileSampler:
         )
 
     def _cares(self, who: str, tags: frozenset[str]) -> list[str]:
-        """The domains somebody cares about: those of one task over several domains, and others up to a number."""
+        """Return the domains of interest: those of one task over several domains, and others up to a drawn number."""
         key = (self._seed, "interests", who)
         open_to = [name for name, domain in self.ontology.domains.items() if domain.is_open_to(tags)]
         low, high = self._domains
@@ -262,7 +262,7 @@ class ProfileSampler:
         )
 
     def _attempt(self, domain: Domain, tags: frozenset[str], *key: str | int) -> dict[str, list[str]] | None:
-        """Values for every attribute, in a drawn order; None where what was drawn leaves nothing for one of them."""
+        """Return values for every attribute, in a drawn order; None if earlier draws leave nothing for an attribute."""
         taken: list[str] = []
         drawn: dict[str, list[str]] = {}
         for attribute in sorted(domain.attributes, key=lambda one: draw(*key, one, among=2**32)):
@@ -281,7 +281,7 @@ class ProfileSampler:
 
 
 class ProfilesStep(TaskProfileStep):
-    """Profiles drawn by rules."""
+    """Samples profiles by rules."""
 
     name = "profiles"
     after = ("people",)
@@ -301,7 +301,7 @@ class ProfilesStep(TaskProfileStep):
             bench.write({"id": profile.id, "profile": product.id}, "lineage")
 
     def card(self, bench: Bench) -> str:
-        """How even the preferences are, as Shannon evenness."""
+        """Describe how evenly preferences are distributed, as normalised entropy."""
         counts: dict[str, Counter[str]] = {}
         for profile in bench.read("profiles", Profile):
             for path, values in profile.preferences.items():
@@ -319,7 +319,7 @@ class ProfilesStep(TaskProfileStep):
 
 
 def evenness(counts: Mapping[str, int], values: int) -> float | None:
-    """Entropy of counts over the most it could be with so many values and so many given out; None below two."""
+    """Return the entropy of counts over its maximum for this number of values and draws; None below two."""
     total = sum(counts.values())
     most = min(values, total)
     if most < 2:

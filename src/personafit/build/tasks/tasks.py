@@ -1,4 +1,4 @@
-"""The last step of task profiles: everyone's tasks with goal, preferences and situation, and the people as a benchmark has them."""
+"""The last step of task profiles: each person's tasks with goal, preferences and situation, and the people of the benchmark."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ ONTOLOGY = "ontology.json"
 
 
 class TasksStep(TaskProfileStep):
-    """Tasks over one domain and over several, and the people who have them."""
+    """Makes tasks over one domain and over several, and the people who have them."""
 
     name = "tasks"
     after = ("profiles", "histories")
@@ -44,7 +44,7 @@ class TasksStep(TaskProfileStep):
         yield ExpectedAsks("wishes", bench.model(), people * (section.single + section.multi), 300, 40)
 
     async def make(self, bench: Bench) -> None:
-        """Write people, tasks and the lists of values that count as against somebody."""
+        """Write people, tasks and the ontology's lists of values."""
         ontology, seed = open_ontology(bench.config), draws_of(bench)
         definitions = open_definitions(bench.config, ontology)
         profiles = list(bench.read("profiles", Profile))
@@ -53,7 +53,7 @@ class TasksStep(TaskProfileStep):
             histories[row["person"]].append(row)
         for made, profile in zip(
             bench.people(), profiles, strict=True
-        ):  # what was known of them besides stays
+        ):  # keeps what else is known of the person
             summaries = {row["domain"]: row["text"] for row in histories[profile.id]}
             person = profile.person(ontology, summaries)
             known = {"facets": person.facets, "summaries": person.summaries}
@@ -81,7 +81,7 @@ class TasksStep(TaskProfileStep):
         fresh.replace(bench.out / ONTOLOGY)
 
     def card(self, bench: Bench) -> str:
-        """How many tasks of which kind, and what guessing would reach."""
+        """Describe the number of tasks of each kind, and the expected coverage of random guesses."""
         ontology, tasks = open_ontology(bench.config), list(bench.read("tasks", Task))
         profiles = {profile.id: profile for profile in bench.read("profiles", Profile)}
         kinds = Counter(task.kind for task in tasks)
@@ -101,7 +101,7 @@ class TasksStep(TaskProfileStep):
 def _chosen(
     profile: Profile, definitions: list[TaskTemplate], section: TasksSection, seed: int
 ) -> list[TaskTemplate]:
-    """The tasks a person has: all their domains are interests; of too many a seeded choice, spread over domains."""
+    """Return a person's tasks, all within their domains of interest; a surplus is cut by seeded choice, spread over domains."""
     open_to = [one for one in definitions if set(one.domains) <= set(profile.domains)]
     open_to.sort(key=lambda one: draw(seed, profile.id, one.id, "task", among=2**32))
     multi = [one for one in open_to if len(one.domains) > 1][: section.multi]
@@ -116,7 +116,7 @@ def _chosen(
 
 
 def _task(profile: Profile, definition: TaskTemplate, seed: int) -> Task:
-    """A task of somebody, in the words of its definition."""
+    """Return a task for a person, worded as its definition."""
     words = definition.wording(profile.language)
     return Task(
         id=definition.id,
@@ -133,7 +133,7 @@ def _task(profile: Profile, definition: TaskTemplate, seed: int) -> Task:
 def wish_target(
     profile: Profile, definition: TaskTemplate, task: Task, ontology: Ontology, parents: tuple[str, ...]
 ) -> Target:
-    """What somebody wants, to be put into their own words; our template's are those of the definition."""
+    """Return the target for the wish in the person's own words; its stand-in is the definition's wording."""
     return Target(
         f"{profile.id}/{task.id}",
         WISH,

@@ -1,7 +1,7 @@
-"""Attention along the paths of a packed row: block-sparse kernels on a GPU, stretch by stretch on a CPU.
+"""Attention along the paths of a packed row: block-sparse kernels on a GPU, segment by segment on a CPU.
 
-Models of the transformers library look their attention up by name; ours are registered there. The block mask of one length
-is one object whose tensors are overwritten, so that compiled layers meet the same object again and are compiled once.
+Models of the transformers library look up attention functions by name; ours are registered there. The block mask of each length
+is one object whose tensors are overwritten, so that compiled layers see the same object and are compiled once.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ PATHS = "personafit_paths"
 
 
 def register() -> None:
-    """Make the attentions known to transformers."""
+    """Register the attention functions with transformers."""
     from transformers import AttentionInterface
 
     AttentionInterface.register(BLOCKS, _block_attention)
@@ -36,7 +36,7 @@ def _block_attention(
     softcap: float | None = None,
     **_: Any,
 ) -> tuple[torch.Tensor, None]:
-    """Block-sparse attention; fast where the layer around it is compiled."""
+    """Block-sparse attention; fast if the layer around it is compiled."""
 
     cap: Any = softcap
 
@@ -44,7 +44,7 @@ def _block_attention(
         return cap * torch.tanh(score / cap)
 
     out = flex_attention(
-        query.to(value.dtype),  # under mixed precision positions are applied in a wider type
+        query.to(value.dtype),  # under mixed precision rotary embedding returns a wider type
         key.to(value.dtype),
         value,
         score_mod=capped if softcap else None,
@@ -68,7 +68,7 @@ def _path_attention(
     softcap: float | None = None,
     **_: Any,
 ) -> tuple[torch.Tensor, None]:
-    """Attention stretch by stretch: each looks at its ancestors and itself, and nothing else is computed."""
+    """Attention segment by segment: each attends to its ancestors and itself, and nothing else is computed."""
     grouped = query.shape[1] != key.shape[1]
     query, key = query.to(value.dtype), key.to(value.dtype)
     parts = []
@@ -95,7 +95,7 @@ def _capped_attention(
     scaling: float | None,
     softcap: float,
 ) -> torch.Tensor:
-    """Attention whose scores are squashed first, as Gemma 2 does; no kernel of torch knows it."""
+    """Attention with soft-capped scores, as in Gemma 2; torch has no kernel for it."""
     groups = query.shape[1] // key.shape[1]
     key, value = (one.repeat_interleave(groups, dim=1) for one in (key, value))
     scale = scaling if scaling is not None else query.shape[-1] ** -0.5
@@ -104,7 +104,7 @@ def _capped_attention(
 
 
 class Segment:
-    """A stretch of a row on one path, with the places of all it may look at."""
+    """A segment of a row on one path, with the indices of all tokens it may attend to."""
 
     def __init__(self, row: TokenRow, start: int, stop: int, ancestors: Ints) -> None:
         seen = np.concatenate([ancestors, np.arange(start, stop)])
@@ -114,17 +114,17 @@ class Segment:
         self.mask = self._distances >= 0
 
     def near(self, window: int) -> torch.Tensor:
-        """The mask where keys farther away than a window are not seen."""
+        """Return the mask without keys farther away than a window."""
         return self.mask & (self._distances < window)
 
 
 def path_segments(row: TokenRow) -> list[Segment]:
-    """The stretches of a row."""
+    """Return the segments of a row."""
     return [Segment(row, *stretch) for stretch in segments(row)]
 
 
 class TreeMask:
-    """The block mask of rows of one length, overwritten row by row."""
+    """The block mask for rows of one length, overwritten for each row."""
 
     def __init__(self, length: int, device: torch.device, window: int | None = None) -> None:
         count = length // BLOCK
@@ -157,7 +157,7 @@ class TreeMask:
         self._window = window
 
     def set(self, row: TokenRow) -> None:
-        """Make it the mask of a row; the padding after it sees itself alone."""
+        """Set the mask to a row; padding tokens attend only to themselves."""
         ends = np.arange(1, self.length + 1)
         ends[: len(row)] = row.ends
         _overwrite(self._ends, ends.astype(np.int32))
@@ -165,7 +165,7 @@ class TreeMask:
             positions = np.zeros(self.length, dtype=np.int32)
             positions[: len(row)] = row.positions
             _overwrite(self._positions, positions)
-        # A whole block may reach out of a window: there, every cell is looked at.
+        # A full block may extend beyond a window, so then every cell is checked.
         self._fill(blocks_of(ends, wholes=self._window is None))
 
     def _fill(self, blocks: Blocks) -> None:
@@ -183,6 +183,6 @@ class TreeMask:
 
 
 def _overwrite(tensor: torch.Tensor, values: np.ndarray) -> None:
-    """Copy without waiting: from pinned memory the copy queues behind whatever still reads the old values."""
+    """Copy without waiting: from pinned memory the copy is queued behind whatever still reads the old values."""
     source = torch.from_numpy(values)
     tensor.copy_(source.pin_memory() if tensor.is_cuda else source, non_blocking=True)

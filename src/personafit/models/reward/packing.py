@@ -1,8 +1,8 @@
-"""Laying out token sequences that share beginnings as a tree, so that what they share is computed once.
+"""Packing of token sequences with common prefixes as a tree, so that shared tokens are computed once.
 
-All that is known of a person, then the question, then the answer: among the sequences of one person the beginnings are
-the same. Sorted, each sequence differs from the one before only in its end; only the ends are laid out, one after the
-other. One integer per token says how far its subtree reaches: a token may look at a key if and only if
+Sequences start with the person, then the question, then the answer, so those of one person have common prefixes. Sorted, each
+sequence differs from the one before only in its end; only the ends are laid out, one after the
+other. One integer per token says how far its subtree reaches: a token may attend to a key if and only if
 `key <= token < end[key]`. Positions run along each path, so every path sees exactly what it would see alone.
 """
 
@@ -22,16 +22,16 @@ class TokenRow:
 
     tokens: Ints
     positions: Ints
-    ends: Ints  # per token the index just after its subtree
-    owners: Ints  # which of the sequences given are in this row
-    last: Ints  # per sequence in the row, the index of its last token: where it is scored
+    ends: Ints  # per token, the index just after its subtree
+    owners: Ints  # indices of the input sequences in this row
+    last: Ints  # per sequence in the row, the index of its last token, where it is scored
 
     def __len__(self) -> int:
         return len(self.tokens)
 
 
 class _PackedRow:
-    """A row of packed sequences while it is filled."""
+    """A row of packed sequences while it is being filled."""
 
     def __init__(self, capacity: int) -> None:
         self._tokens, self._positions, self._ends = (np.empty(capacity, dtype=np.int64) for _ in range(3))
@@ -39,7 +39,7 @@ class _PackedRow:
         self._owners: list[int] = []
         self._last: list[int] = []
         self._sequence = np.empty(0, dtype=np.int64)
-        self._path = np.empty(0, dtype=np.int64)  # where the tokens of the last sequence stand in the row
+        self._path = np.empty(0, dtype=np.int64)  # indices in the row of the last sequence's tokens
 
     @property
     def count(self) -> int:
@@ -47,11 +47,11 @@ class _PackedRow:
         return len(self._owners)
 
     def shared(self, sequence: Ints) -> int:
-        """How many tokens the sequence has in common with the one before."""
+        """Return the length of the common prefix with the previous sequence."""
         return _common(sequence, self._sequence)
 
     def add(self, owner: int, sequence: Ints, shared: int) -> None:
-        """Lay out what the sequence does not share; what it does not share of the one before is closed to it."""
+        """Append the tokens after the shared prefix, and close the previous sequence's subtrees beyond it."""
         start, stop = self.length, self.length + len(sequence) - shared
         self._ends[self._path[shared:]] = start
         self._tokens[start:stop] = sequence[shared:]
@@ -62,7 +62,7 @@ class _PackedRow:
         self._last.append(int(self._path[-1]))
 
     def packed(self) -> TokenRow:
-        """The row as it is now, all its subtrees ended."""
+        """Return the row so far, with all subtrees closed."""
         self._ends[self._path] = self.length
         tokens, positions, ends = (
             column[: self.length] for column in (self._tokens, self._positions, self._ends)
@@ -71,7 +71,7 @@ class _PackedRow:
 
 
 def pack_trees(sequences: Sequence[Sequence[int]], capacity: int, together: int = 1) -> Iterator[TokenRow]:
-    """Rows of at most `capacity` tokens in which shared beginnings stand once; a beginning is repeated in a new row.
+    """Yield rows of at most `capacity` tokens with common prefixes laid out once; a prefix is repeated in a new row.
 
     Each `together` sequences, such as the two of a pair, stay in one row.
     """
@@ -83,7 +83,7 @@ def pack_trees(sequences: Sequence[Sequence[int]], capacity: int, together: int 
 def pack_sequences(
     sequences: Sequence[Sequence[int]], capacity: int, together: int = 1, most: int | None = None
 ) -> Iterator[TokenRow]:
-    """Rows of at most `capacity` tokens in which at most `most` sequences stand whole, one after the other."""
+    """Yield rows of at most `capacity` tokens and `most` complete sequences, one after the other."""
     units = (range(start, start + together) for start in range(0, len(sequences), together))
     return _pack(sequences, units, capacity, share=False, most=most)
 
@@ -116,7 +116,7 @@ def _pack(
 
 
 def _fresh(row: _PackedRow, members: list[Ints], share: bool) -> list[int]:
-    """How many tokens each member adds to the row after those before it."""
+    """Return how many tokens each member adds to the row after the previous ones."""
     if not share:
         return [len(sequence) for sequence in members]
     shared = [row.shared(members[0]), *(_common(one, two) for one, two in pairwise(members))]
@@ -131,13 +131,13 @@ def _common(first: Ints, second: Ints) -> int:
 
 
 def split(row: TokenRow) -> list[Ints]:
-    """The sequences of a row in which they stand whole."""
+    """Return the sequences of a row that holds complete sequences."""
     starts = np.flatnonzero(row.positions == 0)
     return np.split(row.tokens, starts[1:])
 
 
 def segments(row: TokenRow) -> list[tuple[int, int, Ints]]:
-    """The stretches of a row that lie on one path, each as start, stop, and the earlier tokens it may look at."""
+    """Return the segments of a row on one path, each as start, stop, and the indices of earlier tokens it may attend to."""
     starts = np.flatnonzero(np.diff(row.positions, prepend=-2) != 1)
     stops = np.append(starts[1:], len(row))
     return [
@@ -152,7 +152,7 @@ BLOCK = 128
 
 @dataclass(frozen=True)
 class Blocks:
-    """Per block of queries, and per block of keys, how many blocks count and which: partly visible and wholly visible."""
+    """Count and indices of the partly and the fully visible blocks, per block of queries and per block of keys."""
 
     partial: tuple[BlockPlaces, BlockPlaces]
     full: tuple[BlockPlaces, BlockPlaces]
@@ -161,11 +161,11 @@ class Blocks:
 
 
 def blocks_of(ends: Ints, block: int = BLOCK, wholes: bool = True) -> Blocks:
-    """Which blocks of the attention square a row needs, read off its tree; its length is a multiple of the block.
+    """Return the visible blocks of a row's attention matrix, read off its tree; the length must be a multiple of `block`.
 
-    The square of a row of 32,768 tokens has a billion cells; the tree has one integer per token. A block is wholly visible when
-    its last key lies before its first query and every subtree in it reaches past its last query; without `wholes` every cell of it
-    is to be looked at all the same.
+    The matrix of a row of 32,768 tokens has a billion cells; the tree has one integer per token. A block is fully visible if
+    its last key lies before its first query and every subtree in it reaches past its last query; without `wholes` all visible
+    blocks count as partly visible.
     """
     shaped = ends.reshape(-1, block)
     count = len(shaped)
@@ -180,6 +180,6 @@ def blocks_of(ends: Ints, block: int = BLOCK, wholes: bool = True) -> Blocks:
 
 
 def _listed(grid: npt.NDArray[np.bool_]) -> tuple[BlockPlaces, BlockPlaces]:
-    """Per row how many are set, and their places first."""
+    """Return the number of set cells per row, and the column indices with the set ones first."""
     places = np.argsort(~grid, axis=1, kind="stable")
     return grid.sum(axis=1).astype(np.int32), places.astype(np.int32)

@@ -1,7 +1,7 @@
-"""A person, a question and an answer as the tokens a reward model reads.
+"""Rendering of a person, a question and an answer as the tokens a reward model reads.
 
-The person stands first, then the question, then the answer, so that what answers share is a common beginning. What is too
-long loses whole facets of the person, the last ones first, and never a token of the question or the answer.
+The person stands first, then the question, then the answer, so that answers have a common prefix. An overlong text loses whole
+facets of the person, the last ones first, and never a token of the question or the answer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ LAYOUT = "person, question, answer; facets dropped from the last; 1"
 
 
 class TooLongError(Exception):
-    """The question and the answer alone are longer than the model may read."""
+    """Raised when the question and the answer alone exceed the model's token limit."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class AnswerTokens:
 
 
 class PromptRenderer:
-    """Turns conversations into tokens for one tokenizer: by its chat template where it has one, as plain text otherwise."""
+    """Renders conversations as tokens for one tokenizer: by its chat template if it has one, else as plain text."""
 
     def __init__(self, tokenizer: Any, max_tokens: int = 4096) -> None:
         self._tokenizer = tokenizer
@@ -38,12 +38,12 @@ class PromptRenderer:
 
     @property
     def fingerprint(self) -> str:
-        """Hash of everything that shapes the tokens, but the tokenizer itself."""
+        """Hash of everything that shapes the tokens, except the tokenizer itself."""
         template = self._tokenizer.chat_template if self._chat else None
         return content_hash([RENDERING, KNOWN, LAYOUT, self.max_tokens, template])
 
     def render(self, facets: Mapping[str, FacetValue], question: str, answer: str) -> AnswerTokens:
-        """The tokens of an answer to a question by a person of whom the facets are known."""
+        """Return the tokens of an answer to a question by a person with these facets."""
         return self.render_together(facets, question, [answer])[0]
 
     def render_together(
@@ -56,7 +56,7 @@ class PromptRenderer:
             kept = {name: facets[name] for name in names[:count]}
             return [self._tokens(kept, question, answer) for answer in answers]
 
-        low, high = 0, len(names)  # the most facets that fit
+        low, high = 0, len(names)  # bounds of the number of facets that fit
         found = tokens(high)
         if not self._fit(found):
             while low < high:
@@ -99,9 +99,9 @@ class PromptRenderer:
         return text
 
     def _takes_system(self) -> bool:
-        """Some templates know no system turn and refuse or drop it."""
+        """Return whether the template keeps a system turn; some refuse or drop it."""
         turns = [{"role": "system", "content": "KNOWN"}, {"role": "user", "content": "ASKED"}]
         try:
             return "KNOWN" in self._tokenizer.apply_chat_template(turns, tokenize=False)
-        except Exception:  # whatever the template raises, it does not take one
+        except Exception:  # a template may raise anything
             return False

@@ -1,7 +1,7 @@
-"""Scores of token sequences by a reward model, however they are laid out: one by one, padded, packed or as trees.
+"""Scores of token sequences by a reward model, in any layout: padded, packed or as trees.
 
-All layouts give the same scores; they differ in how much is computed. The model is any of the transformers library with a
-score head on a decoder; the score of a sequence is the head's output at its last token.
+All layouts give the same scores; they differ in how much is computed. The model is any decoder of the transformers library with a
+score head; the score of a sequence is the head's output at its last token.
 """
 
 import sys
@@ -19,7 +19,7 @@ from personafit.models.reward.packing import BLOCK, TokenRow, pack_sequences, pa
 ROW_GPU = 32_768
 ROW_CPU = 16_384
 RECOMPILES = 64  # eight lengths, with and without gradients, for each kind of layer
-LEAST = 8 * BLOCK  # what rows for block kernels are multiples of
+LEAST = 8 * BLOCK  # rows for block kernels are multiples of this
 PADDED = 16  # sequences in a padded batch, the layout without packing
 PACKABLE = {"full_attention", "sliding_attention"}
 SLIDING = "sliding_attention"
@@ -44,7 +44,7 @@ class RewardScorer:
         model.set_attn_implementation(attention.BLOCKS if self.blocks else attention.PATHS)
         if self.blocks and compiled is not False:
             torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, RECOMPILES)
-            # Where layers are sharded over processes, their gathering happens inside and cannot be compiled.
+            # Layers sharded over processes gather inside, which cannot be compiled as one graph.
             whole = not torch.distributed.is_initialized()
             for layer in self.decoder.layers:
                 layer.compile(dynamic=False, fullgraph=whole)
@@ -55,14 +55,14 @@ class RewardScorer:
         return self.model.base_model
 
     def resize(self, capacity: int) -> None:
-        """Lay out rows of at most so many tokens from now on."""
-        # Kernels are compiled per length: few of them, and yet little padding.
+        """Set the capacity of rows in tokens."""
+        # Kernels are compiled per length: eight lengths keep both compilation and padding low.
         self.capacity = -(-capacity // LEAST) * LEAST if self.blocks else capacity
         self.lengths = [self.capacity * eighth // 8 for eighth in range(1, 9)]
         self._masks: dict[tuple[str, int], attention.TreeMask] = {}
 
     def shrink(self, needed: int) -> None:
-        """Halve the rows after memory ran out; `needed` tokens must still fit."""
+        """Halve the rows after running out of memory; `needed` tokens must still fit."""
         half = self.capacity // 2
         if half < max(needed, LEAST if self.blocks else 1):
             raise UserError(
@@ -75,17 +75,17 @@ class RewardScorer:
             torch.cuda.empty_cache()
 
     def rows(self, sequences: Sequence[Sequence[int]], together: int = 1) -> Iterator[TokenRow]:
-        """The sequences laid out; each `together` of them in one row."""
+        """Yield rows of the sequences in the configured layout; each `together` of them stay in one row."""
         if self.layout == "tree":
             return pack_trees(sequences, self.capacity, together)
         return pack_sequences(sequences, self.capacity, together, PADDED if self.layout == "none" else None)
 
     def score_row(self, row: TokenRow) -> torch.Tensor:
-        """The scores of the sequences of a row, in the row's order; gradients flow if they are wanted."""
+        """Return the scores of the sequences of a row, in the row's order; gradients flow unless disabled."""
         return self.forward(**self.inputs(row))
 
     def inputs(self, row: TokenRow) -> dict[str, Any]:
-        """What `forward` takes to score a row."""
+        """Return the arguments of `forward` for a row."""
         if self.layout == "none":
             return self._padded(row)
         length = next(size for size in self.lengths if size >= len(row)) if self.blocks else len(row)
@@ -100,13 +100,13 @@ class RewardScorer:
         }
 
     def forward(self, last: torch.Tensor, **inputs: Any) -> torch.Tensor:
-        """The score head's output at the last tokens; a trainer puts it in the place of the model's own forward."""
+        """Return the score head's output at the last tokens; a trainer substitutes it for the model's own forward."""
         hidden = self.decoder(use_cache=False, **inputs).last_hidden_state
         scores: torch.Tensor = self.model.score(hidden.flatten(0, 1)[last])[:, 0]
         return scores
 
     def _padded(self, row: TokenRow) -> dict[str, Any]:
-        """The sequences of a row side by side, padded on the right where no token before looks."""
+        """Return the sequences of a row as a batch, padded on the right, where earlier tokens do not attend."""
         parts = split(row)
         width = max(map(len, parts))
         tokens = np.zeros((len(parts), width), dtype=np.int64)
@@ -130,7 +130,7 @@ class RewardScorer:
         return {"attention_mask": masks if len(masks) > 1 else next(iter(masks.values()))}
 
     def _kinds(self) -> list[str]:
-        """The kinds of attention in the layers; a model without a list of them has one kind throughout."""
+        """Return the kinds of attention in the layers; a model that lists none has one kind throughout."""
         config = self.decoder.config.get_text_config()
         window = getattr(config, "sliding_window", None)
         return sorted(set(getattr(config, "layer_types", None) or [SLIDING if window else "full_attention"]))
@@ -150,7 +150,7 @@ class RewardScorer:
 
     @torch.inference_mode()
     def scores(self, sequences: Sequence[Sequence[int]]) -> npt.NDArray[np.float64]:
-        """A score per sequence, in the order given."""
+        """Return a score per sequence, in the order given."""
         scores = torch.empty(len(sequences), dtype=torch.float32, device=self.device)
         while True:
             try:
@@ -160,12 +160,12 @@ class RewardScorer:
             except (RuntimeError, MemoryError) as error:
                 if not out_of_memory(error):
                     raise
-            # Outside of the handler, so that what the failed row held is free again.
+            # Outside the handler, so that the memory of the failed row is free again.
             self.shrink(max(map(len, sequences)))
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether memory ran out: a GPU has a kind of error for it, a CPU only words, which differ by system."""
+    """Return whether memory ran out: GPU errors have a type for it, CPU errors only wording that differs by system."""
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
     return any(words in str(error) for words in ("can't allocate memory", "not enough memory"))
