@@ -16,10 +16,7 @@ from personafit.people.render import main_script
 from personafit.store import Item, Product, Status, StoredPeople
 
 WAYS = ("bm25", "dense", "hybrid")  # retrieval methods for memories
-HISTORY, UNTIL = (
-    "history",
-    "until",
-)  # slices of an item: its history, and the number of memories up to the item
+HISTORY, UNTIL = "history", "until"  # slices of an item: its history, and how many memories precede it
 SUM = r"[DIS](?:\+[DIS])*"  # regular expression of a sum of D, I and S
 SEVERAL_SCRIPTS = frozenset({"und", "mul", "az", "kk", "ku", "mn", "pa", "sr", "tg", "uz"})
 """Languages written in several scripts, or unknown."""

@@ -82,9 +82,7 @@ class ContextPrompt:
     view: str
     question: str
     fingerprint: str
-    source: (
-        Product  # what the model reads about the person, stored so that forgetting the person finds the ask
-    )
+    source: Product  # what the model reads about the person, stored so that forgetting them finds the ask
     messages: tuple[Message, ...]
     again: str  # the message after a reply that cannot be parsed
     readable: Callable[[str], bool]
