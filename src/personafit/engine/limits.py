@@ -83,7 +83,7 @@ class AdaptiveLimit:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """When to retry a failed job, and when to give up."""
+    """The policy of when to retry a failed job and when to give up."""
 
     attempts: int = 6
     seconds: float = 180.0

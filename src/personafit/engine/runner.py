@@ -50,7 +50,7 @@ YIELD_EVERY = 64  # jobs started before yielding to the event loop
 
 
 class Runner:
-    """Runs the lanes of one run against one store."""
+    """A runner of the lanes of one run against one store."""
 
     def __init__(
         self,
@@ -307,7 +307,7 @@ class Runner:
     def _note(self, batch: list[FinishedJob]) -> None:
         counts: dict[str, int] = {}
         for made in batch:
-            if made.last:  # a chain counts once, when it has ended
+            if made.last:  # a chain counts once, at its end
                 report = made.run.report
                 report.finished += made.outcome.ask.status != Status.FAILED
                 counts[report.name] = counts.get(report.name, 0) + 1

@@ -16,7 +16,7 @@ from personafit.statistics.clusters import Estimate, cluster_mean
 
 TIE = "tie"
 UNIT = (0.0, 1.0)
-CANCELLED = 1e-9  # margins that add up to no more than this share of themselves cancel out
+CANCELLED = 1e-9  # margins cancel out if their sum is at most this share of the sum of their sizes
 PLACES = {
     letter: str(10 + place) for place, letter in enumerate("abcdefghij")
 }  # an order string has one character per position
@@ -109,7 +109,7 @@ def _orders(rows: pl.DataFrame, by: Sequence[str], carried: Sequence[str]) -> pl
         *(pl.col(f"_{name}").mean() for name in (*_MEANS, "margin")),
         pl.col("asked", "answered").sum(),
     )
-    # A tie adds to all answers alike, so it does not decide which of them leads.
+    # A tie adds equally to all answers, so it does not change the majority.
     counts = rows.filter(pl.col("_said") != TIE).group_by(*keys, "_said").len("_count")
     leading = (
         counts.filter(pl.col("_count") == pl.col("_count").max().over(keys))

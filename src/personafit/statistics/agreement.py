@@ -224,7 +224,7 @@ def alpha_influence(ratings: NDArray[Any], level: Level, halves: bool = False) -
     raters, count, expected = found.raters, found.raters.sum(), found.expected
     moved = -(found.by_within * (count - 1) + found.within * raters) / expected
     moved += found.within * (count - 1) / expected**2 * found.by_expected
-    # The correction for few ratings (count - 1) is not scale free: influences add up to nearly 0, and are centred.
+    # The small-sample correction (count - 1) is not scale invariant, so influences sum only approximately to 0: centre them.
     units = raters > 0
     return np.where(units, moved - moved[units].mean(), 0.0)
 
@@ -257,7 +257,7 @@ def _disagreement(ratings: NDArray[Any], level: Level, halves: bool) -> _Disagre
     expected = 2 * (count * square - total**2)
     by_expected = 2 * (raters * square + count * (values**2).sum(1) - 2 * total * values.sum(1))
     if expected <= 1e-12 * count * square:
-        expected = 0.0  # rounding, not spread
+        expected = 0.0  # rounding error, not variance
     if level == "interval":
         return _Disagreement(raters, within.sum(), expected, within, by_expected)
     # A unit also shifts the mid-ranks of the ratings above its own.

@@ -176,7 +176,7 @@ def taste_difference(
     mine, theirs = first.weights[[*first_columns]], second.weights[[*second_columns]]
     toward = _direction(mine[1:]) + _direction(theirs[1:])
     steady, their_steady = max(0.0, float(toward @ mine[1:])), float(toward @ theirs[1:])
-    # The first chooser's coefficient minus the second's times how much steadier the first is, as one fraction.
+    # The first chooser's coefficient minus the second's times the relative consistency of the first, as one ratio.
     above = [
         Parts(first, first_columns, np.array([their_steady, *(-theirs[0] * toward * (steady > 0))])),
         Parts(second, second_columns, np.array([-steady, *(mine[0] * toward)])),

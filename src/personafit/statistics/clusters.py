@@ -206,7 +206,7 @@ class ClusteredSums:
         count = people.count
         independent = max(0.0, self.squares - count * people.mean**2) / (count * (count - 1))
         if independent > variance * (1 + SAME_VARIANCE):
-            # Between the few degrees that clusters give and the many that independent items would.
+            # Compromise between the few degrees of freedom of clusters and the many of independent items.
             return independent, float(np.sqrt(df * (count - 1)))
         return variance, df
 

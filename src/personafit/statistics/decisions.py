@@ -29,7 +29,7 @@ class Measured(Protocol):
 
     @property
     def value(self) -> float | None:
-        """The number, if it is defined."""
+        """Point value; None if undefined."""
 
     @property
     def low(self) -> float | None:

@@ -76,7 +76,7 @@ def _constant(
     denominator; without an interval if its value is fixed by definition."""
     who, counted = len(np.unique(np.asarray(people))), _counted(said, relevant, metric)
     same = len(np.unique(np.asarray(said))) == 1
-    by_definition = same and metric == "recall"  # who always says yes misses nothing, whatever is sampled
+    by_definition = same and metric == "recall"  # always saying yes misses nothing in any sample
     if value not in (0.0, 1.0) or metric in ("kappa", "yes_rate", "over_selection") or by_definition:
         why = "it gives the same answer to every pair" if same else "no pair deviates from the figure"
         note = f"no interval: {why}"

@@ -81,7 +81,7 @@ def _crossed(values: Floats, person: Ints, prompt: Ints) -> Spread:
     between = max(0.0, (of_people[0] or 0.0) - (of_people[1] or 0.0))
     repeats = float(np.square(np.bincount(cell)).sum() / len(values))
     rest = max(0.0, same_person + same_prompt - apart)
-    if same_cell is not None:  # what the items of a cell share counts once per cell, the rest once per item
+    if same_cell is not None:  # variance shared within a cell counts once per cell, the rest once per item
         rest = max(0.0, rest - same_cell) * repeats + min(rest, same_cell)
     return Spread(between, rest, None, between_prompts, repeats)
 

@@ -98,7 +98,7 @@ def _open_to_others(path: Path) -> bool:
     return bool(stat.S_IMODE(path.stat().st_mode) & 0o077)
 
 
-HEAD = "0003"  # the newest file in migrations/versions; a test holds the two together
+HEAD = "0003"  # the newest file in migrations/versions; a test compares the two
 _ALEMBIC = threading.Lock()  # Alembic keeps its state in module globals: one migration at a time per process
 _ADVISORY_LOCK = 5_736_201  # an arbitrary key: PostgreSQL's lock for migrating a personafit store
 
@@ -116,7 +116,7 @@ def ensure_schema(engine: Engine) -> None:
 
 
 def _revision(engine: Engine) -> str | None:
-    with engine.connect().execution_options(read_only=True) as connection:  # reports wait for no writer
+    with engine.connect().execution_options(read_only=True) as connection:  # reports do not wait for writers
         if not inspect(connection).has_table("alembic_version"):
             return None
         return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()

@@ -83,7 +83,7 @@ def repeated_when_lost(
 
 
 def is_passing(error: DBAPIError) -> bool:
-    """Return whether a retry may succeed: the server is down or starting, is full, or broke a deadlock."""
+    """Return whether a retry may succeed: the server is down, starting or has too many clients, or it resolved a deadlock."""
     if not isinstance(error, OperationalError | InterfaceError):
         return False
     state = getattr(error.orig, "sqlstate", "unknown")  # None when there was no server to give one
@@ -152,8 +152,8 @@ class Database:
 
     def _insert(self, connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
         if rows:
-            # In the order of their keys: two processes that add the same rows then wait for each other in line,
-            # never in a circle, which PostgreSQL would end by killing one of them.
+            # In key order, so that two processes that add the same rows cannot deadlock, which PostgreSQL would end
+            # by aborting one of them.
             self._inserts[table].add(connection, sorted(rows, key=_PRIMARY[table]))
             self._added += len(rows)
 
@@ -214,7 +214,7 @@ class Database:
                 yield pl.DataFrame(part, schema=schema, orient="row")
 
     def _sent(self, connection: Connection, query: Select[Any]) -> CursorResult[Any]:
-        # Drivers must be told not to fetch everything at once; SQLite's never does, and being told costs it time.
+        # Other drivers fetch everything at once unless told to stream; SQLite's never does, and the option costs time.
         streams = connection.dialect.name != "sqlite"
         return connection.execution_options(stream_results=streams).execute(query)
 

@@ -181,7 +181,7 @@ def _rows(connection: Connection, query: Select[Any]) -> Iterator[Any]:
 
 CHUNK = 500
 Removal = Callable[[Connection, str], Mapping[str, int]]
-"""Removes what derives from a person; returns the number of rows by table."""
+"""Removes rows that derive from a person; returns the number of rows by table."""
 WAIT_MILLISECONDS = 3000  # how long to wait for other processes before reporting that bytes may remain
 
 

@@ -71,7 +71,7 @@ def run_answers(store: Store, run: int) -> pl.DataFrame:
 
 
 def spending_rows(store: Store, run: int, raters: Mapping[str, str]) -> pl.DataFrame:
-    """Return system, system_context, seconds and cost of each ask of a run that counts and succeeded, made by one of `raters`.
+    """Return system, system_context, seconds and cost of the final successful asks of a run by any of `raters`.
 
     `raters` maps fingerprints to names. The choice among several tries is left to the database: a long run makes far more asks than
     `run_answers` should hold in memory.

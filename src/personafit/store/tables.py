@@ -159,7 +159,7 @@ studies = Table(
     "studies",
     metadata,
     Column("name", Text, primary_key=True),
-    Column("dataset", Text, nullable=False),  # whose items it asks about
+    Column("dataset", Text, nullable=False),  # data set of the items it asks about
     Column("form", Text, nullable=False),
     Column("config", Text, nullable=False),
     Column("state", Text, nullable=False),  # open, paused or closed
@@ -203,7 +203,7 @@ study_plan = Table(
     Column("seat", Integer, nullable=False),
     Column("position", BigInteger, nullable=False),  # place among the seat's pages
     Column("page", Text, nullable=False),
-    Column("arrangement", Text, nullable=False),  # in which order its parts are shown
+    Column("arrangement", Text, nullable=False),  # order in which its parts are shown
     Column("shown", Float),
     Column("done", Float),
     PrimaryKeyConstraint("study", "seat", "position"),
