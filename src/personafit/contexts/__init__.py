@@ -1,7 +1,7 @@
-"""What someone is told about a person. A new context is one file and one line in `CONTEXTS` (or an entry point).
+"""Contexts: texts about a person for a model or rater. A new context is one file and one line in `CONTEXTS` (or an entry point).
 
-The model that makes a context is named after `@`, as in `induced@openai:MODEL`; without it the run's own model is meant, which whoever
-makes the builder passes on.
+The model that makes a context is named after `@`, as in `induced@openai:MODEL`; without it, the run's own model is used, which the
+caller passes to `make_context`.
 """
 
 import re
@@ -39,7 +39,7 @@ from personafit.contexts.profile import (
 from personafit.models import Model, make_model
 
 ContextFactory = Callable[[str, People, int], ContextBuilder]
-"""From what follows the name, the people and a seed to the builder."""
+"""Makes a builder from the argument after the name, the people and a seed."""
 
 
 def _history_context(argument: str, people: People, seed: int) -> ContextBuilder:
@@ -61,13 +61,13 @@ CONTEXTS: dict[str, ContextFactory] = {
     "history": _history_context,
     "python": _python_context,
 }
-"""Kind of context to what makes its builder."""
+"""Registry: kind of context → builder factory."""
 
 
 def make_context(name: str, people: People, seed: int, model: str | None = None) -> ContextBuilder:
-    """The builder a name such as `profile`, `profile:Preference`, `D+I` or `wrong:profile` stands for.
+    """Make the builder for a name such as `profile`, `profile:Preference`, `D+I` or `wrong:profile`.
 
-    `model` makes what needs a model and names none, such as `induced`.
+    `model` is the spec of the model for contexts that need one and do not name it, such as `induced`.
     """
     if name.startswith("wrong:"):
         return WrongContext(make_context(name.removeprefix("wrong:"), people, seed, model), people, seed)
@@ -91,34 +91,34 @@ PLAIN = (
     "none, profile[:FIELDS], attributes:all, history[:budget=N], memory[:k=N,by=WAY,budget=N], sums of D, I and S, or wrong: "
     "before one of them"
 )
-"""The list in words."""
+"""The contexts that `is_plain` accepts, for messages."""
 
 _OPTION = rf"(?:(?:k|budget)=[0-9]{{1,9}}|by=(?:{'|'.join(WAYS)}))"
 _PLAIN = re.compile(
     r"(?:wrong:)?(?:none|profile(?::[^\x00-\x1f]*)?|history(?::budget=[0-9]{1,9})?"
     rf"|memory(?::{_OPTION}(?:,{_OPTION})*)?"
-    # The last three are how runs on attributes call what they show; no other run makes them.
+    # The last three are context names of runs on attributes only.
     rf"|{SUM}|attributes:all|attributes:human|attributes|attribute-alone)"
 )
 
 
 def is_plain(name: str) -> bool:
-    """Whether data may name this context."""
+    """Return whether data may name this context."""
     return _PLAIN.fullmatch(name) is not None
 
 
-# Options may hold the address of an embedder, and so an @ of their own.
+# Options may contain the address of an embedder, and so an @.
 _MEMORY = re.compile(r"memory(?::(.*?))?(?:(\+filter(?::profile)?)(?:@(.+))?)?")
 _INDUCED = re.compile(r"induced()()(?:@(.+))?")
 
 
 def is_remembered(name: str) -> bool:
-    """Whether a name means a context made from memories."""
+    """Return whether a name is a context made from memories: `memory...` or `induced...`."""
     return re.match(r"(?:memory|induced)(?:$|[:+@])", name) is not None
 
 
 def _remembered_context(name: str, people: People, model: str | None) -> ContextBuilder:
-    """Make the builder; `model` is the spec that is meant where the name has none."""
+    """Make the builder of a `memory` or `induced` context; `model` is the spec to use if the name has none."""
     from personafit.contexts.filtering import BY_PROFILE, SUFFIX, FilteredContext
     from personafit.contexts.induction import InducedContext
     from personafit.contexts.memories import MemoryContext, check_people, memory_settings

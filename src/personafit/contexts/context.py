@@ -1,7 +1,7 @@
-"""What someone is told about a person, and who builds it.
+"""Contexts about a person, and the builders that make them.
 
-What a maker was told is `given`; what a rater sees is `view`. Both are contexts, made by a named builder and kept as
-products, so that every answer and every judgment can show what it rested on.
+The context a system was given is `given` (the system context); the one a rater sees is `view`. Both are made by a named builder and
+stored as products, so that every response and every judgment can be traced to the context it was based on.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,37 +15,37 @@ from personafit.people import FacetValue, Person, Task
 from personafit.people.render import main_script
 from personafit.store import Item, Product, Status, StoredPeople
 
-WAYS = ("bm25", "dense", "hybrid")  # how memories can be found for a question
-HISTORY, UNTIL = "history", "until"  # slices of an item: the history it is about, and how much of it was said
-SUM = r"[DIS](?:\+[DIS])*"  # what a sum of D, I and S looks like, as a regular expression
+WAYS = ("bm25", "dense", "hybrid")  # retrieval methods for memories
+HISTORY, UNTIL = "history", "until"  # slices of an item: its history, and how many memories precede it
+SUM = r"[DIS](?:\+[DIS])*"  # regular expression of a sum of D, I and S
 SEVERAL_SCRIPTS = frozenset({"und", "mul", "az", "kk", "ku", "mn", "pa", "sr", "tg", "uz"})
-"""Languages that do not settle the script."""
+"""Languages written in several scripts, or unknown."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """A text about a person, and the plain values in it."""
+    """A text about a person, with the plain values it contains."""
 
     name: str
     text: str
     values: tuple[str, ...]
     about: str | None
     facets: Mapping[str, FacetValue] = field(default_factory=dict)
-    """What is told, by path, where it has paths."""
+    """The facets in the text, by path, if it is made of facets."""
     maker: str | None = None
-    """Name and fingerprint of how it was made, where more than the name decides what is told."""
+    """Name and fingerprint of how it was made, if more than the name determines the text."""
     parents: tuple[str, ...] = ()
-    """Ids of what it was made from: memories, and the asks of a model that chose among them."""
+    """Ids of its sources: memories, and the asks of a model that selected among them."""
     status: Status = Status.OK
-    """How making it ended; where a model's reply could not be read, something plainer is told and this says so."""
+    """How making it ended; not OK if a model's reply could not be used and a plainer text replaces it."""
 
     @cached_property
     def product(self) -> Product:
-        """The context as it is stored."""
+        """The context as a product to store."""
         return Product(
             kind="context",
             text=self.text,
-            # Told for want of anything better it is another product, even where the words are the same.
+            # A fallback is a different product, even if its text is the same.
             maker=(self.maker or self.name) + ("" if self.status == Status.OK else f"!{self.status}"),
             about=self.about,
             parents=list(self.parents),
@@ -67,11 +67,11 @@ def in_language(words: Mapping[str, T], language: str) -> T:
 
 
 class Unmade(UserError):
-    """A context that cannot be told here: a model should have made it and has not, or nobody can stand in for the person."""
+    """Raised when a context cannot be built: its model has not made it, or there is no wrong person to replace the person."""
 
 
 class People(Mapping[str, Person]):
-    """The people of a data set by id, and by language in a fixed order."""
+    """The people of a data set by id, with an index by language in a fixed order."""
 
     def __init__(self, people: Mapping[str, Person]) -> None:
         self._people = people
@@ -93,17 +93,17 @@ class People(Mapping[str, Person]):
 
     @property
     def index_folder(self) -> Path | None:
-        """Where what is indexed about them may be kept; None where there is no such place."""
+        """The folder for indexes of their memories; None if there is none."""
         return self._people.index_folder if isinstance(self._people, StoredPeople) else None
 
     def of_language(self, language: str) -> list[str]:
-        """Ids of everyone who is written about in that language, sorted."""
+        """Return the sorted ids of everyone written about in `language`."""
         return self._by_language.get(language, [])
 
     def mates(self, person: Person) -> list[str]:
-        """Ids of everyone written about in the person's language and script, the person included, sorted.
+        """Return the sorted ids of everyone written about in the person's language and script, the person included.
 
-        Most languages have one script; where the language is unknown or has several, what is told of people decides.
+        Most languages have one script; if the language is unknown or has several, the script of the texts about people decides.
         """
         pool = self.of_language(person.language)
         if person.language not in SEVERAL_SCRIPTS:
@@ -117,7 +117,7 @@ class People(Mapping[str, Person]):
 
     @cached_property
     def alone(self) -> frozenset[str]:
-        """Ids of those whose language and script nobody shares, so that nobody can be mistaken for them."""
+        """Ids of people whose language and script nobody else shares, so that they have no wrong person."""
         few = [
             pool
             for language, pool in self._by_language.items()
@@ -127,31 +127,31 @@ class People(Mapping[str, Person]):
 
 
 def _written(person: Person) -> str:
-    """Return text about a person from which the script can be told."""
+    """Return enough text about a person to detect the script."""
     texts = (str(value) for value in person.facets.values())
     return " ".join((*texts, *(memory.text for memory in person.memories[:5])))
 
 
 class ContextBuilder(Protocol):
-    """Builds one kind of context."""
+    """A builder of one kind of context."""
 
     name: str
-    """As on the command line, such as `wrong:profile`."""
+    """The name on the command line, such as `wrong:profile`."""
 
     def build(self, person: Person, item: Item) -> Context:
-        """What is told about the person when the item is at hand."""
+        """Build the context about the person for an item."""
 
 
 @runtime_checkable
 class Choosy(Protocol):
-    """A builder that cannot tell about everybody: `covers` says about whom."""
+    """A builder whose context may be empty for some people; `covers` tells for whom it is not."""
 
     def covers(self, person: Person, item: Item) -> bool:
-        """Whether the person can stand in for somebody else at this item."""
+        """Return whether the person can stand in as the wrong person for this item."""
 
 
 def has_memories(person: Person) -> bool:
-    """Whether the person has memories."""
+    """Return whether the person has memories, or summaries to take them from."""
     return bool(person.memories or any(text.strip() for text in person.summaries.values()))
 
 
@@ -159,28 +159,28 @@ class FromMemories:
     """Base of builders that use memories."""
 
     def covers(self, person: Person, item: Item) -> bool:
-        """Whether there is anything to tell of the person, so that they can stand in for somebody."""
+        """Return whether the person has enough data to stand in as the wrong person."""
         return has_memories(person)
 
 
 class TaskItem(Item):
-    """The item of a task, with the task at hand."""
+    """An item of the kind `task`, with its task attached."""
 
     task: Task
 
     @cached_property
     def product(self) -> Product:
-        """The task in full, as it is stored."""
+        """The complete task as a product to store."""
         return task_product(self.task)
 
 
 def task_product(task: Task) -> Product:
-    """The product under which a task is stored."""
+    """Return the product that stores a task."""
     return Product(kind="task", text=task.model_dump_json(), maker=task.id, about=task.person)
 
 
 def task_item(task: Task) -> TaskItem:
-    """The item of a task; its id is person and task."""
+    """Return the item of a task, with the id `PERSON/TASK`."""
     product = task_product(task)
     item = TaskItem(
         id=f"{task.person}/{task.id}",
@@ -192,5 +192,5 @@ def task_item(task: Task) -> TaskItem:
         slices={"tasks": task.kind, "domain": " + ".join(task.domains)},
         task=task,
     )
-    item.__dict__["product"] = product  # made already: the cached property need not make it again
+    item.__dict__["product"] = product  # fill the cached property
     return item

@@ -1,8 +1,9 @@
-"""`memory+filter[:profile][@SPEC]`: what retrieval found, gone over by a model that keeps, drops or flags each memory for the question.
+"""`memory+filter[:profile][@SPEC]`: retrieved memories, filtered by a model that keeps, drops or flags each one for the prompt.
 
-With `:profile` the model is shown the person's profile as well, as in PersonaFeedback; whoever is told the context sees only memories.
-The model decides by number and can add nothing: a memory that tells it what to write is still only kept, dropped or flagged. A
-reply that does not decide on every memory is asked for once more; after that all that was found is told, and the status says so.
+With `:profile` the filter is also shown the person's profile, as in PersonaFeedback; the context itself holds only memories.
+The model decides by number and cannot add text: a memory that contains instructions is still only kept, dropped or flagged. A
+reply that does not decide on every memory is requested once more; after that the context holds all retrieved memories, and its status
+says so.
 """
 
 import json
@@ -28,18 +29,18 @@ KEEP, DROP, CONFLICT = "keep", "drop", "conflict"
 VERDICTS = (KEEP, DROP, CONFLICT)
 _TAGS = re.compile(r"<(?=[\s/]*(?:question|memories|persona))", re.IGNORECASE)
 
-WORDING_VERSION = "1"  # of how the prompt is put together and the reply read; a change raises it
+WORDING_VERSION = "1"  # of prompt assembly and reply parsing; raise it with any change
 WORDINGS: dict[str, dict[str, dict[str, str]]] = tomllib.loads(
     Path(__file__).with_name("wordings.toml").read_text(encoding="utf-8")
 )
-"""What models are asked that make contexts, by context and language."""
+"""Prompts of the models that make contexts, by context and language."""
 WORDING = WORDINGS["filter"]
 PROFILE_WORDING = WORDINGS["filter_by_profile"]
 PROFILE_VERSION = "1"  # of the prompt that shows the profile
 
 
 class FilteredContext(ModelMade):
-    """Memories that were found and then gone over by a model, which may be shown the person's profile."""
+    """Retrieved memories filtered by a model, which may be shown the person's profile."""
 
     per_person = False
 
@@ -61,7 +62,7 @@ class FilteredContext(ModelMade):
         return context_job(self._prompt(person, item, found), self.asker) if found else None
 
     def build(self, person: Person, item: Item) -> Context:
-        """The memories that were kept or flagged."""
+        """Build the context of the memories that were kept or flagged."""
         found = self._plain.find(person, item)
         plain = told(self.name, self.fingerprint, person, found, {})
         if not found:
@@ -92,7 +93,7 @@ class FilteredContext(ModelMade):
 
 
 def frozen_code() -> list[str]:
-    """Return what fingerprints hold for the version."""
+    """Return the frozen texts of this version of the code, for fingerprints."""
     parts = ("filter-messages", "filter-verdicts", "filter-numbered", "filter-tagged")
     return [frozen_text(part, WORDING_VERSION) for part in parts]
 
@@ -100,7 +101,7 @@ def frozen_code() -> list[str]:
 def filter_messages(
     question: str, memories: Sequence[Memory], language: str, profile: str | None = None
 ) -> tuple[Message, ...]:
-    """Return the prompt; `profile` is None for a filter that is not shown it."""
+    """Return the filter's prompt; `profile` is None if the filter does not see it."""
     words = in_language(WORDING, language)
     example = json.dumps({str(n): (KEEP, DROP)[n % 2] for n in range(1, min(len(memories), 2) + 1)})
     about = [words["task"]]
@@ -117,7 +118,7 @@ def filter_messages(
 
 
 def verdicts_in(reply: str, count: int) -> list[str] | None:
-    """The verdict on each memory, or None. Strict: one JSON object, as the whole reply, with every number exactly once."""
+    """Return the verdict on each memory, or None unless the whole reply is one JSON object with every number exactly once."""
     pairs = json_pairs(reply)
     if pairs is None or sorted(key for key, _ in pairs) != sorted(map(str, range(1, count + 1))):
         return None
@@ -126,7 +127,7 @@ def verdicts_in(reply: str, count: int) -> list[str] | None:
 
 
 def json_pairs(reply: str) -> list[tuple[str, object]] | None:
-    """The keys and values of a reply that is one JSON object, repeated keys included; code fences around it are forgiven."""
+    """Return the key-value pairs of a reply that is one JSON object, repeated keys included; code fences are ignored."""
     text = re.sub(r"^```\w*\s*|\s*```$", "", reply.strip())
     if not text.startswith("{"):
         return None
@@ -138,11 +139,11 @@ def json_pairs(reply: str) -> list[tuple[str, object]] | None:
 
 
 class JsonPairs(list[tuple[str, object]]):
-    """A JSON object as it was written: keys may repeat, and are told apart from a list."""
+    """A JSON object as a list of pairs, which keeps repeated keys and is distinguishable from a JSON list."""
 
 
 def numbered(memories: Sequence[Memory]) -> str:
-    """The memories as a numbered list, each on one line."""
+    """Format the memories as a numbered list, one per line."""
     return "\n".join(
         f"{number}. {f'[{memory.time}] ' if memory.time else ''}{' '.join(memory.text.split())}"
         for number, memory in enumerate(memories, 1)
@@ -150,5 +151,5 @@ def numbered(memories: Sequence[Memory]) -> str:
 
 
 def tagged(name: str, text: str) -> str:
-    """Material between tags; nothing in it can close one."""
+    """Wrap a text in tags, escaping anything in it that could open or close one."""
     return f"<{name}>\n{_TAGS.sub('‹', text)}\n</{name}>"

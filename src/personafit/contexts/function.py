@@ -1,4 +1,4 @@
-"""What a function of the user's own says of a person."""
+"""Contexts from a user-defined function."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from personafit.store import Item
 
 
 class FunctionContext:
-    """What a function of the user's own says of a person: named by `@pf.context`, or `python:MODULE:OBJECT`."""
+    """A context returned by a user-defined function, named by `@pf.context` or `python:MODULE:OBJECT`."""
 
     def __init__(self, name: str, function: Callable[..., Any]) -> None:
         self.name = name
@@ -20,7 +20,7 @@ class FunctionContext:
         self._takes_item = takes(function, 2)
 
     def build(self, person: Person, item: Item) -> Context:
-        """The function's text about the person, with the item at hand if it takes two arguments."""
+        """Call the function with the person, and with the item if it takes two arguments."""
         try:
             told = self._function(person, item) if self._takes_item else self._function(person)
         except Exception as error:

@@ -1,11 +1,11 @@
-"""`induced[@SPEC]`: traits inferred from all of a person's memories before any question is asked, as an explicit profile.
+"""`induced[@SPEC]`: an explicit profile inferred from all of a person's memories, independently of the prompt.
 
-Memories are read oldest first, a few at a time; each time a model proposes edits to the persona so far. A new memory costs one more
-ask: what was learned from the earlier ones is read back from the store.
+Memories are read oldest first, in batches of a few; for each batch a model proposes edits to the persona so far. A new memory costs one
+more ask: the replies on earlier ones are read back from the store.
 
-The model sees the persona as it stands and the new memories by number; it answers with edits, each with the numbers it rests on.
-Edits without evidence among the numbers shown are left out: the model can word a field, it cannot invent what it rests on.
-What becomes of an edit is decided here, always the same way.
+The model sees the current persona and the new memories by number; it replies with edits, each citing memory numbers as evidence.
+Edits without evidence among the numbers shown are discarded: the model can phrase a field, but it cannot invent the evidence.
+Edits are merged here, deterministically.
 """
 
 import re
@@ -25,7 +25,7 @@ from personafit.people import FacetValue, Memory, Person, facet_values, render_f
 from personafit.store import Item, Outcome, Product, Status, Store
 
 KIND = "induced"
-EVERY = 8  # memories that are read at a time
+EVERY = 8  # memories per batch
 LONGEST_MEMORY = 2_000  # characters of one memory that the model is shown
 
 
@@ -37,7 +37,7 @@ _PATH = re.compile(r"[^\W_][\w '&/()-]{0,59}(?:\.[^\W_][\w '&/()-]{0,59}){0,2}")
 
 @dataclass(frozen=True)
 class Belief:
-    """One thing believed: its words, the memories it rests on, and when the newest of them was."""
+    """One inferred value, the ids of the memories that support it, and the time of the newest of them."""
 
     value: str
     evidence: tuple[str, ...]
@@ -46,7 +46,7 @@ class Belief:
 
 @dataclass(frozen=True)
 class Edit:
-    """A change that a model proposes, with the memories it names for it."""
+    """A change that a model proposes, with the memories it cites as evidence."""
 
     do: str  # `add`, `change` or `remove`
     path: str
@@ -56,7 +56,7 @@ class Edit:
 
 @dataclass(frozen=True)
 class Persona:
-    """What is believed of a person field by field, what was believed before, and which memories were looked at."""
+    """An inferred profile: current beliefs by field, earlier beliefs, and the ids of the memories read so far."""
 
     fields: Mapping[str, Belief] = field(default_factory=dict)
     past: Mapping[str, tuple[Belief, ...]] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Persona:
     seen: tuple[str, ...] = ()
 
     def updated(self, edits: Iterable[Edit], shown: Sequence[Memory]) -> "Persona":
-        """The persona after some edits; fields that no edit names stay exactly as they are."""
+        """Return the persona after applying edits; fields that no edit names are unchanged."""
         times = {memory.id: memory.time for memory in shown}
         fields, past = dict(self.fields), dict(self.past)
         for edit in edits:
@@ -72,12 +72,12 @@ class Persona:
         return Persona(fields, past, tuple(dict.fromkeys([*self.seen, *(memory.id for memory in shown)])))
 
     def unseen(self, memories: Sequence[Memory]) -> list[Memory]:
-        """The memories that were not looked at yet, in the order given."""
+        """Return the memories that have not been read yet, in the order given."""
         seen = set(self.seen)
         return [memory for memory in memories if memory.id not in seen]
 
     def without(self, forgotten: Collection[str]) -> "Persona":
-        """The persona after memories were forgotten: what rests on them alone goes, and an older belief may come back."""
+        """Return the persona without forgotten memories: beliefs based on them alone are removed, and an earlier one may return."""
         fields, past = {}, {}
         for path in {**self.past, **self.fields}:
             now = [self.fields[path]] if path in self.fields else []
@@ -98,14 +98,14 @@ class Persona:
         return {path: belief.value for path, belief in self.fields.items()}
 
     def render(self) -> str:
-        """What is believed now, as an outline like any profile."""
+        """Render the current beliefs as an outline, like a profile."""
         return render_facets(dict(sorted(self.facets.items(), key=lambda pair: pair[0].split("."))))
 
 
 def _apply(
     fields: dict[str, Belief], past: dict[str, tuple[Belief, ...]], edit: Edit, time: str | None
 ) -> None:
-    """Apply an edit: the newer statement wins, and one without a time counts as newer than all that was met before it."""
+    """Apply an edit in place: the newer statement wins, and one without a time counts as newer than all earlier ones."""
     path = next((known for known in fields if known.casefold() == edit.path.casefold()), edit.path)
     new, now = Belief(edit.value, edit.evidence, time), fields.get(path)
     if now is None:
@@ -117,7 +117,7 @@ def _apply(
         if later:
             past[path] = (*past.get(path, ()), fields.pop(path))
     elif now.value.casefold().strip(" .。") == edit.value.casefold().strip(" .。"):
-        # Nothing new is said: one more memory stands behind it.
+        # The value is unchanged: add the new evidence to it.
         evidence = tuple(dict.fromkeys([*now.evidence, *edit.evidence]))
         fields[path] = Belief(now.value, evidence, _latest([now.time, time]))
     else:
@@ -130,7 +130,7 @@ def _latest(times: Iterable[str | None]) -> str | None:
 
 
 def valid_edit(do: object, path: object, value: object, evidence: Sequence[str]) -> Edit | None:
-    """An edit whose parts can be used, or None; evidence is checked by whoever knows what was shown."""
+    """Return an edit if all its parts are valid, else None; the caller checks the evidence against the memories shown."""
     if not (isinstance(do, str) and do in (ADD, CHANGE, REMOVE) and isinstance(path, str) and evidence):
         return None
     path = ".".join(part.strip() for part in path.split("."))
@@ -152,12 +152,12 @@ class InducedContext(ModelMade):
         self._made: dict[str, Context] = {}
 
     def begin(self, store: Store) -> None:
-        """Say where the model's replies are kept; what was read before is read anew."""
+        """Set the store with the model's replies, and clear the contexts built so far."""
         super().begin(store)
         self._made.clear()
 
     def job(self, person: Person, item: Item) -> Job | None:
-        """The first link of the chain that reads the person's memories."""
+        """Return the first job of the chain that reads the person's memories."""
         if HISTORY in item.slices:
             raise UserError(
                 f"{self.name} reads all that a person ever said, and {item.id} is about a history up to some place in it, so it would "
@@ -166,13 +166,13 @@ class InducedContext(ModelMade):
         return self._link(person, Persona(), 0)
 
     def build(self, person: Person, item: Item) -> Context:
-        """The persona as an outline, with the memories it rests on as parents."""
+        """Build the context: the persona as an outline, with its evidence and asks as parents."""
         if person.id not in self._made:
             self._made[person.id] = self._read(person)
         return self._made[person.id]
 
     def _read(self, person: Person) -> Context:
-        """The persona from the stored replies, with the worst status among them."""
+        """Build the persona from the stored replies; its status is the last one that is not OK, if any."""
         persona, asks, status = Persona(), list[str](), Status.OK
         while new := self._next(person, persona):
             ask = self._reply(self._prompt(person, persona, new, len(asks)), person.id)
@@ -223,20 +223,20 @@ class InducedContext(ModelMade):
 
 
 EDITS = "edits"
-# The form is told in words and shows no example: small models copy whatever stands in one, down to its placeholders.
-TOKENS_EACH, TOKENS_AT_LEAST = 60, 160  # of a reply: for each memory, and in all
+# The prompt describes the format without an example: small models copy an example, down to its placeholders.
+TOKENS_EACH, TOKENS_AT_LEAST = 60, 160  # reply length: tokens per memory, and the base amount
 WORDING_VERSION = "1"
-"""Of the wording, of how edits are read, and of how they are merged into a persona; a change raises it."""
+"""Version of the wording and of how edits are parsed and merged into a persona; raise it with any change."""
 WORDING = WORDINGS["induced"]
 
 
 def profiling_fingerprint() -> str:
-    """That of the wording, of how edits are read, and of how they are merged."""
+    """Return the fingerprint of the wording and of how edits are parsed and merged."""
     return fingerprint_of("profiling", WORDING_VERSION)
 
 
 def profiling_messages(persona: Persona, new: Sequence[Memory], language: str) -> tuple[Message, ...]:
-    """The prompt; what is the same for everybody comes first."""
+    """Return the prompt; the parts that are the same for everybody come first."""
     words = in_language(WORDING, language)
     parts = [
         words["task"],
@@ -248,7 +248,7 @@ def profiling_messages(persona: Persona, new: Sequence[Memory], language: str) -
 
 
 def edits_in(reply: str, new: Sequence[Memory]) -> list[Edit] | None:
-    """The usable edits of a reply, or None where it is not one JSON object with a list of edits."""
+    """Return the valid edits of a reply, or None if it is not one JSON object with a list of edits."""
     pairs = json_pairs(reply)
     if pairs is None or [key for key, _ in pairs] != [EDITS] or type(pairs[0][1]) is not list:
         return None
@@ -275,5 +275,5 @@ def _fields(persona: Persona) -> str:
 
 
 def reply_tokens(new: Sequence[Memory]) -> int:
-    """How long a reply may be."""
+    """Return the maximum number of tokens of a reply."""
     return TOKENS_AT_LEAST + TOKENS_EACH * len(new)

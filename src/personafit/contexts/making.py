@@ -1,7 +1,7 @@
-"""Contexts that a model makes, such as filtered memories or an induced profile: made once before they are needed, and kept.
+"""Contexts made by a model, such as filtered memories or an induced profile: made once before they are needed, and stored.
 
-Each is made by a keyed job like any other ask, so making resumes, is retried, keeps to the budget and is paid for once. Builders
-then read what was made back from the store; what could not be made is told to nobody.
+Each is made by a keyed job like any other ask, so making them resumes, retries, respects the budget and is paid for once. Builders
+then read the replies back from the store; a context that could not be made is never used.
 """
 
 from abc import ABC, abstractmethod
@@ -23,27 +23,27 @@ from personafit.store import tables as t
 
 FILTER, FILTER_BY_PROFILE = "memory-filter", "memory-filter-by-profile"
 MADE = (FILTER, FILTER_BY_PROFILE, "induce")
-"""What the asks that make contexts are called."""
+"""Question names of the asks that make contexts."""
 
-USUAL_TOKENS = (900, 200)  # in and out, for estimates
+USUAL_TOKENS = (900, 200)  # typical input and output tokens per ask, for cost estimates
 ROLES_OWN = (
     "ask",
     "guard",
     "tools",
-)  # options that say how a model judges or acts, and nothing about the model
+)  # options on how a model judges or acts, not on the model itself
 
 
 class ModelMade(FromMemories, ABC):
     """Base of builders that need a model."""
 
-    question: str  # what its asks are called in the store
-    per_person: ClassVar[bool]  # whether what is made depends on the person alone, and not on the item
+    question: str  # question name of its asks in the store
+    per_person: ClassVar[bool]  # whether the context depends on the person alone, not on the item
 
     def __init__(self, model: Model, name: str, fingerprint: str) -> None:
         self.asker = Asker(model)
         self.name = name
         self.fingerprint = fingerprint
-        """Hash of the model, the wording and everything else that decides what is made."""
+        """Hash of the model, the wording and everything else that determines the context."""
         self._store: Store | None = None
 
     @property
@@ -52,12 +52,12 @@ class ModelMade(FromMemories, ABC):
         return self.asker.model
 
     def begin(self, store: Store) -> None:
-        """Say where the model's replies are kept."""
+        """Set the store that holds the model's replies."""
         self._store = store
 
     @abstractmethod
     def job(self, person: Person, item: Item) -> Job | None:
-        """The first job towards what is told of the person; None where no model is needed."""
+        """Return the first job that makes the context; None if no model is needed."""
 
     @abstractmethod
     def build(self, person: Person, item: Item) -> Context:
@@ -76,22 +76,22 @@ class ModelMade(FromMemories, ABC):
 
 @dataclass(frozen=True)
 class ContextPrompt:
-    """What a model is asked so that a context can be made."""
+    """A prompt to a model that makes a context."""
 
     item: str  # id of the item, or of the person where no item matters
     view: str
     question: str
     fingerprint: str
-    source: Product  # what the model reads about the person, kept so that forgetting them finds the ask
+    source: Product  # what the model reads about the person, stored so that forgetting them finds the ask
     messages: tuple[Message, ...]
-    again: str  # what is said after a reply that cannot be read
+    again: str  # the message after a reply that cannot be parsed
     readable: Callable[[str], bool]
     step: str = ""
-    tokens: int = 256  # how long a reply may be, of a model that does not reason first
+    tokens: int = 256  # maximum reply length, reasoning excluded
 
     @property
     def key(self) -> str:
-        """The job key: everything that could change the reply."""
+        """The job key: a hash of everything that could change the reply."""
         said = "\n".join(message["content"] for message in self.messages)
         return hash_text(
             self.item, self.view, self.question, self.fingerprint, self.source.id, self.step, said
@@ -104,14 +104,14 @@ class ContextPrompt:
 
 
 def made_key(item: str, question: str, person: str, step: str) -> str:
-    """How recordings name a reply that went into a context."""
+    """Return the name of a context-making request in recordings."""
     return f"{item}|{question} {person}|{step}|0"
 
 
 def context_job(
     prompt: ContextPrompt, asker: Asker, then: Callable[[Outcome], Job | None] | None = None
 ) -> Job:
-    """The job that asks, and asks once more if the reply cannot be read."""
+    """Return the job that sends a prompt, and asks once more if the reply cannot be parsed."""
 
     def read(reply: ChatReply, _: str | None) -> str | None:
         return reply.text if prompt.readable(reply.text) else None
@@ -133,7 +133,7 @@ def context_job(
 
 
 def makers(builders: Sequence[ContextBuilder]) -> list[ModelMade]:
-    """The builders that need a model, those behind `wrong:` included; the same one stands once."""
+    """Return the builders that need a model, including those behind `wrong:`, without duplicates."""
     found: dict[str, ModelMade] = {}
     for builder in builders:
         inner = _inner(builder)
@@ -149,14 +149,14 @@ async def make_contexts(
     items: Callable[[], Iterator[Item]],
     runner: Runner,
 ) -> Summary | None:
-    """Have everything made that the builders will tell; None where no model is needed. The models are closed afterwards."""
+    """Make all contexts that the builders need a model for, then close the models; None if no model is needed."""
     needed = makers(builders)
     if not needed:
         return None
     askers: dict[str, Asker] = {}
     for builder in builders:
         if isinstance(inner := _inner(builder), ModelMade):
-            inner.asker = askers.setdefault(inner.model.name, inner.asker)  # weights are loaded once
+            inner.asker = askers.setdefault(inner.model.name, inner.asker)  # so that weights are loaded once
             inner.begin(store)
     store.add_raters(
         RaterRecord(
@@ -194,7 +194,7 @@ def usual_cost(price: tuple[float, float] | None) -> float:
 
 
 def made_notes(store: Store, run: int, builders: Sequence[ContextBuilder]) -> list[str]:
-    """A sentence for each maker some of whose replies could not be used, so that nothing plainer is told silently."""
+    """Return a note for each maker with unusable replies, so that no fallback context goes unreported."""
     notes = []
     for maker in makers(builders):
         ask = t.asks.c
@@ -220,9 +220,9 @@ def made_notes(store: Store, run: int, builders: Sequence[ContextBuilder]) -> li
 
 
 def default_model(specs: Sequence[str]) -> str | None:
-    """The first of some specs that names a model to be prompted, without what says how it is to judge or act.
+    """Return the first spec that names a model to prompt, without the options on how it judges or acts.
 
-    A function of somebody's own may be a judge or an assistant that answers nothing else, so it has to be named.
+    A `python:` spec is never a default: the user's function may be a judge or an assistant that can do nothing else.
     """
     for text in specs:
         spec = parse_spec(text)
@@ -235,7 +235,7 @@ def default_model(specs: Sequence[str]) -> str | None:
 
 
 def context_fingerprint(builder: ContextBuilder) -> str | None:
-    """Hash of how a context is made, where more than its name decides it."""
+    """Return the hash of how a context is made; None if its name alone determines it."""
     return getattr(_inner(builder), "fingerprint", None)
 
 
@@ -249,7 +249,7 @@ def _jobs(
             try:
                 while isinstance(builder, WrongContext):
                     person, builder = builder.stand_in(person, item), builder.inner
-            except Unmade:  # nobody can be mistaken for this person
+            except Unmade:  # there is no wrong person for this one
                 continue
             job = builder.job(person, item) if isinstance(builder, ModelMade) else None
             if job is not None and job.key not in seen:

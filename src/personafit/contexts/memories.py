@@ -1,9 +1,9 @@
-"""A person's memories, on record or the sentences of summaries, and the contexts that tell of them: `history[:budget=32000]` all
-that fit, `memory[:k=3,by=hybrid,budget=400]` those that retrieval finds for the question, and nothing else.
+"""A person's memories and the contexts made of them: `history[:budget=32000]` holds all that fit, `memory[:k=3,by=hybrid,budget=400]`
+those retrieved for the prompt.
 
-Memories on record come first; somebody who has none but summaries of earlier interactions gets one memory for each sentence or
-bullet of them, named after the domain and its place. What is told are the memories themselves, the newest last. Which they are is
-kept with the stored context as its parents, and how they were found is part of its maker.
+Memories on record are used if there are any; otherwise each sentence or bullet of the person's summaries of earlier interactions
+becomes a memory, with an id made of its domain and number. A context holds only the memories themselves, the newest last. Their ids
+are the parents of the stored context, and the retrieval method is part of its maker.
 """
 
 import re
@@ -34,7 +34,7 @@ _BULLET = re.compile(r"^(?:[-*•]\s+|\d+[.)]\s+)")
 
 
 def memories_of(person: Person) -> list[Memory]:
-    """What is remembered about the person, in the order of the file; ids must differ and no text may be blank."""
+    """Return the person's memories in file order; raise UserError for duplicate ids or blank texts."""
     memories = person.memories or list(_of_summaries(person))
     seen: set[str] = set()
     for memory in memories:
@@ -51,9 +51,9 @@ def memories_of(person: Person) -> list[Memory]:
 
 
 def memories_at(person: Person, item: Item) -> list[Memory]:
-    """What had been said when the item was asked: of the history it names, the first so many; of anybody else everything.
+    """Return the memories available at the time of the item; for another person, all of that history, or else all memories.
 
-    An item names a history, the `source` of its memories, with the slice `history`, and how many of them with `until`.
+    An item names its history (the `source` of memories) in the slice `history`, and the number of memories up to it in `until`.
     """
     memories = memories_of(person)
     history = item.slices.get(HISTORY)
@@ -66,7 +66,7 @@ def memories_at(person: Person, item: Item) -> list[Memory]:
 
 
 def oldest_first(memories: Sequence[Memory]) -> list[Memory]:
-    """By time, those without one first; the order of the file decides ties."""
+    """Sort memories by time, those without a time first; ties keep file order."""
     return sorted(memories, key=lambda memory: memory.time or "")
 
 
@@ -82,7 +82,7 @@ HEADINGS = {"en": "Said in earlier conversations:", "zh": "以前的对话："}
 
 
 class HistoryContext(FromMemories):
-    """All conversations up to the item."""
+    """A context of all memories up to the item, within a token budget."""
 
     def __init__(self, budget: int) -> None:
         self.name = "history" if budget == BUDGET else f"history:budget={budget}"
@@ -92,12 +92,12 @@ class HistoryContext(FromMemories):
         self._of: str | None = None
 
     def build(self, person: Person, item: Item) -> Context:
-        """The latest memories that fit, the oldest of them first."""
+        """Build the context of the latest memories that fit, oldest first."""
         kept = self._latest(person, oldest_first(memories_at(person, item)))
         return told(self.name, self.fingerprint, person, kept, {}, HEADINGS, lambda memory, _: memory.text)
 
     def _latest(self, person: Person, memories: list[Memory]) -> list[Memory]:
-        if person.id != self._of:  # work goes person by person, and one history serves many questions
+        if person.id != self._of:  # items are ordered by person, and one history serves many prompts
             self._of, self._tokens = person.id, {}
         left, kept = self._budget, 0
         for memory in reversed(memories):
@@ -122,17 +122,17 @@ def history_context(argument: str, people: People) -> ContextBuilder:
 
 
 KIND = "memory"
-TELLING = "memories-1"  # changes whenever the same memories would be told otherwise
+TELLING = "memories-1"  # version of the rendering of memories
 FOUND_HEADINGS = {
     "en": "Remembered from earlier conversations with the person:",
     "zh": "从以前的对话中记得的：",
 }
 CUT = " …"
-MOST = 1_000_000  # memories or tokens that can be asked for
+MOST = 1_000_000  # upper limit of k and budget
 
 
 class MemorySettings(BaseModel):
-    """How memories are found."""
+    """Options of memory retrieval."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -140,8 +140,8 @@ class MemorySettings(BaseModel):
     by: Literal["bm25", "dense", "hybrid"] = "hybrid"
     budget: int = Field(
         400, ge=1, le=MOST
-    )  # about how many tokens may be told; a memory that alone is longer is cut
-    embedder: str = ""  # as in models.embeddings; empty for the one that comes with personafit
+    )  # approximate token limit; a single memory that exceeds it is truncated
+    embedder: str = ""  # as in models.embeddings; empty for the built-in one
 
     @property
     def options(self) -> str:
@@ -150,7 +150,7 @@ class MemorySettings(BaseModel):
 
 
 class MemoryContext(FromMemories):
-    """The memories found for a question."""
+    """A context of the memories retrieved for a prompt."""
 
     def __init__(self, settings: MemorySettings, people: People) -> None:
         self.settings = settings
@@ -163,7 +163,7 @@ class MemoryContext(FromMemories):
         )
 
     def build(self, person: Person, item: Item) -> Context:
-        """The best memories within the budget."""
+        """Build the context of the best memories within the budget."""
         found = self.find(person, item)
         return told(self.name, self.fingerprint, person, found, {})
 
@@ -175,7 +175,7 @@ class MemoryContext(FromMemories):
 
 
 def within(memories: Sequence[Memory], budget: int) -> list[Memory]:
-    """The first memories that fit a number of tokens; the first of all is cut if it alone does not."""
+    """Return the memories that fit a token budget, in order; if the first one is too long, return it alone, truncated."""
     kept: list[Memory] = []
     for memory in memories:
         size = count_tokens(memory.text)
@@ -201,7 +201,7 @@ def told(
     headings: Mapping[str, str] = FOUND_HEADINGS,
     line: Callable[[Memory, str], str] = _line,
 ) -> Context:
-    """Memories as a context; `marks` are put before some of them, by id."""
+    """Format memories as a context; `marks` maps memory ids to prefixes."""
     ordered = oldest_first(memories)
     lines = [line(memory, marks.get(memory.id, "")) for memory in ordered]
     text = "\n".join([in_language(headings, person.language), *lines]) if lines else ""
@@ -210,7 +210,7 @@ def told(
 
 
 def memory_settings(argument: str, name: str) -> MemorySettings:
-    """The settings that `k=5,by=bm25` and the like stand for."""
+    """Parse options such as `k=5,by=bm25`."""
     options = dict(part.partition("=")[::2] for part in filter(None, argument.split(",")))
     try:
         return MemorySettings.model_validate(options)
@@ -222,7 +222,7 @@ def memory_settings(argument: str, name: str) -> MemorySettings:
 
 
 def check_people(people: People, name: str) -> None:
-    """Refuse data in which nobody has memories, or somebody's are not usable."""
+    """Raise UserError if nobody has memories, or if somebody's are invalid."""
     if not sum(len(memories_of(person)) for person in people.values()):
         raise UserError(
             f"{name}: nobody here has memories, or summaries to take them from; add `memories` to people.jsonl."
@@ -230,7 +230,7 @@ def check_people(people: People, name: str) -> None:
 
 
 def _cut(text: str, budget: int) -> str:
-    """Return the longest beginning of a text within a number of tokens."""
+    """Truncate a text to a number of tokens and append `CUT`."""
     low, high = 0, len(text)
     while low < high:
         middle = (low + high + 1) // 2

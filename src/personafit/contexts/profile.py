@@ -1,5 +1,5 @@
-"""Contexts from the person's record alone: nothing, the profile or some fields of it, statements about the person, sums of D, I and S
-(demographics, summaries of earlier conversations, the task's situation); and any context about another person.
+"""Contexts from the person's record alone: none, the profile or some fields of it, attributes, sums of D, I and S
+(demographics, summaries of earlier interactions, the task's situation); and `wrong:`, any context about another person.
 """
 
 import re
@@ -15,11 +15,11 @@ from personafit.people import FacetValue, Person, facet_values, render_person, s
 from personafit.store import Item
 from personafit.store.records import COPY
 
-REMEMBERED = 512  # rendered people kept at hand; work is ordered by person, so few are needed
+REMEMBERED = 512  # cached renderings; items are ordered by person, so few are needed
 
 
 class NoContext:
-    """`none`: nothing is known of the person."""
+    """`none`: an empty context."""
 
     name = "none"
 
@@ -28,7 +28,7 @@ class NoContext:
 
 
 class ProfileContext:
-    """`profile`, or `profile:FIELD,FIELD` for the facets at or below those paths."""
+    """`profile`: all facets; `profile:FIELD,FIELD`: the facets at or below those paths."""
 
     def __init__(self, name: str, fields: tuple[str, ...], people: People) -> None:
         self.name = name
@@ -45,12 +45,12 @@ class ProfileContext:
         return self._of(person.id)
 
     def covers(self, person: Person, item: Item) -> bool:
-        """Whether there is anything to tell of the person, so that they can stand in for somebody."""
+        """Return whether the person has such facets, or nobody has, so that they can stand in as the wrong person."""
         return bool(self._facets(person)) or not self._anybody
 
     @cached_property
     def _anybody(self) -> bool:
-        """Whether anybody has such facets; if nobody has, anybody can stand in."""
+        """Whether anybody has such facets; if not, anybody can stand in as the wrong person."""
         return any(self._facets(person) for person in self._people.values())
 
     def _facets(self, person: Person) -> dict[str, FacetValue]:
@@ -79,14 +79,14 @@ ALL, HUMAN, MATCHED = "all", "human", "matched"
 
 
 class AttributesContext:
-    """`attributes:all|human|matched`, a list of statements about the person; `chosen` says which ones for each item, None tells all that are on the person's record."""
+    """`attributes:all|human|matched`: statements about the person, those `chosen` by item id, or all on record if it is None."""
 
     def __init__(self, name: str, chosen: Mapping[str, Sequence[str]] | None = None) -> None:
         self.name = name
         self._chosen = chosen
 
     def build(self, person: Person, item: Item) -> Context:
-        """The attributes as a list; nothing where none was chosen."""
+        """Build the context with the attributes as a list; it is empty if none were chosen."""
         if self._chosen is None:
             texts = tuple(attribute.text for attribute in person.attributes)
         elif person.id != item.person:
@@ -99,12 +99,12 @@ class AttributesContext:
         return Context(self.name, told, texts, person.id if texts else None)
 
     def covers(self, person: Person, item: Item) -> bool:
-        """Whether there is anything to tell of the person, so that they can stand in for somebody."""
+        """Return whether the person has attributes to stand in as the wrong person; always true with `chosen`."""
         return self._chosen is not None or bool(person.attributes)
 
 
 def attributes_context(argument: str, people: People, seed: int) -> ContextBuilder:
-    """Make `attributes:all`; the others need to know what was found to matter."""
+    """Make `attributes:all`; the other two need to know which attributes matter for an item."""
     if argument == ALL:
         if not any(person.attributes for person in people.values()):
             raise UserError("attributes:all: nobody here has attributes on record.")
@@ -125,12 +125,12 @@ PARTS = "DIS"
 
 @dataclass
 class DisContext:
-    """A sum of D, I and S."""
+    """A sum of D (demographics), I (earlier interactions) and S (situation)."""
 
     name: str
 
     def build(self, person: Person, item: Item) -> Context:
-        """The parts that were asked for, in the order D, I, S, each under a heading of its own."""
+        """Build the context of the named parts in the order D, I, S."""
         sections: list[str] = []
         facets: dict[str, FacetValue] = {}
         values: list[str] = []
@@ -153,14 +153,14 @@ class DisContext:
         return Context(self.name, "\n\n".join(sections), tuple(values), person.id, facets)
 
     def covers(self, person: Person, item: Item) -> bool:
-        """Whether the person has a history in every domain of the task, so that they can stand in for somebody."""
+        """Return whether the person has a summary for every domain of the task, to stand in as the wrong person."""
         if "I" not in self.name or not isinstance(item, TaskItem):
             return True
         return all(domain in person.summaries for domain in item.task.domains)
 
 
 def dis_context(name: str, people: People) -> ContextBuilder:
-    """Make a sum of D, I and S; the order in which it is written makes no difference."""
+    """Make a sum of D, I and S; the order of the parts in `name` does not matter."""
     named = name.split("+")
     if not re.fullmatch(SUM, name) or len(set(named)) < len(named):
         raise UserError(f"'{name}' is no sum of D, I and S; name each at most once, as in D+I+S.")
@@ -172,17 +172,17 @@ def dis_context(name: str, people: People) -> ContextBuilder:
 
 
 def _section(heading: str, entries: dict[str, str]) -> list[str]:
-    """A heading with its entries below it; nothing where there are none."""
+    """Return a heading with its entries below it; an empty list if there are none."""
     lines = [f"  {name}: {text}" for name, text in entries.items()]
     return ["\n".join([heading, *lines])] if lines else []
 
 
 class WrongContext:
-    """`wrong:CONTEXT`: any context, about another person: the control that shows whether the person matters.
+    """`wrong:CONTEXT`: the context of another person, the control that shows whether the person matters.
 
-    The other person is drawn once per person, seeded, among those of the same language and script, and recorded with the context.
-    Somebody whose language nobody shares has no such context, which leaves their items without this control. Where a
-    benchmark keeps altered copies of people, none of somebody's own copies stands in for them.
+    The wrong person is drawn once per person, seeded, among people of the same language and script, and recorded with the context.
+    A person whose language and script nobody shares has no wrong person, so their items lack this control. In a benchmark with
+    altered copies of people, a person's own copies are never the wrong person.
     """
 
     def __init__(self, inner: ContextBuilder, people: People, seed: int) -> None:
@@ -192,16 +192,16 @@ class WrongContext:
         self._seed = seed
 
     def build(self, person: Person, item: Item) -> Context:
-        """Build the context of the other person."""
+        """Build the context of the wrong person."""
         told = self.inner.build(self.stand_in(person, item), item)
         return replace(told, name=self.name, maker=told.maker and f"wrong:{told.maker}")
 
     def stand_in(self, person: Person, item: Item) -> Person:
-        """Return the person whose context is told instead."""
+        """Return the wrong person for this item."""
         return self._people[self._stand_in(person, item)]
 
     def _stand_in(self, person: Person, item: Item) -> str:
-        """The other person, or the next one about whom there is as much to tell where the context depends on that."""
+        """Return the id of the drawn person, or of the next one in the pool who is eligible for this item."""
         other = self.other(person)
         pool = self._people.mates(person)
         start, original = bisect_left(pool, other), item.slices.get(COPY)
@@ -215,7 +215,7 @@ class WrongContext:
         """Return the id of the person drawn as the wrong one."""
         pool = self._people.mates(person)
         if len(pool) < 2:
-            # Where it is so for everybody, it is the run that has no such control.
+            # If it is so for everybody, the whole run lacks this control.
             everyone = len(self._people.alone) == len(self._people)
             raise (UserError if everyone else Unmade)(
                 f"{self.name}: there is nobody but {person.id} in language '{person.language}' to be "
@@ -226,5 +226,5 @@ class WrongContext:
 
 
 def _is_of(person: str, original: str | None) -> bool:
-    """Whether it is the original of somebody's altered profile, or another copy of it."""
+    """Return whether a person is `original` or one of its altered copies."""
     return original is not None and (person == original or person.startswith(f"{original}+"))

@@ -1,8 +1,8 @@
-"""Finding the memories that bear on a question: BM25 over terms, cosines over vectors, both together; and how well that works.
+"""Retrieval of the memories relevant to a query, by BM25, cosine similarity of embeddings, or both; and metrics of retrieval.
 
-An index answers with places of texts, best first; BM25 leaves out what shares no term with the query, vectors always find something.
-There is one index per person, made when it is needed. Vectors of many memories are kept beside the store, in a folder of each person's
-own that goes when the person is forgotten, named by a fingerprint of the memories and of how they are embedded.
+An index returns positions of texts, best first; BM25 skips texts that share no term with the query, embeddings always return something.
+Each person has their own index, built on demand. The vectors of many memories are cached beside the store, in a folder per person that
+is deleted when the person is forgotten; file names are fingerprints of the memories and of how they are embedded.
 """
 
 import re
@@ -26,7 +26,7 @@ from personafit.people import Memory
 from personafit.statistics import Estimate, cluster_mean, prompts_recur
 from personafit.store.store import person_folder
 
-TERMS = "words-and-bigrams-1"  # changes whenever a text would give other terms
+TERMS = "words-and-bigrams-1"  # version of the tokenisation
 _RUN = re.compile(r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+)|([^\W_\u3040-\u9fff]+)")
 _SAYS_NOTHING = frozenset(
     "a about again all also am an and any are as at be been but by can could did do does for from get go good had has have he "
@@ -37,9 +37,9 @@ _SAYS_NOTHING = frozenset(
 
 
 def terms(text: str) -> list[str]:
-    """The terms of a text, in order, repetitions included: words where words are spaced, pairs of characters where they are not.
+    """Split a text into terms, in order and with repetitions: words, or character bigrams in Chinese and Japanese.
 
-    English words lose their commonest endings and the words that say nothing; Chinese and Japanese runs become overlapping pairs, so
+    English stop words are dropped and common endings are stemmed; Chinese and Japanese runs become overlapping bigrams, so
     that no segmenter and no dictionary is needed.
     """
     return list(_terms(text))
@@ -57,18 +57,18 @@ def _terms(text: str) -> Iterator[str]:
 
 @lru_cache(1 << 16)
 def _stem(word: str) -> str:
-    """Without a plural, a past or a progressive ending; crude, and the same for questions and memories."""
+    """Strip a plural, past or progressive ending; crude, but the same for queries and memories."""
     for ending, least in (("ing", 6), ("ies", 5), ("ed", 5), ("es", 5), ("s", 4)):
         if word.endswith(ending) and len(word) >= least and not word.endswith("ss"):
             return word[: -len(ending)]
     return word
 
 
-RANK_OFFSET = 60  # of reciprocal rank fusion: how little the very first places are preferred
+RANK_OFFSET = 60  # constant of reciprocal rank fusion; a larger one favours the top ranks less
 
 
 def best(scores: NDArray[Any], count: int) -> list[int]:
-    """Places of the highest scores, best first; of equal scores the earlier place comes first."""
+    """Return the positions of the highest scores, best first; ties keep their order."""
     if count >= len(scores):
         return [int(place) for place in np.lexsort((np.arange(len(scores)), -scores))]
     least = np.partition(scores, len(scores) - count)[len(scores) - count]
@@ -77,7 +77,7 @@ def best(scores: NDArray[Any], count: int) -> list[int]:
 
 
 def fused(rankings: Sequence[Sequence[int]]) -> list[int]:
-    """One ranking of several by reciprocal rank; of equal sums the earlier place comes first."""
+    """Merge several rankings by reciprocal rank fusion; ties are ordered by position."""
     sums: dict[int, float] = {}
     for ranking in rankings:
         for rank, place in enumerate(ranking, 1):
@@ -85,12 +85,12 @@ def fused(rankings: Sequence[Sequence[int]]) -> list[int]:
     return sorted(sums, key=lambda place: (-sums[place], place))
 
 
-FUSED_DEPTH = 100  # places of each ranking that count when two are made into one
-EMBEDDED = 4_000  # characters of a text that its vector stands for; encoders were made for sentences
+FUSED_DEPTH = 100  # entries of each ranking that are fused
+EMBEDDED = 4_000  # characters of a text that are embedded; encoders are made for sentences
 
 
 class Bm25Index:
-    """BM25 with the library's usual settings."""
+    """A BM25 index with the default settings of bm25s."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         import bm25s  # type: ignore[import-untyped]
@@ -101,46 +101,46 @@ class Bm25Index:
             self._model.index(split, show_progress=False)
 
     def search(self, query: str, count: int) -> list[int]:
-        """Places of the best texts that share a term with the query, best first."""
+        """Return the positions of the best texts that share a term with the query, best first."""
         if self._model is None:
             return []
         known = self._model.vocab_dict
         asked = [term for term in dict.fromkeys(terms(query)) if term in known]
-        if not asked:  # the library takes no empty query
+        if not asked:  # bm25s rejects an empty query
             return []
         scores = self._model.get_scores(asked)
         return [place for place in best(scores, count) if scores[place] > 0]
 
 
 class DenseIndex:
-    """Cosines of unit vectors, all of them: exact, and a matrix product is fast enough for any person's memories."""
+    """An exact index by cosine similarity of unit vectors; a matrix product is fast enough for any person's memories."""
 
     def __init__(self, vectors: Vectors, embedder: Embedder) -> None:
         self._vectors = vectors
         self._embedded = lru_cache(4096)(lambda text: embed(embedder, [text])[0])
 
     def search(self, query: str, count: int) -> list[int]:
-        """Places of the texts whose vectors lie closest, best first."""
+        """Return the positions of the texts with the most similar vectors, best first."""
         return best(self._vectors @ self._embedded(query), count)
 
 
 def embed(embedder: Embedder, texts: Sequence[str]) -> Vectors:
-    """The vectors of the beginnings of some texts."""
+    """Embed the first `EMBEDDED` characters of each text."""
     return embedder.embed([text[:EMBEDDED] for text in texts])
 
 
 def memories_hash(memories: Sequence[Memory]) -> str:
-    """Hash of ids, texts and times: an index made from others is out of date."""
+    """Return a hash of ids, texts and times, by which outdated indexes are recognised."""
     return hash_text(*(part for one in memories for part in (one.id, one.text, one.time or "")))
 
 
-KEPT_FROM = 200  # memories; fewer are embedded again faster than read
-HELD = 8  # indexes in memory: work goes person by person
-MOST_EMBEDDED = 300_000  # memories of one person; more would take minutes and a gigabyte without a word
+KEPT_FROM = 200  # memories; re-embedding fewer is faster than reading a file
+HELD = 8  # indexes in memory; items are ordered by person
+MOST_EMBEDDED = 300_000  # memories of one person; more would silently take minutes and a gigabyte
 
 
 class Retriever:
-    """Finds a person's memories by BM25, by vectors, or by both."""
+    """A retriever of a person's memories by BM25, by embeddings, or by both."""
 
     def __init__(self, by: str = "bm25", embedder: str = "", folder: Path | None = None) -> None:
         if by not in WAYS:
@@ -152,13 +152,13 @@ class Retriever:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of how memories are indexed and found."""
+        """Hash of how memories are indexed and retrieved."""
         return content_hash(
             [self.by, TERMS, EMBEDDED, self._embedder.fingerprint if self._embedder else None]
         )
 
     def find(self, person: str, memories: Sequence[Memory], query: str, count: int) -> list[Memory]:
-        """The best memories for a query, best first; never more than asked for."""
+        """Return the best memories for a query, best first, at most `count`."""
         if not memories or count < 1:
             return []
         key = hash_text(person, memories_hash(memories))
@@ -180,7 +180,7 @@ class Retriever:
         return found
 
     def _vectors(self, person: str, memories: Sequence[Memory], embedder: Embedder) -> Vectors:
-        """The vectors of all memories: read where they were kept, else made, and kept where that took long."""
+        """Return the vectors of all memories from the cache, or embed them and cache them if there are many."""
         if len(memories) > MOST_EMBEDDED:
             raise UserError(
                 f"Person '{person}' has {len(memories):,} memories, more than the {MOST_EMBEDDED:,} that are embedded; "
@@ -190,7 +190,7 @@ class Retriever:
         if self._folder is not None and len(memories) >= KEPT_FROM:
             name = hash_text(memories_hash(memories), self.fingerprint)[:16]
             place = person_folder(self._folder, person) / f"{self.by}-{name}.npy"
-            with suppress(OSError, ValueError):  # not there, half written or damaged: they can be made again
+            with suppress(OSError, ValueError):  # missing, incomplete or damaged: embed again
                 kept: Vectors = np.load(place)
                 return kept
         vectors = embed(embedder, [memory.text for memory in memories])
@@ -200,8 +200,8 @@ class Retriever:
 
 
 def _keep(vectors: Vectors, place: Path) -> None:
-    """Write vectors whole or not at all; others of the same person and kind are out of date."""
-    with suppress(OSError):  # a full or read-only disk costs time at the next start and nothing else
+    """Write vectors atomically, and delete the outdated ones of the same person and kind."""
+    with suppress(OSError):  # on a full or read-only disk the vectors are merely embedded again next time
         place.parent.mkdir(parents=True, exist_ok=True)
         for old in place.parent.glob(f"{place.name.partition('-')[0]}-*"):
             shutil.rmtree(old) if old.is_dir() else old.unlink()  # earlier versions kept folders
@@ -213,7 +213,7 @@ def _keep(vectors: Vectors, place: Path) -> None:
 
 @dataclass(frozen=True)
 class Retrieval:
-    """The memories found for one question, best first, and those that are relevant to it."""
+    """The memories retrieved for one prompt, best first, and those that are relevant to it."""
 
     person: str
     prompt: str
@@ -222,19 +222,19 @@ class Retrieval:
 
 
 def recall_at(rows: Sequence[Retrieval], k: int) -> Estimate:
-    """Mean share of the memories that bear on a question that are among the first k; questions without any are left out."""
+    """Return mean recall at k; prompts without relevant memories are left out."""
     kept = [row for row in rows if row.relevant]
     return _mean(kept, [len(row.relevant & set(row.found[:k])) / len(row.relevant) for row in kept])
 
 
 def precision_at(rows: Sequence[Retrieval], k: int) -> Estimate:
-    """Mean share of what is found among the first k that bears on the question; where nothing is found there is no share."""
+    """Return mean precision at k; prompts for which nothing was found are left out."""
     kept = [row for row in rows if row.found[:k]]
     return _mean(kept, [len(row.relevant & set(row.found[:k])) / len(row.found[:k]) for row in kept])
 
 
 def chance_recall(rows: Sequence[Retrieval], k: int, memories: Mapping[str, int]) -> float | None:
-    """What picking k memories blindly would find, by how many each person has."""
+    """Return the expected recall at k of random selection, given the number of memories of each person."""
     kept = [min(1.0, k / memories[row.person]) for row in rows if row.relevant]
     return sum(kept) / len(kept) if kept else None
 

@@ -1,4 +1,4 @@
-"""Runs keyed jobs: concurrency, retries, resume, progress, budget. It knows no raters."""
+"""The engine that runs keyed jobs: concurrency, retries, resume, progress, budget. It does not know about raters."""
 
 from personafit.engine.jobs import Job, Lane, LaneReport, Summary, check_budget, together
 from personafit.engine.limits import RetryPolicy

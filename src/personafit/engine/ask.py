@@ -1,7 +1,7 @@
-"""One ask of a model as a keyed job: sent, read, asked once more where it cannot be read, priced, and stored.
+"""One ask of a model as a keyed job: send, parse, ask once more if the reply cannot be parsed, add up the cost, and store.
 
-Raters, contexts, systems, extraction and the factory all ask through here. They bring the key, since resuming rests on keys that
-must not change; the request; how a reply is read; what is said after one that cannot be read; and the rows to store.
+Raters, contexts, systems, extraction and the factory all ask models through this module. They provide the key, which must be stable
+because resuming depends on it; the request; the parser; the follow-up after an unparsable reply; and the rows to store.
 """
 
 import time
@@ -17,8 +17,8 @@ from personafit.models.chat import THINKING, only_thought, reasoned
 from personafit.store import Ask, Judgment, Outcome, Product, Status
 
 SERVED = ("openai", "inspect")
-DETAIL = 500  # characters of an unusable first reply that are stored beside the second
-QUOTED = 2000  # characters of it, or as many as its tokens may have, that the model is shown again
+DETAIL = 500  # characters of an unusable first reply stored with the second
+QUOTED = 2000  # characters of it quoted to the model again, or 4 per token of the limit if that is more
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ class Exchange:
     cost: float = 0.0
     calls: int = 0
     replies: list[ChatReply] = field(default_factory=list)
-    """Every reply, those without an answer included."""
+    """All replies, including those without an answer."""
     had_room: bool = False
     """Whether the last call left room to reason."""
 
@@ -53,24 +53,24 @@ class Exchange:
 E = TypeVar("E", bound=Exchange)
 
 Read = Callable[[ChatReply, T | None], T | None]
-"""What a reply says, or None if it cannot be read; the second reply is read together with what the first one said."""
+"""Parses a reply, given the value of the first reply when parsing the second; returns None if it cannot be parsed."""
 Again = Callable[[ChatReply, T | None], ChatRequest]
-"""The request that follows a reply which cannot be read, or from which something is missing."""
+"""Makes the follow-up request after a reply that is unparsable or incomplete."""
 
 
 class Asker:
-    """A model to be asked. Once it shows that it reasons before it answers, every further request leaves room for that.
+    """A client of one model. Once a reply shows that the model reasons first, all further requests leave room for reasoning.
 
-    Requests that were under way without room when that came out are sent again: what is cut off before the answer says nothing.
+    Requests already sent without room are repeated if their replies are cut off before the answer.
     """
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        # A server may hide reasoning or not mark it, so that is tried; a model that runs here shows it, and what it says must not
+        # A server may hide reasoning or not mark it, so it has to be tried; a local model shows it, and its replies must not
         # depend on which ask comes first.
         unknown = None if model.settings.get("kind") in SERVED else False
         self.thinks: bool | None = True if model.settings.get("effort") else unknown
-        """Whether it reasons first; None as long as no reply has shown it either way."""
+        """Whether the model reasons first; None until a reply shows it either way."""
 
     async def ask(
         self,
@@ -80,11 +80,11 @@ class Asker:
         again: Again[T] | str | None = None,
         complete: Callable[[T], bool] = lambda _: True,
     ) -> T | None:
-        """What the model says, asked at most twice; reply, status and costs are added to the exchange.
+        """Return the parsed reply of the model, asked at most twice; reply, status and costs are added to the exchange.
 
-        `again` is what is said after a reply that cannot be read, or the whole request that follows; without it nothing is asked
-        twice. Neither is a model that refused, or that reasoned until its room was used up. Where the last reply was cut off and
-        had no room to reason, a server is sent the same request once more with room: some do not mark reasoning as such.
+        `again` is the message after an unparsable reply, or makes the whole follow-up request; without it there is no second try.
+        There is none either after a refusal, or if the model reasoned until its limit was used up. If the last reply was cut off
+        without room to reason, a server gets the same request once more with room: some do not mark reasoning as such.
         """
         reply = await self.send(request, exchange)
         value = None if reply.refused else read(reply, None)
@@ -100,14 +100,14 @@ class Asker:
             if reasoned(reply):
                 self.thinks = True
             elif value is None and self.thinks is None:
-                self.thinks = False  # it merely talks: no other ask of it is tried so
+                self.thinks = False  # it is merely verbose: do not try this again
         exchange.reply, exchange.reasoning = reply.text, reply.reasoning
         if value is None:
             exchange.status = Status.REFUSED if reply.refused else Status.UNPARSED
         return value
 
     async def send(self, request: ChatRequest, exchange: Exchange) -> ChatReply:
-        """The reply to a request; one that was cut off before its first word is asked for again, with room to think."""
+        """Send a request and return the reply; if only reasoning fitted in, send it again with room to reason."""
         room = bool(self.thinks)
         reply = await self._call(request, exchange, room)
         if not room and only_thought(reply):
@@ -127,12 +127,12 @@ class Asker:
 
 
 def with_room(request: ChatRequest) -> ChatRequest:
-    """The request with room to reason in; the scores of letters say nothing where reasoning comes first."""
+    """Return the request with room to reason and without letter scores, which are meaningless before reasoning."""
     return replace(request, max_tokens=request.max_tokens + THINKING, letters=())
 
 
 def follow_up(request: ChatRequest, reply: ChatReply, words: str) -> ChatRequest:
-    """The same conversation with a reply that cannot be used and what is said to it; an empty turn would be refused by some endpoints."""
+    """Return the request extended by an unusable reply and a message; an empty reply becomes "…": some endpoints reject empty turns."""
     quoted = reply.text[: max(QUOTED, 4 * request.max_tokens)]
     said = {"role": "assistant", "content": quoted if quoted.strip() else "…"}
     return replace(request, messages=(*request.messages, said, {"role": "user", "content": words}))
@@ -140,14 +140,14 @@ def follow_up(request: ChatRequest, reply: ChatReply, words: str) -> ChatRequest
 
 @dataclass(frozen=True, slots=True)
 class AskKey:
-    """The key an ask is stored under, and what its row says: who was asked about what, and how it was shown."""
+    """The job key of an ask, and the columns of its row that identify rater, item, question and presentation."""
 
     job: str
     item: str
-    """Id of the item, or of the list, person or piece of work that it is about."""
+    """Id of the item, list, person or other object that the ask is about."""
     question: str
     rater: str
-    """Fingerprint of who is asked."""
+    """Fingerprint of the rater or maker."""
     view: str = "none"
     context: str | None = None
     order: str = ""
@@ -181,7 +181,7 @@ class AskKey:
 
 
 Rows = tuple[list[Judgment], list[Product]]
-"""What is stored with an ask."""
+"""Judgments and products stored with an ask."""
 
 
 def ask_job(
@@ -193,10 +193,10 @@ def ask_job(
     then: Callable[[Outcome], Job | None] | None = None,
     endpoint: str | None = None,
 ) -> Job:
-    """The job that asks and stores what came of it.
+    """Return the job that performs an ask and stores its outcome.
 
-    `ask` gets the ask's id, and `rows` the ask's row with the exchange. `failed` gives what is stored with an ask that failed for
-    good. Once the work is done both are let go: outcomes wait for the store by the thousand, and what was asked need not wait too.
+    `ask` receives the ask's id, and `rows` the ask's row and the exchange. `failed` returns the products to store with an ask that
+    failed permanently. `ask` and `rows` are released once the work is done, since thousands of outcomes may wait for the store.
     """
     held = [(ask, rows)]
 

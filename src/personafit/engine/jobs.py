@@ -1,9 +1,9 @@
-"""What the engine runs: keyed jobs, in lanes.
+"""Keyed jobs and the lanes that the engine runs them in.
 
-A job is a promise of one outcome under a key. A lane is a stream of jobs that go to one endpoint in a fixed order;
-lanes run side by side, so a slow endpoint never holds up a fast one. A job may begin a chain: from its outcome follows
-the next job, as a turn of a dialogue follows from what was said; links of one chain may go to different endpoints. While a lane is
-worked on, a `LaneRun` holds what is under way, and an `Outbox` the outcomes on their way into the store.
+A job produces one outcome under a key. A lane is a stream of jobs for one endpoint in a fixed order;
+lanes run concurrently, so a slow endpoint never holds up a fast one. A job may begin a chain: the next job depends on its
+outcome, like the next turn of a dialogue; the links of a chain may go to different endpoints. While a lane
+runs, a `LaneRun` holds its state, and an `Outbox` the outcomes that are not stored yet.
 """
 
 import asyncio
@@ -24,24 +24,24 @@ class Job:
 
     key: str
     work: Callable[[int], Awaitable[Outcome]]
-    """Does the work for a generation (0, or more when a final status is retried on purpose)."""
+    """Performs the work for a generation (0, or higher when a final status is retried on purpose)."""
     failure: Callable[[str, int], Outcome]
-    """The outcome to keep when the work failed for good: from the error's sentence and the number of attempts."""
+    """Makes the outcome of permanently failed work, from the error message and the number of attempts."""
     then: Callable[[Outcome], "Job | None"] | None = None
-    """The next link of the chain, from this one's outcome, fresh or as stored (its ask alone); None at the end."""
+    """Makes the next link of the chain from the outcome, new or stored (with its ask only); None at the end."""
     endpoint: str | None = None
-    """Where it goes, if not to the lane's endpoint."""
+    """The endpoint of the job, if not the lane's."""
 
 
 Together = Callable[[Sequence[tuple[Job, int]]], AsyncIterator[tuple[int, Outcome | ModelError]]]
-"""Does jobs, each of a generation, many at once elsewhere; gives their outcomes by number as they come, perhaps not all.
+"""Runs jobs, each with its generation, as a batch elsewhere; yields outcomes by job number as they arrive, possibly not all.
 
-Of a chain it gives the outcomes of its links one after the other, from the job on, without a gap.
+Of a chain it yields the outcomes of the links in order, starting with the job, without gaps.
 """
 
 
 def together(model: Model, *others: Model) -> Together | None:
-    """Return the function that runs jobs of these models as one batch on a cluster; None if one of them is not there."""
+    """Return the function that runs jobs of these models as one batch on a cluster; None unless all of them are there."""
     if not all(hasattr(one, "together") for one in (model, *others)):
         return None
     found: Together = partial(model.together, others=others)  # type: ignore[attr-defined] # seen above
@@ -58,16 +58,16 @@ class Lane:
     total: int
     max_concurrency: int = 1
     chains: int = 0
-    """How many chains may be under way at once; 0 where jobs stand alone. `total` counts chains, not their links."""
+    """Maximum number of concurrent chains; 0 if jobs are not chained. `total` counts chains, not their links."""
     endpoints: Mapping[str, int] = field(default_factory=dict)
-    """Other endpoints that links of its chains go to, with the most calls each may get at once."""
+    """Other endpoints that links of its chains go to, with the maximum concurrency of each."""
     together: Together | None = None
-    """Does its jobs, or chains, many at once; they cost nothing. What it leaves undone is done one by one."""
+    """Runs its jobs, or chains, as a batch at no cost. Jobs that it leaves undone run one by one."""
 
 
 @dataclass(slots=True)
 class LaneReport:
-    """Counts of one lane, and why it stopped if it did."""
+    """Counts of one lane, and why it stopped early, if it did."""
 
     name: str
     total: int
@@ -75,14 +75,14 @@ class LaneReport:
     finished: int = 0
     failed: int = 0
     unusable: bool = False
-    """Whether it ended because no ask to its endpoint can succeed: wrong address, key or name."""
+    """Whether it stopped because no ask to its endpoint can succeed: wrong address, key or model name."""
     stopped: str | None = None
-    """The sentence that says why the lane ended early, if it did."""
+    """Why the lane stopped early, as a sentence; None if it did not."""
 
 
 @dataclass(slots=True)
 class Summary:
-    """Counts of all lanes, and what was spent in this run."""
+    """Counts of all lanes, and the tokens and cost of this run."""
 
     lanes: list[LaneReport] = field(default_factory=list)
     tokens_in: int = 0
@@ -93,12 +93,12 @@ class Summary:
 
     @property
     def failed(self) -> int:
-        """Jobs that failed for good in this run."""
+        """Number of jobs that failed permanently in this run."""
         return sum(lane.failed for lane in self.lanes)
 
     @property
     def why_failed(self) -> str | None:
-        """A sentence on asks that failed without stopping a lane; None where there are none."""
+        """A sentence on asks that failed without stopping a lane; None if there are none."""
         if not self.failed or any(lane.stopped for lane in self.lanes):
             return None
         asks = "1 ask" if self.failed == 1 else f"{self.failed} asks"
@@ -106,7 +106,7 @@ class Summary:
 
     @property
     def ended_early(self) -> bool:
-        """Whether work is left: the run was interrupted or a lane stopped."""
+        """Whether the run was interrupted or a lane stopped, so that work is left."""
         return self.interrupted or any(lane.stopped for lane in self.lanes)
 
     def charge(self, other: "Summary") -> None:
@@ -118,12 +118,12 @@ class Summary:
 
 @dataclass(slots=True)
 class PendingJobs:
-    """The jobs of a lane that the store does not have yet, and how many it has."""
+    """The jobs of a lane that are not in the store yet, and the number of those that are."""
 
     missing: list[tuple[Job, int]]
-    """Jobs to be done, with the generation they are of."""
+    """Jobs to run, with their generation."""
     reused: int
-    """Jobs, or whole chains, that are done already."""
+    """Number of jobs, or whole chains, that are done already."""
 
 
 class FinishedJob(NamedTuple):
@@ -133,39 +133,39 @@ class FinishedJob(NamedTuple):
     job: Job
     outcome: Outcome
     last: bool
-    """Whether nothing follows from it."""
+    """Whether it is the last link of its chain."""
 
 
 @dataclass(slots=True, eq=False)
 class LaneRun:
-    """State of a lane while it runs."""
+    """The state of a running lane."""
 
     lane: Lane
     report: LaneReport
     tasks: set["asyncio.Task[None]"]
     failures_in_a_row: dict[str | None, int] = field(default_factory=dict)
-    """By endpoint; None is the lane's own."""
+    """Consecutive failures by endpoint; None is the lane's own."""
     answered: set[str | None] = field(default_factory=set)
-    """Endpoints that answered something in this run."""
+    """Endpoints that returned an outcome in this run."""
     over_budget: bool = False
     crash: BaseException | None = None
-    """What a job raised that no job may raise: a bug, which must end the run and not be lost with its task."""
+    """An unexpected exception of a job: a bug, which must end the run and not be lost with its task."""
     open: asyncio.Semaphore | None = None
-    """Bounds the chains under way, where there are any: each keeps its history in memory."""
+    """Limits the number of concurrent chains, if any, since each keeps its history in memory."""
 
     def __post_init__(self) -> None:
         if self.lane.chains:
             self.open = asyncio.Semaphore(self.lane.chains)
 
     def done(self, task: "asyncio.Task[None]") -> None:
-        """Callback of a finished task: forget it, and keep its exception if it has one."""
+        """Remove a finished task and keep its exception, if any; a done-callback."""
         self.tasks.discard(task)
         if not task.cancelled():
             self.crash = self.crash or task.exception()
 
 
 async def finish(run: LaneRun) -> None:
-    """Wait for all tasks of a lane."""
+    """Wait for all tasks of a lane, and raise its crash, if any."""
     while run.tasks:
         await asyncio.wait(run.tasks)
         await asyncio.sleep(0)  # done-callbacks run before the next look
@@ -174,7 +174,7 @@ async def finish(run: LaneRun) -> None:
 
 
 async def first_failure_of(work: "asyncio.Future[list[None]]", writer: "asyncio.Task[None]") -> None:
-    """Wait for the work, but not past the end of the writer: when storing fails, working on would lose answers."""
+    """Wait for the work, but cancel it if the writer ends first: when storing fails, further replies would be lost."""
     waiting: list[asyncio.Future[Any]] = [work, writer]
     await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
     if writer.done() and not work.done():
@@ -191,7 +191,7 @@ MOST_HELD = 4 * WRITE_ROWS
 
 
 class Outbox:
-    """Queue of outcomes that are not stored yet, in order."""
+    """A queue of outcomes that are not stored yet, in order."""
 
     def __init__(self) -> None:
         self._made: list[FinishedJob] = []
@@ -243,11 +243,11 @@ class Priced(Protocol):
 
     @property
     def price(self) -> tuple[float, float] | None:
-        """USD per million tokens in and out; None when unknown."""
+        """USD per million input and output tokens; None if unknown."""
 
 
 def check_budget(budget: float | None, priced: Sequence[tuple[str, Priced]]) -> None:
-    """Check before anything is spent: every key that is needed is there, and under a budget every price is known."""
+    """Raise UserError before anything is spent if an API key is missing or, with a budget, a price is unknown."""
     for name, one in priced:
         if missing := getattr(one, "missing_key", None):
             raise UserError(missing)

@@ -1,7 +1,7 @@
-"""Limits per endpoint: how many calls run at once, and how often and how long a failing one is retried.
+"""Limits per endpoint: the number of concurrent calls, and how often and how long a failing call is retried.
 
-Slow start adds one slot per success, which doubles the limit each round trip; an overload takes a third off, at most
-once a second, and honours the pause the server asks for; from then on a round trip of successes adds one slot.
+Slow start adds one slot per success, which doubles the limit each round trip; an overload reduces it by a third, at most
+once a second, and the pause that the server requests is respected; from then on each round trip of successes adds one slot.
 """
 
 import asyncio
@@ -28,21 +28,21 @@ class AdaptiveLimit:
         self._last_shrink = 0.0
 
     def taken_at_once(self) -> bool:
-        """Take a slot if one is free and the endpoint never asked for a pause; the usual case, without a wait."""
+        """Take a slot without waiting if one is free and the endpoint never requested a pause; return whether it was taken."""
         if self._active + 1 > self.limit or self._paused_until:
             return False
         self._active += 1
         return True
 
     async def acquire(self) -> None:
-        """Wait for a slot, and for the end of a pause the endpoint asked for."""
+        """Wait for a slot, and for the end of any pause that the endpoint requested."""
         while self._active >= int(self.limit):
             turn = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
             try:
                 await turn
             except asyncio.CancelledError:
-                self._wake()  # the turn may have been ours already: whoever is next gets it
+                self._wake()  # the slot may have been granted already: pass it on
                 raise
         self._active += 1
         try:
@@ -63,7 +63,7 @@ class AdaptiveLimit:
             self._wake()
 
     def overloaded(self, retry_after: float | None) -> None:
-        """Record an overload: lower the limit, and pause for as long as the server asks."""
+        """Record an overload: lower the limit, and pause for as long as the server requests."""
         now = time.monotonic()
         if retry_after:
             self._paused_until = max(self._paused_until, now + retry_after)
@@ -83,28 +83,28 @@ class AdaptiveLimit:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """When to retry a failed job, and when to give up."""
+    """The policy of when to retry a failed job and when to give up."""
 
     attempts: int = 6
     seconds: float = 180.0
     first_pause: float = 0.5
     longest_pause: float = 30.0
     stop_after: int = 10
-    """A lane ends when so many jobs in a row have failed for good and the endpoint is down, not the items."""
+    """A lane stops after this many consecutive permanent failures, if the endpoint and not the items is at fault."""
 
     def pause(self, attempt: int, elapsed: float, retry_after: float | None) -> float | None:
-        """Seconds to wait before the next try, or None when it is time to give up."""
+        """Return the seconds to wait before the next try, or None to give up."""
         if attempt >= self.attempts or elapsed >= self.seconds:
             return None
-        if retry_after:  # "at once" is no advice to follow six times in a row
-            # A server that asks for more patience than the policy has will not be waited for.
+        if retry_after:  # a requested pause of 0 is ignored: it would spend all attempts at once
+            # Give up if the server requests a longer pause than the policy allows.
             return retry_after if elapsed + retry_after <= self.seconds else None
         ceiling = min(self.longest_pause, self.first_pause * 2.0 ** (attempt - 1))
         return ceiling * random.uniform(0.5, 1.0)  # nosec B311 # jitter only spreads load, it never touches a result
 
 
 TICK = 1.0
-GRACE = 4.0  # seconds a tick may be late on a busy machine before it counts as a standstill
+GRACE = 4.0  # seconds a tick may be late on a busy machine before it counts as a suspension
 
 
 class WorkClock:
@@ -125,7 +125,7 @@ class WorkClock:
             self._timer = None
 
     def now(self) -> float:
-        """Seconds since an arbitrary start, suspensions excluded."""
+        """Return the seconds since an arbitrary start, suspensions excluded."""
         self._look()
         return self._seen - self._lost
 

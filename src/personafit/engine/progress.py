@@ -1,4 +1,4 @@
-"""Progress on long work: bars in a terminal, elsewhere a line for each lane once it is done. Always on standard error."""
+"""Progress of long runs on standard error: bars in a terminal, elsewhere a line for each lane once it is done."""
 
 import sys
 import time
@@ -17,27 +17,27 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-LOG_SECONDS = 600.0  # without a terminal, long work is heard of this often
+LOG_SECONDS = 600.0  # interval of progress lines without a terminal
 
 
 class ProgressView(Protocol):
-    """Receives the engine's progress."""
+    """A receiver of the engine's progress."""
 
     def begin(self, lane: str, total: int) -> None:
-        """A lane starts."""
+        """Record that a lane starts."""
 
     def advance(self, lane: str, by: int, note: str = "") -> None:
-        """`by` more jobs of the lane are stored."""
+        """Record that `by` more jobs of the lane are stored."""
 
 
 class Silence:
-    """No progress at all."""
+    """A progress view that shows nothing."""
 
     def begin(self, lane: str, total: int) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     def advance(self, lane: str, by: int, note: str = "") -> None:
-        """Say nothing."""
+        """Do nothing."""
 
 
 class Bars:

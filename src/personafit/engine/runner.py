@@ -1,7 +1,7 @@
-"""Running lanes of keyed jobs: what is done is skipped, what fails is tried again, what is finished is stored.
+"""The runner of lanes of keyed jobs: it skips jobs that are done, retries those that fail, and stores outcomes.
 
-A job counts as done only when its outcome is committed. Interrupt the runner at any moment, even with kill -9, and the
-same lanes run again do exactly the missing jobs. A chain goes on from its last stored link: links are stored in order.
+A job counts as done only when its outcome is committed. After an interruption at any moment, even by kill -9, running the
+same lanes again does exactly the missing jobs. A chain resumes after its last stored link: links are stored in order.
 """
 
 import asyncio
@@ -30,14 +30,14 @@ from personafit.models import ModelError, Transient, Unusable
 from personafit.models.purse import OverBudget, Purse, note_calls, paying_from
 from personafit.store import Ask, Outcome, Status, Store
 
-ALLOCATIONS = 200_000  # between two walks over the young; Python's own figure is 700
+ALLOCATIONS = 200_000  # between two collections of the young generation; Python's default is 700
 
 
 @contextlib.contextmanager
 def rare_collections() -> Iterator[None]:
     """Run the cyclic garbage collector less often within the block."""
     young, middle, old = gc.get_threshold()
-    if young:  # 0 is somebody's wish for no collections at all
+    if young:  # 0 means that collection is disabled
         gc.set_threshold(max(young, ALLOCATIONS), middle, old)
     try:
         yield
@@ -45,12 +45,12 @@ def rare_collections() -> Iterator[None]:
         gc.set_threshold(young, middle, old)
 
 
-PLAN_CHUNK = 1000  # jobs looked up at once: bounds memory whatever the number of items
-YIELD_EVERY = 64  # inline jobs between two looks at the event loop
+PLAN_CHUNK = 1000  # jobs looked up at once, which bounds memory for any number of items
+YIELD_EVERY = 64  # jobs started before yielding to the event loop
 
 
 class Runner:
-    """Runs the lanes of one run against one store."""
+    """A runner of the lanes of one run against one store."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Runner:
         self._outbox = Outbox()
 
     async def run(self, lanes: Sequence[Lane]) -> Summary:
-        """Run all lanes to their end, to a stop, or to an interruption; everything finished is stored."""
+        """Run all lanes until they end, stop early or are interrupted; everything finished is stored."""
         for lane in lanes:
             for endpoint, most in [(lane.endpoint, lane.max_concurrency), *lane.endpoints.items()]:
                 limit = self._limits.setdefault(endpoint, AdaptiveLimit(most))
@@ -108,10 +108,10 @@ class Runner:
             upcoming = asyncio.create_task(asyncio.to_thread(self._plan, iterator))
             try:
                 while (planned := await upcoming) is not None:
-                    # The next chunk is looked up while this one is worked on, so that no endpoint runs dry.
+                    # The next chunk is looked up while this one runs, so that no endpoint is idle.
                     upcoming = asyncio.create_task(asyncio.to_thread(self._plan, iterator))
                     if not await self._start_all(run, planned):
-                        if run.over_budget:  # what is under way is paid for: let it come in
+                        if run.over_budget:  # calls in flight are paid for: wait for them
                             await finish(run)
                         return
             finally:
@@ -123,7 +123,7 @@ class Runner:
             await asyncio.gather(*run.tasks, return_exceptions=True)
 
     def _plan(self, jobs: Iterator[Job]) -> PendingJobs | None:
-        """The next jobs, less those that are done; a chain that was begun is followed to its first missing link."""
+        """Return the next chunk of jobs without those that are done; started chains are followed to their first missing link."""
         links = list(islice(jobs, PLAN_CHUNK))
         planned = PendingJobs([], 0) if links else None
         while links and planned is not None:
@@ -145,7 +145,7 @@ class Runner:
         return planned
 
     async def _start_all(self, run: LaneRun, planned: PendingJobs) -> bool:
-        """Start the jobs of a chunk that are not done; False when the lane has come to a stop."""
+        """Start the missing jobs of a chunk; return False if the lane has stopped."""
         run.report.reused += planned.reused
         self._progress.advance(run.lane.name, planned.reused)
         missing = planned.missing
@@ -178,7 +178,7 @@ class Runner:
             await limit.acquire()
 
     async def _follow(self, run: LaneRun, job: Job, generation: int) -> None:
-        """Do a job and, where it is a link of a chain, whatever follows from it."""
+        """Run a job and, if it begins or continues a chain, all links after it."""
         try:
             link = await self._do(run, job, generation)
             while link is not None and not run.report.stopped:
@@ -192,7 +192,7 @@ class Runner:
         return self._limits[job.endpoint or run.lane.endpoint]
 
     async def _do(self, run: LaneRun, job: Job, generation: int) -> Job | None:
-        """Do one job, with as many tries as it needs; returns the link that follows from it, if any."""
+        """Run one job, retrying as needed; return the next link of its chain, if any."""
         started, attempt, limit = self._clock.now(), 0, self._limit(run, job)
         paid, lost = note_calls(), 0.0
         try:
@@ -204,7 +204,7 @@ class Runner:
                     lost += self._lose(paid)
                     pause = self._policy.pause(attempt, self._clock.now() - started, error.retry_after)
                     if error.overloaded:
-                        # A pause that is too long for one job is too long for all: nobody waits for it.
+                        # A pause that is too long for one job is too long for all jobs.
                         limit.overloaded(error.retry_after if pause is not None else None)
                     if pause is None:
                         self._give_up(run, job, error, attempt, lost)
@@ -228,7 +228,7 @@ class Runner:
                     if attempt > 1:
                         outcome.ask.attempts += attempt - 1
                         outcome.ask.cost += lost
-                        self._summary.cost -= lost  # it is counted with the ask
+                        self._summary.cost -= lost  # it is now part of the ask's cost
                     return await self._take_in(run, job, outcome)
         finally:
             limit.release()
@@ -236,11 +236,11 @@ class Runner:
     async def _do_together(
         self, run: LaneRun, together: Together, missing: list[tuple[Job, int]]
     ) -> list[tuple[Job, int]]:
-        """Let jobs or whole chains be done many at once elsewhere; returns the links that are left to be done one by one."""
+        """Run jobs or whole chains as a batch elsewhere; return the links that are left to run one by one."""
         left = dict(enumerate(missing))
         async for number, outcome in together(missing):
             if number not in left or isinstance(outcome, Transient):
-                continue  # had already, or worth another try
+                continue  # already received, or worth a retry
             job, _ = left.pop(number)
             if isinstance(outcome, Outcome):
                 link = await self._take_in(run, job, outcome)
@@ -271,7 +271,7 @@ class Runner:
         run.report.failed += 1
         in_a_row = run.failures_in_a_row[job.endpoint] = run.failures_in_a_row.get(job.endpoint, 0) + 1
         self._summary.last_failure = message
-        # One person's texts may all be too long for a model that answers about everybody else: ending there would end every
+        # One person's texts may all be too long for a model that works for everybody else: stopping there would stop every
         # later try of the same command at the same place.
         is_down = isinstance(error, Transient) or not (run.report.reused or job.endpoint in run.answered)
         if in_a_row >= self._policy.stop_after and is_down and not run.report.stopped:
@@ -284,7 +284,7 @@ class Runner:
         self._outbox.put(FinishedJob(run, job, failed, True))
 
     def _lose(self, paid: list[float]) -> float:
-        """Book the cost of a failed attempt's calls and return it."""
+        """Add the cost of a failed attempt's calls to the summary and return it."""
         lost = sum(paid)
         paid.clear()
         self._summary.cost += lost
@@ -297,7 +297,7 @@ class Runner:
         self._summary.cost += ask.cost
 
     async def _write_outcomes(self) -> None:
-        """Commit outcomes in batches; only then do they count as progress."""
+        """Commit outcomes in batches; they count as progress only once committed."""
         while batch := await self._outbox.take():
             links = [made.job.key for made in batch if made.run.lane.chains]
             outcomes = [made.outcome for made in batch]
@@ -307,7 +307,7 @@ class Runner:
     def _note(self, batch: list[FinishedJob]) -> None:
         counts: dict[str, int] = {}
         for made in batch:
-            if made.last:  # a chain counts once, when it has ended
+            if made.last:  # a chain counts once, at its end
                 report = made.run.report
                 report.finished += made.outcome.ask.status != Status.FAILED
                 counts[report.name] = counts.get(report.name, 0) + 1

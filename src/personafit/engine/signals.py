@@ -1,4 +1,4 @@
-"""Ending in good order: the first Ctrl-C, SIGTERM or `Stop` lets the run store what is finished."""
+"""Graceful shutdown: on the first Ctrl-C, SIGTERM or `Stop`, the run stores what is finished and ends."""
 
 import asyncio
 import contextlib
@@ -10,9 +10,9 @@ from typing import Any
 
 
 class Stop:
-    """Ends the runs of a context in good order, from whatever thread; signals reach the main thread only.
+    """A handle that ends runs gracefully from any thread; signals reach the main thread only.
 
-    Work that begins after `stop` was called ends at once.
+    Runs that begin after `stop` was called end at once.
     """
 
     def __init__(self) -> None:
@@ -21,7 +21,7 @@ class Stop:
         self.requested = False
 
     def stop(self) -> None:
-        """Let the work end; what is finished is stored."""
+        """End all registered runs; what is finished is stored."""
         with self._lock:
             self.requested = True
             endings = list(self._endings)
@@ -30,7 +30,7 @@ class Stop:
 
     @contextlib.contextmanager
     def ending(self, end: Callable[[], None]) -> Iterator[None]:
-        """While this is open, `stop` calls `end`."""
+        """Register `end` within the block, so that `stop` calls it."""
         with self._lock:
             self._endings.append(end)
             requested = self.requested
@@ -44,14 +44,14 @@ class Stop:
 
 
 STOP: ContextVar[Stop | None] = ContextVar("STOP", default=None)
-"""What ends the runs that are carried out here, where somebody wants to be able to."""
+"""The `Stop` of runs in this context, if the caller set one."""
 
 
 @contextlib.contextmanager
 def stop_on_signals(work: "asyncio.Future[list[None]]") -> Iterator[list[int]]:
-    """Let the first Ctrl-C, SIGTERM or `Stop` end the work in good order; a second signal ends the program at once.
+    """Cancel the work on the first Ctrl-C, SIGTERM or `Stop`; a second signal ends the program at once.
 
-    Yields the list of what was received: where it is empty, a cancellation came from elsewhere.
+    Yields the list of received signals: if it is empty, a cancellation came from elsewhere.
     """
     received: list[int] = []
     before: dict[int, Any] = {}

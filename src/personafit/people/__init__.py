@@ -1,4 +1,4 @@
-"""Who the answer is for: the person, what is known of them, and how that is put into words."""
+"""The person a response is for: their record, and how it is rendered as text."""
 
 from personafit.people.person import Attribute, Conversation, FacetValue, Memory, Person, Task, Turn, flatten
 from personafit.people.render import (

@@ -1,7 +1,6 @@
-"""The person and what belongs to them: facets, memories, attributes, conversations, and what they want done.
+"""Records about a person: facets, memories, attributes, conversations and tasks.
 
-A person's id is stable; a changed profile is a new version of the same person, told apart by `version`.
-Statistics cluster on the id.
+A person's id is stable; a changed profile is a new `version` of the same person. Statistics cluster on the id.
 """
 
 from collections.abc import Mapping
@@ -12,17 +11,17 @@ from pydantic import BaseModel, ConfigDict, Field
 from personafit._hashing import content_hash
 
 FacetValue = str | int | float | bool | list[str]
-"""What a facet may hold."""
+"""Type of a facet's value."""
 
 
 class PersonRecord(BaseModel):
-    """Base of all records about people: unknown fields are an error, so that typos in files are found."""
+    """Base of all records about people; unknown fields are an error, so that typos in files are caught."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class Memory(PersonRecord):
-    """One remembered thing about a person, as an assistant's memory would hold it."""
+    """One memory about a person, as an assistant would store it."""
 
     id: str = Field(description="Unique within the person.")
     text: str = Field(min_length=1, description="What is remembered, in plain words.")
@@ -63,7 +62,7 @@ class Conversation(PersonRecord):
 
 
 class Person(PersonRecord):
-    """Who the answer is for."""
+    """The person a response is for, with everything known about them."""
 
     id: str = Field(min_length=1, description="Stable over all versions of the profile.")
     language: str = Field(description="Language the person is written about in, such as 'en' or 'zh'.")
@@ -83,14 +82,14 @@ class Person(PersonRecord):
 
     @property
     def version(self) -> str:
-        """Hash of everything known about the person; it changes when the profile does."""
+        """Hash of the complete record; it changes with the profile."""
         return content_hash(self.model_dump(mode="json"))
 
 
 def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, FacetValue]:
-    """Turn a nested profile into facets, keeping the order: `{"a": {"b": 1}}` becomes `{"a.b": 1}`.
+    """Flatten a nested profile into facets, keeping the order: `{"a": {"b": 1}}` becomes `{"a.b": 1}`.
 
-    Lists of plain values stay lists of texts; lists of objects are numbered; nulls and empty texts are left out.
+    Lists of plain values become lists of strings; lists of objects are numbered from 1; nulls and empty strings are dropped.
     """
     facets: dict[str, FacetValue] = {}
     for key, value in tree.items():
@@ -110,7 +109,7 @@ def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, FacetValue]:
 
 
 class Task(PersonRecord):
-    """One thing a person wants from an assistant, over one or several domains."""
+    """One task that a person brings to an assistant, over one or several domains."""
 
     id: str = Field(min_length=1, description="Unique for the person, such as 'SD-Books-task-1'.")
     person: str = Field(description="Id of the person who wants it.")
@@ -130,5 +129,5 @@ class Task(PersonRecord):
 
     @property
     def kind(self) -> str:
-        """SD for one domain, MD for several."""
+        """`SD` (single-domain) or `MD` (multi-domain)."""
         return "SD" if len(self.domains) == 1 else "MD"

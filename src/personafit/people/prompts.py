@@ -1,6 +1,6 @@
-"""Questions of several turns: kept and shown as one text with a mark before each turn, and taken apart for the system that answers.
+"""Multi-turn prompts: stored and shown as one text with a role mark before each turn, and split into messages for the system.
 
-A text without such marks is one turn of the user.
+A text without marks is a single user turn.
 """
 
 import re
@@ -18,12 +18,12 @@ PROMPT_SCHEMA: dict[str, Any] = {
         "properties": {"role": {"enum": list(ROLES)}, "content": {"type": "string"}},
     },
 }
-"""What a question may be, as JSON Schema says it."""
+"""JSON Schema of a prompt."""
 _MARK = re.compile(rf"(?:\A|\n\n)\[({'|'.join(ROLES)})\] ")
 
 
 def prompt_text(messages: Sequence[Any], place: str = "question") -> str:
-    """Messages with `role` and `content` as one text; the last of them is the user's. One message alone is its text."""
+    """Join messages with `role` and `content`, the last of them the user's, into one text; a single message is returned unmarked."""
     turns: list[tuple[str, str]] = []
     for number, message in enumerate(messages, 1):
         said = message if isinstance(message, dict) else {}
@@ -39,12 +39,12 @@ def prompt_text(messages: Sequence[Any], place: str = "question") -> str:
         return turns[0][1]
     plain = [
         (role, _MARK.sub(r" (\1) ", text)) for role, text in turns
-    ]  # a mark within a turn would take it apart
+    ]  # a mark within a turn would split it
     return "\n\n".join(f"[{role}] {text}" for role, text in plain)
 
 
 def prompt_messages(text: str) -> list[dict[str, str]]:
-    """The turns of a question as messages; the last of them is the user's."""
+    """Split a prompt into messages, the last of them the user's."""
     marks = list(_MARK.finditer(text))
     if len(marks) < 2 or marks[0].start() != 0 or marks[-1][1] != "user":
         return [{"role": "user", "content": text}]

@@ -1,8 +1,8 @@
-"""Taking e-mail addresses, phone numbers, card numbers and keys out of people's texts.
+"""Redaction of e-mail addresses, phone numbers, card numbers and keys in people's texts.
 
-What is found is replaced by a word that says what stood there. The rules prefer to be right: a number that only might be
-somebody's phone stays, because dates, prices and part numbers are what people talk about. Names and addresses of places
-are not looked for; a text that went through here is not anonymous.
+Every match is replaced by the name of its kind. The rules favour precision over recall: a number that merely might be a phone
+number stays, because people talk about dates, prices and part numbers. Personal names and postal addresses are not searched for,
+so a redacted text is not anonymous.
 """
 
 import re
@@ -15,14 +15,14 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class RedactedText:
-    """A text with personal data replaced, and how many of each kind were found."""
+    """A text with personal data replaced, and the number of matches of each kind."""
 
     text: str
     counts: Counter[str]
 
 
 def redact(text: str) -> RedactedText:
-    """The text with every finding replaced by its kind in brackets."""
+    """Replace every match in a text by its kind in brackets, and count the matches."""
     counts: Counter[str] = Counter()
     for kind, pattern, is_one in _RULES:
         text = _replace(text, kind, pattern, is_one, counts)
@@ -64,7 +64,7 @@ def _digits(text: str) -> str:
     return "".join(character for character in text if character in "0123456789")
 
 
-_BRANDS = (  # first digits and lengths of cards in use
+_BRANDS = (  # prefixes and lengths of card numbers in use
     (re.compile(r"4"), (13, 16, 19)),
     (re.compile(r"5[1-5]|2(?:22[1-9]|2[3-9]|[3-6]|7[01]|720)"), (16,)),
     (re.compile(r"3[47]"), (15,)),
@@ -88,7 +88,7 @@ def _is_phone(text: str) -> bool:
 
 
 def _is_secret(text: str) -> bool:
-    """Whether a value named as a secret looks like one: long, and not a word or a placeholder."""
+    """Return whether a value labelled as a secret looks like one: long, and neither a word nor a placeholder."""
     text = text.rstrip(".!?:)")
     mixed = any(c.isdigit() for c in text) and any(c.isalpha() for c in text)
     return len(text) >= 8 and (mixed or bool(re.search(r"[!@#$%^&*=+~]", text))) and text[0] not in "<[{*$"

@@ -1,6 +1,6 @@
-"""How a person is put into words for a reader: one rendering, used for models and people alike.
+"""Rendering of a person as text, the same for models and human raters.
 
-The rendering is part of the instrument: change it and `RENDERING` must change, since scores may move.
+The rendering is part of the instrument: any change to it must also change `RENDERING`, since scores may move.
 """
 
 import re
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from personafit.people.person import FacetValue, Person
 
 RENDERING = "outline-1"
-"""Names the way people are put into words; it is part of every fingerprint that depends on it."""
+"""Version of the rendering, part of every fingerprint that depends on it."""
 
 
 NAME_KEYS = frozenset(
@@ -27,7 +27,7 @@ COMMON_WORDS = frozenset(
 
 
 def facet_values(facets: Mapping[str, FacetValue]) -> list[str]:
-    """Every value as text, in order, lists opened up, no keys; what overlap is counted on."""
+    """Return every value as text, in order, with lists flattened and keys omitted; overlap is counted on these."""
     values: list[str] = []
     for value in facets.values():
         values.extend(value if isinstance(value, list) else [str(value)])
@@ -35,10 +35,10 @@ def facet_values(facets: Mapping[str, FacetValue]) -> list[str]:
 
 
 def names_of(facets: Mapping[str, FacetValue]) -> list[str]:
-    """What the person is called: whole names first, then given and family names; whatever the case of the key.
+    """Return the person's names: full names first, then their parts; keys are matched case-insensitively.
 
-    A name of somebody or something else, such as `Pets.Name`, is none of the person's. Parts that are common words as well are
-    left out, since they would be found everywhere.
+    Names of somebody or something else, such as `Pets.Name`, are excluded. Parts that are also common words are
+    dropped, since they would match everywhere.
     """
     whole = []
     for path, value in facets.items():
@@ -52,7 +52,7 @@ def names_of(facets: Mapping[str, FacetValue]) -> list[str]:
 
 
 def select_facets(facets: Mapping[str, FacetValue], fields: Iterable[str]) -> dict[str, FacetValue]:
-    """The facets at or below any of the given paths, in the person's own order."""
+    """Return the facets at or below any of the given paths, in the person's order."""
     wanted = tuple(fields)
     return {
         path: value
@@ -62,12 +62,12 @@ def select_facets(facets: Mapping[str, FacetValue], fields: Iterable[str]) -> di
 
 
 def render_person(person: Person, facets: Mapping[str, FacetValue] | None = None) -> str:
-    """The person's facets, or those given, as an outline."""
+    """Render the person's facets, or `facets` if given, as an outline."""
     return render_facets(person.facets if facets is None else facets)
 
 
 def render_facets(facets: Mapping[str, FacetValue]) -> str:
-    """Facets as an indented outline; underscores in keys become spaces."""
+    """Render facets as an indented outline; underscores in keys become spaces."""
     lines: list[str] = []
     open_path: list[str] = []
     for path, value in facets.items():
@@ -87,14 +87,14 @@ def _words(key: str) -> str:
     return key.replace("_", " ")
 
 
-LOOKED_AT = 400  # letters: more change nothing
+LOOKED_AT = 400  # letters; more do not change the result
 _JAPANESE = ("HIRAGANA", "KATAKANA")
 
 
 def main_script(text: str) -> str:
-    """The script that most letters of a text belong to, such as LATIN, CYRILLIC or CJK; "" without letters.
+    """Return the script of most letters of a text, such as LATIN, CYRILLIC or CJK; "" without letters.
 
-    Kana beside Chinese characters are Japanese.
+    Chinese characters in a text that also has kana count as JAPANESE.
     """
     letters = [char for char in text[: 4 * LOOKED_AT] if char.isalpha()][:LOOKED_AT]
     names = Counter(unicodedata.name(char, "").partition(" ")[0] for char in letters)

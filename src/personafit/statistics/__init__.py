@@ -1,4 +1,4 @@
-"""Pure functions on arrays and frames: intervals, accuracy, win rates, paired differences."""
+"""Statistics as pure functions on arrays and frames: intervals, accuracy, win rates, paired differences."""
 
 from typing import TYPE_CHECKING
 

@@ -1,12 +1,11 @@
-"""From single choices to one row per item: right, right without order, and the same in both orders.
+"""Aggregate single choices into one row per item: accuracy, position-debiased accuracy, and consistency across orders.
 
-A tie between two scores ½, among more than two what guessing would, whether the rater or gold says so; without gold there is no
-score. Samples are averaged within an order first and orders afterwards, and an item whose answer depends on the order has a score
-only if both orders were answered: one order alone would credit or blame the item for its place. `accuracy` averages both orders;
-`debiased` takes the sign of the summed margins, which only pairs have: elsewhere it is the accuracy. An answer without a margin
-has no margin: if neither order has any, `debiased` takes the sign of what was chosen more often, and if only one order has, there
-is no debiased score. `consistent` says whether both orders led to the same answer, whatever single samples said.
-Asks without an answer count in `asked` and nowhere else.
+A tie, whether the rater's or the gold label's, scores 1 / (number of options), so ½ for a pair; an item without gold has no score.
+Samples are averaged within an order first and orders afterwards. An item shown in two orders is scored only if both were answered:
+one order alone would credit or blame the item for position bias. `accuracy` averages both orders. `debiased` is the sign of the
+margins summed over both orders; only pairs have margins, so with more options it equals `accuracy`. If neither order has a margin,
+`debiased` is the sign of the more frequent choice; if only one order has one, it is undefined. `consistent` is whether the majority
+answer is the same in both orders. Asks without an answer count only in `asked`.
 """
 
 from collections.abc import Sequence
@@ -17,18 +16,18 @@ from personafit.statistics.clusters import Estimate, cluster_mean
 
 TIE = "tie"
 UNIT = (0.0, 1.0)
-CANCELLED = 1e-9  # margins that add up to no more than this share of themselves cancel out
+CANCELLED = 1e-9  # margins cancel out if their sum is at most this share of the sum of their sizes
 PLACES = {
     letter: str(10 + place) for place, letter in enumerate("abcdefghij")
-}  # an order names its places by one character each
+}  # an order string has one character per position
 
 
 def choice_scores(answers: pl.DataFrame, by: Sequence[str] = ("item",)) -> pl.DataFrame:
-    """One row per item (or whatever `by` tells apart) from rows with gold, order, sample, status, label and value.
+    """Return one row per item (or per group of `by`) from rows with gold, order, sample, status, label and value.
 
-    Adds accuracy, debiased, consistent, first (how often the answer shown first was chosen), asked and answered. An `order` of ""
-    is that of a rater for whom order cannot matter; any other is one of two that are planned. Further columns (person, prompt,
-    slices) are carried over. A column `option_count` says how many answers each item has; without it they are two.
+    Adds accuracy, debiased, consistent, first (how often the answer shown first was chosen), asked and answered. An empty `order`
+    marks a rater that order cannot affect; any other value is one of the two planned orders. Further columns (person, prompt,
+    slices) are carried over. The column `option_count` holds the number of answers per item; without it every item has two.
     """
     options = pl.col("option_count") if "option_count" in answers.columns else pl.lit(2)
     answered = pl.col("status") == "ok"
@@ -38,7 +37,7 @@ def choice_scores(answers: pl.DataFrame, by: Sequence[str] = ("item",)) -> pl.Da
         .then(1 / options)
         .otherwise((pl.col("label") == pl.col("gold")).cast(pl.Float64))
     )
-    # The margin is that of product 0; turned so that a positive one favours the gold answer.
+    # `value` is the margin of product 0; flip its sign where needed so that a positive margin favours the gold answer.
     toward_gold = (
         pl.when(pl.col("gold") == TIE)
         .then(0.0)
@@ -102,7 +101,7 @@ def choice_scores(answers: pl.DataFrame, by: Sequence[str] = ("item",)) -> pl.Da
 
 
 def _orders(rows: pl.DataFrame, by: Sequence[str], carried: Sequence[str]) -> pl.DataFrame:
-    """One row per item and order: means over samples, and the answer most of them gave."""
+    """Return one row per item and order: the means over samples and the majority answer."""
     keys = [*by, "order"]
     orders = rows.group_by(keys, maintain_order=True).agg(
         *(pl.col(name).first() for name in carried),
@@ -110,7 +109,7 @@ def _orders(rows: pl.DataFrame, by: Sequence[str], carried: Sequence[str]) -> pl
         *(pl.col(f"_{name}").mean() for name in (*_MEANS, "margin")),
         pl.col("asked", "answered").sum(),
     )
-    # A tie adds to all answers alike, so it does not decide which of them leads.
+    # A tie adds equally to all answers, so it does not change the majority.
     counts = rows.filter(pl.col("_said") != TIE).group_by(*keys, "_said").len("_count")
     leading = (
         counts.filter(pl.col("_count") == pl.col("_count").max().over(keys))
@@ -123,7 +122,7 @@ def _orders(rows: pl.DataFrame, by: Sequence[str], carried: Sequence[str]) -> pl
 
 
 def _half_step(lead: pl.Expr, tolerance: pl.Expr) -> pl.Expr:
-    """1 for a lead, 0 for a lag and ½ for neither."""
+    """Return 1 for a positive lead, 0 for a negative one, and ½ within `tolerance` of 0."""
     return pl.when(lead.abs() <= tolerance).then(0.5).otherwise((lead > 0).cast(pl.Float64))
 
 
@@ -132,7 +131,7 @@ _CONSUMED = frozenset({"order", "sample", "status", "label", "value", "gold", "o
 
 
 def mean_by_item(items: pl.DataFrame, column: str, bounds: tuple[float, float] | None = UNIT) -> Estimate:
-    """The clustered mean of a column of per-item scores, items without one left out."""
+    """Return the clustered mean of a column of per-item scores; items without a score are left out."""
     scored = items.filter(pl.col(column).is_not_null())
     if scored.is_empty():
         return Estimate(None, None, None, 0, 0, "no item has an answer")

@@ -1,11 +1,11 @@
 """Agreement between raters: percent, Cohen's, weighted and Fleiss' kappa, Krippendorff's alpha, Spearman.
 
-Ratings are an array of units × raters: integer codes with -1 where a rater gave none, or numbers with nan. Every figure comes with its
-influence: the derivative with respect to the weight of each unit (the infinitesimal jackknife), from which `agreement_intervals` makes
-clustered intervals. Influences add up to 0.
+Ratings are an array of units × raters: integer codes with -1 for a missing rating, or floats with nan. Every statistic has an influence
+function: its derivative with respect to the weight of each unit (the infinitesimal jackknife), from which `agreement_intervals`
+computes clustered intervals. Influences sum to 0.
 
-Where raters choose between two answers and may be undecided, `halves` says that the codes are 0, 1 (a tie) and 2, and that a tie
-half agrees with either answer, as it is worth half a point in accuracy.
+Where raters choose between two answers and may declare a tie, `halves` means that the codes are 0, 1 (tie) and 2, and that a tie
+half agrees with either answer, just as it scores ½ in accuracy.
 """
 
 from dataclasses import dataclass
@@ -28,14 +28,14 @@ TOO_FEW_RANKS = "undefined: fewer than three units were rated by both, and two c
 
 @dataclass(frozen=True)
 class Figure:
-    """A number, or None with the sentence that says why there is none."""
+    """A point value, or None with a note that says why it is undefined."""
 
     value: float | None
     note: str | None = None
 
 
 def defined(value: ArrayLike, reason: str) -> Figure:
-    """The number as a figure; nan is undefined, for this reason."""
+    """Wrap a number as a `Figure`; nan becomes undefined, with `reason` as the note."""
     return Figure(None, reason) if np.isnan(value) else Figure(float(np.asarray(value)))
 
 
@@ -50,7 +50,7 @@ def ratio(top: ArrayLike, bottom: ArrayLike) -> Floats:
 
 
 def as_ratings(ratings: ArrayLike) -> NDArray[Any]:
-    """Check an array of units × raters and give it as int64 codes or float64 values."""
+    """Validate an array of units × raters and return it as int64 codes or float64 values."""
     array = np.asarray(ratings)
     if array.ndim != 2:
         raise ValueError(f"ratings must be units × raters, not an array of {array.ndim} dimension(s)")
@@ -58,7 +58,7 @@ def as_ratings(ratings: ArrayLike) -> NDArray[Any]:
 
 
 def as_codes(codes: ArrayLike) -> Ints:
-    """Check an array of units × raters that must hold integer codes."""
+    """Validate an array of units × raters that must hold integer codes, and return it as int64."""
     array = as_ratings(codes)
     if array.dtype.kind != "i" and array.size:
         raise ValueError("codes must be integers, with -1 for a missing rating")
@@ -66,13 +66,13 @@ def as_codes(codes: ArrayLike) -> Ints:
 
 
 def given(ratings: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which ratings were given."""
+    """Return a mask of the ratings that are not missing."""
     present: NDArray[np.bool_] = np.isfinite(ratings) if ratings.dtype.kind == "f" else ratings >= 0
     return present
 
 
 def ranked(ratings: ArrayLike) -> Ints:
-    """Numbers as codes in their order, equal numbers sharing one; integer codes stay as they are."""
+    """Convert floats to dense rank codes, equal values sharing one; integer codes are returned unchanged."""
     array = np.asarray(ratings)
     if array.dtype.kind != "f":
         return array.astype(np.int64)
@@ -83,7 +83,7 @@ def ranked(ratings: ArrayLike) -> Ints:
 
 
 def label_counts(codes: Ints) -> Ints:
-    """How many raters gave each label to each unit: units × labels."""
+    """Count how many raters gave each label to each unit, as an array of units × labels."""
     labels = int(codes.max(initial=-1)) + 1
     unit, rater = np.nonzero(codes >= 0)
     flat = np.bincount(unit * labels + codes[unit, rater], minlength=len(codes) * labels)
@@ -98,12 +98,12 @@ def confusion(first: ArrayLike, second: ArrayLike) -> Ints:
 
 
 def label_credit(labels: int, halves: bool) -> Floats:
-    """How far two labels agree, labels × labels: 1 if they are the same; with `halves`, ½ if one of them is the tie."""
+    """Return the agreement of every two labels, labels × labels: 1 if equal; with `halves`, ½ if one of them is the tie."""
     return 1 - distances(labels, "linear") / 2 if halves else np.eye(labels)
 
 
 def distances(labels: int, weights: Weights) -> Floats:
-    """How far labels are apart, labels × labels: 0 or 1 without weights."""
+    """Return the distance of every two labels, labels × labels: 0 or 1 without weights."""
     gap = np.abs(np.subtract.outer(np.arange(labels), np.arange(labels))).astype(np.float64)
     if weights == "quadratic":
         return gap**2
@@ -120,7 +120,7 @@ def _shared(first: NDArray[Any], second: NDArray[Any]) -> tuple[Ints, Ints]:
 
 
 def _too_few(units: int) -> Figure | None:
-    """Why so many shared units have no figure beyond chance; None where they can have one."""
+    """Return the undefined figure if there are too few shared units to correct for chance, else None."""
     return None if units > 1 else Figure(None, ONE_UNIT if units else NO_OVERLAP)
 
 
@@ -128,7 +128,7 @@ def _too_few(units: int) -> Figure | None:
 
 
 def unit_sums(counts: Ints, halves: bool = False) -> Floats:
-    """What percent agreement and Fleiss' kappa need of each unit: agreement, whether shared, label shares."""
+    """Return the columns that percent agreement and Fleiss' kappa sum over units: agreement, shared (0 or 1), label shares."""
     raters = counts.sum(1)
     shared = raters >= 2
     pairs = np.where(shared, raters * (raters - 1), 1)
@@ -138,25 +138,25 @@ def unit_sums(counts: Ints, halves: bool = False) -> Floats:
 
 
 def percent_agreement(codes: ArrayLike, halves: bool = False) -> Figure:
-    """Share of agreeing pairs of raters on a unit, averaged over the units that two or more rated."""
+    """Return the share of agreeing rater pairs on a unit, averaged over units with two or more ratings."""
     agreement, shared = unit_sums(label_counts(as_codes(codes)), halves)[:, :2].sum(0)
     return defined(ratio(agreement, shared), NO_OVERLAP)
 
 
 def percent_influence(sums: Floats) -> Floats:
-    """Of percent agreement, from the `unit_sums` of each unit."""
+    """Return the influence of each unit on percent agreement, given its `unit_sums`."""
     agreement, shared = sums[:, :2].T
     return np.asarray((agreement - shared * agreement.sum() / shared.sum()) / shared.sum())
 
 
 def fleiss_kappa(codes: ArrayLike, halves: bool = False) -> Figure:
-    """Fleiss' kappa; where votes are missing, Gwet's extension (each unit counts once, whoever rated it)."""
+    """Return Fleiss' kappa; with missing ratings, Gwet's extension (each unit counts once, whoever rated it)."""
     sums = unit_sums(label_counts(as_codes(codes)), halves).sum(0)
     return _too_few(int(sums[1])) or defined(fleiss_of(sums, halves), SAME_LABEL)
 
 
 def fleiss_of(sums: Floats, halves: bool = False) -> Floats:
-    """Fleiss' kappa from the sum of all `unit_sums`."""
+    """Return Fleiss' kappa given the `unit_sums` added up over units."""
     agreement, shared, *labels = sums
     shares = np.array(labels)
     chance = ratio(shares @ label_credit(len(shares), halves) @ shares, shares.sum() ** 2)
@@ -165,7 +165,7 @@ def fleiss_of(sums: Floats, halves: bool = False) -> Floats:
 
 
 def fleiss_influence(sums: Floats, halves: bool = False) -> Floats:
-    """Of Fleiss' kappa, from the `unit_sums` of each unit."""
+    """Return the influence of each unit on Fleiss' kappa, given its `unit_sums`."""
     shares, labels = sums[:, 2:], sums[:, 2:].sum(0)
     total, expected = labels.sum(), label_credit(len(labels), halves) @ labels
     observed, chance = sums[:, 0].sum() / sums[:, 1].sum(), labels @ expected / total**2
@@ -178,7 +178,7 @@ def fleiss_influence(sums: Floats, halves: bool = False) -> Floats:
 
 
 def cohen_kappa(first: ArrayLike, second: ArrayLike, weights: Weights = "none") -> Figure:
-    """Cohen's kappa of two raters over the units both rated; weighted by the distance between codes if asked."""
+    """Return Cohen's kappa of two raters over the units both rated, optionally weighted by the distance between codes."""
     table = confusion(first, second)
     distance, units = distances(len(table), weights), int(table.sum())
     observed = units * float((table * distance).sum())
@@ -187,7 +187,7 @@ def cohen_kappa(first: ArrayLike, second: ArrayLike, weights: Weights = "none") 
 
 
 def kappa_influence(first: Ints, second: Ints, weights: Weights) -> Floats:
-    """Of Cohen's kappa of two raters who both rated every unit."""
+    """Return the influence of each unit on Cohen's kappa of two raters who both rated every unit."""
     table = confusion(first, second)
     distance, rows, columns, count = distances(len(table), weights), table.sum(1), table.sum(0), len(first)
     observed, expected = float((table * distance).sum()), float(rows @ distance @ columns)
@@ -201,10 +201,10 @@ def kappa_influence(first: Ints, second: Ints, weights: Weights) -> Floats:
 
 @dataclass(frozen=True)
 class _Disagreement:
-    """What alpha is made of, with the derivatives by the weight of each unit."""
+    """Observed and expected disagreement of alpha, with their derivatives with respect to each unit's weight."""
 
     raters: Ints
-    """Raters of each unit; 0 where only one rated it."""
+    """Number of raters of each unit; 0 if fewer than two rated it."""
     within: float
     expected: float
     by_within: Floats
@@ -212,19 +212,19 @@ class _Disagreement:
 
 
 def krippendorff_alpha(ratings: ArrayLike, level: Level, halves: bool = False) -> Figure:
-    """Krippendorff's alpha for nominal, ordinal or interval ratings, over the units two or more raters rated."""
+    """Return Krippendorff's alpha for nominal, ordinal or interval ratings, over units with two or more ratings."""
     found = _disagreement(as_ratings(ratings), level, halves)
     alpha = 1 - ratio(found.within * (found.raters.sum() - 1), found.expected)
     return _too_few(int((found.raters > 0).sum())) or defined(alpha, SAME_LABEL)
 
 
 def alpha_influence(ratings: NDArray[Any], level: Level, halves: bool = False) -> Floats:
-    """Of Krippendorff's alpha: codes (-1 for none), or numbers (nan for none)."""
+    """Return the influence of each unit on Krippendorff's alpha; ratings are codes (-1 for missing) or floats (nan)."""
     found = _disagreement(ratings, level, halves)
     raters, count, expected = found.raters, found.raters.sum(), found.expected
     moved = -(found.by_within * (count - 1) + found.within * raters) / expected
     moved += found.within * (count - 1) / expected**2 * found.by_expected
-    # The correction for few ratings (count - 1) is not scale free: influences add up to nearly 0, and are centred.
+    # The small-sample correction (count - 1) is not scale invariant, so influences sum only approximately to 0: centre them.
     units = raters > 0
     return np.where(units, moved - moved[units].mean(), 0.0)
 
@@ -243,12 +243,12 @@ def _disagreement(ratings: NDArray[Any], level: Level, halves: bool) -> _Disagre
         return _Disagreement(raters, within.sum(), expected, within, 2 * (count * raters - by_expected))
     codes, values = ranked(ratings)[present], np.zeros(ratings.shape)
     totals = np.bincount(codes).astype(np.float64)
-    # Krippendorff's ordinal distance is the squared distance between places in the pooled order.
+    # Krippendorff's ordinal distance is the squared distance between mid-ranks in the pooled ratings.
     place = np.cumsum(totals) - totals / 2
     numbers = place[codes] if level == "ordinal" else ratings[present].astype(np.float64)
     lowest = numbers.min(
         initial=np.inf
-    )  # counting from here makes ratings of one label come out as exactly 0
+    )  # subtracting the minimum makes a constant table come out as exactly 0
     values[present] = numbers - lowest
     mean = values.sum(1) / np.maximum(raters, 1)
     apart = np.where(present, values - mean[:, None], 0.0)
@@ -257,10 +257,10 @@ def _disagreement(ratings: NDArray[Any], level: Level, halves: bool) -> _Disagre
     expected = 2 * (count * square - total**2)
     by_expected = 2 * (raters * square + count * (values**2).sum(1) - 2 * total * values.sum(1))
     if expected <= 1e-12 * count * square:
-        expected = 0.0  # rounding, not spread
+        expected = 0.0  # rounding error, not variance
     if level == "interval":
         return _Disagreement(raters, within.sum(), expected, within, by_expected)
-    # A unit also moves the places of the ratings above its own.
+    # A unit also shifts the mid-ranks of the ratings above its own.
     pull = np.bincount(codes, (4 * (raters / others)[:, None] * apart)[present], minlength=len(totals))
     by_place = np.zeros((2, *ratings.shape))
     by_place[:, present] = (
@@ -275,7 +275,7 @@ def _disagreement(ratings: NDArray[Any], level: Level, halves: bool) -> _Disagre
 
 
 def spearman(first: ArrayLike, second: ArrayLike) -> Figure:
-    """Spearman's rank correlation of two raters, ties at their middle rank, over the units both rated."""
+    """Return Spearman's rank correlation of two raters over the units both rated; ties get their mid-rank."""
     left, right = (_centred_ranks(codes) for codes in _shared(ranked(first), ranked(second)))
     if len(left) < 3:
         return Figure(None, TOO_FEW_RANKS if len(left) else NO_OVERLAP)
@@ -283,7 +283,7 @@ def spearman(first: ArrayLike, second: ArrayLike) -> Figure:
 
 
 def spearman_influence(first: Ints, second: Ints) -> Floats:
-    """Of Spearman's correlation of two lists of ordered codes that are dense (0, 1, 2, ... all occur)."""
+    """Return the influence of each unit on Spearman's correlation of two lists of dense ordered codes (0, 1, 2, ... all occur)."""
     count = len(first)
     left, right = (_centred_ranks(codes) / count for codes in (first, second))
     together, left_spread, right_spread = np.mean(left * right), np.mean(left**2), np.mean(right**2)
@@ -297,19 +297,19 @@ def spearman_influence(first: Ints, second: Ints) -> Floats:
 
 
 def pearson_influence(first: Floats, second: Floats) -> Floats:
-    """Of Pearson's correlation of two lists of numbers that both vary."""
+    """Return the influence of each unit on Pearson's correlation of two lists of numbers, neither of them constant."""
     left, right = ((values - values.mean()) / values.std() for values in (first, second))
     return np.asarray((left * right - np.mean(left * right) * (left**2 + right**2) / 2) / len(left))
 
 
 def _centred_ranks(codes: Ints) -> Floats:
-    """The middle rank of each code, counted from the middle of all."""
+    """Return the mid-rank of each code, centred on the overall mean rank."""
     counts = np.bincount(codes)
     return np.asarray((np.cumsum(counts) - counts / 2 - len(codes) / 2)[codes])
 
 
 def _above(codes: Ints, values: Floats) -> Floats:
-    """For each unit the sum of the values of units with a higher code, and half of those with the same."""
+    """Return, for each unit, the sum of `values` over units with a higher code plus half the sum over units with the same code."""
     return np.asarray(_suffix(np.bincount(codes, values))[codes])
 
 

@@ -1,8 +1,8 @@
-"""Figures of agreement with clustered intervals.
+"""Agreement statistics with clustered intervals.
 
-Judgments about one person hang together, and so do judgments on one prompt. `value + n * influence` are pseudo-values whose mean is
-the figure and whose clustered interval is the figure's: by person, and by prompt as well where prompts recur across people. Raters are
-taken as they are: an interval says what other people and prompts would change, not what other raters would. Nothing is random here.
+Judgments about one person are correlated, and so are judgments on one prompt. `value + n * influence` are pseudo-values whose mean is
+the statistic and whose clustered interval is its interval: by person, and by prompt as well where prompts recur across people. Raters
+are fixed: an interval covers the sampling of people and prompts, not of raters. Everything here is deterministic.
 """
 
 from collections.abc import Sequence
@@ -36,14 +36,14 @@ NO_SPREAD = (
 
 @dataclass(frozen=True)
 class UnitGroups:
-    """Which person and prompt each unit belongs to, numbered; prompts only where they recur across people."""
+    """Integer codes of the person and prompt of each unit; `prompt` is None unless prompts recur across people."""
 
     person: Ints
     prompt: Ints | None
 
     @classmethod
     def of(cls, people: ArrayLike, prompts: ArrayLike | None, units: int) -> "UnitGroups":
-        """Number them; without prompts, units are clustered by person alone."""
+        """Encode people and prompts as integers; without prompts, units are clustered by person alone."""
         for many, one, names in (("people", "person", people), ("prompts", "prompt", prompts)):
             if names is not None and np.shape(names) != (units,):
                 raise ValueError(f"{many} must name one {one} for each of the {units} units")
@@ -53,7 +53,7 @@ class UnitGroups:
         return cls(person, prompt)
 
     def mean(self, values: Floats, units: NDArray[np.bool_], bounds: tuple[float, float] | None) -> Estimate:
-        """The clustered mean over some of the units."""
+        """Return the clustered mean of `values` over the selected units."""
         prompt = None if self.prompt is None else self.prompt[units]
         return cluster_mean(values[units], self.person[units], prompt, bounds)
 
@@ -65,7 +65,7 @@ class UnitGroups:
         shared: NDArray[np.bool_],
         bounds: tuple[float, float],
     ) -> Estimate:
-        """A figure with the interval of its pseudo-values over `units`; n and people are those of the `shared` ones."""
+        """Return a figure with the interval of its pseudo-values over `units`; n and people count the `shared` units."""
         n, people = int(shared.sum()), int(np.count_nonzero(np.bincount(self.person[shared])))
         if point.value is None:
             return Estimate(None, None, None, n, people, point.note)
@@ -83,7 +83,7 @@ class UnitGroups:
 
 @dataclass(frozen=True)
 class PairAgreement:
-    """One figure for every pair of raters, and how each unit moves it."""
+    """One agreement statistic for every pair of raters, with the influence of each unit."""
 
     ratings: Ints
     groups: UnitGroups
@@ -93,18 +93,18 @@ class PairAgreement:
 
     @cached_property
     def figures(self) -> tuple[Figure, ...]:
-        """The figure of each pair."""
+        """The point value of each pair."""
         return tuple(
             _pair_point(self.ratings[:, i], self.ratings[:, j], self.name, self.halves) for i, j in self.pairs
         )
 
     def interval(self, pair: int) -> Estimate:
-        """The figure of one pair with its interval."""
+        """Return the statistic of one pair with its interval."""
         both = self._both(pair)
         return self.groups.figure(self.figures[pair], self.influences[pair], both, both, self._bounds)
 
     def mean(self, members: Sequence[int]) -> Estimate:
-        """The mean over some pairs, leaving out those whose figure is undefined and saying how many."""
+        """Return the mean over the pairs in `members`; undefined pairs are left out and counted in the note."""
         known = [pair for pair in members if self.figures[pair].value is not None]
         if not known:
             reason = (
@@ -120,7 +120,7 @@ class PairAgreement:
         return replace(self.groups.figure(point, influence, units, units, self._bounds), n=int(shared.sum()))
 
     def difference(self, first: int, second: int) -> Estimate:
-        """How much higher one pair's figure is than another's, from the same units."""
+        """Return the statistic of one pair minus that of another, with a paired interval."""
         ours, theirs = self.figures[first], self.figures[second]
         point = Figure(None, ours.note or theirs.note)
         if ours.value is not None and theirs.value is not None:
@@ -131,7 +131,7 @@ class PairAgreement:
 
     @cached_property
     def influences(self) -> tuple[Floats, ...]:
-        """Of each pair the influence of every unit, 0 where one of the two gave no rating."""
+        """The influence of every unit on each pair's statistic; 0 where either rating is missing."""
         found = []
         for pair, (i, j) in enumerate(self.pairs):
             moved, both, point = np.zeros(len(self.ratings)), self._both(pair), self.figures[pair].value
@@ -165,7 +165,7 @@ def table_agreement(
     figure: TableFigure,
     halves: bool = False,
 ) -> Estimate:
-    """Percent agreement, Fleiss' kappa or Krippendorff's alpha (by its level) of all raters, with its interval."""
+    """Return percent agreement, Fleiss' kappa or Krippendorff's alpha (named by its level) over all raters, with its interval."""
     table = agreement.as_ratings(ratings)
     groups = UnitGroups.of(people, prompts, len(table))
     given = agreement.given(table).sum(1)
@@ -178,7 +178,7 @@ def table_agreement(
         influence = agreement.percent_influence(sums) if percent else agreement.fleiss_influence(sums, halves)
     else:
         influence = agreement.alpha_influence(table, figure, halves)
-    # The labels that units with one rating got are part of what Fleiss' kappa expects by chance.
+    # Units with a single rating still enter the chance agreement of Fleiss' kappa.
     units = given >= 1 if figure == "fleiss" else shared
     return groups.figure(point, influence, units, shared, SHARE if figure == "percent" else SCALE)
 
@@ -190,7 +190,7 @@ def pair_agreement(
     figure: PairFigure,
     halves: bool = False,
 ) -> PairAgreement:
-    """One figure for every pair of raters, each with its interval; means and differences of pairs get intervals too."""
+    """Return one agreement statistic for every pair of raters; pairs, and their means and differences, have intervals."""
     table = agreement.as_ratings(ratings)
     codes = agreement.ranked(table) if figure == "spearman" else agreement.as_codes(table)
     pairs = tuple(combinations(range(codes.shape[1]), 2))
@@ -198,7 +198,7 @@ def pair_agreement(
 
 
 def pearson(first: ArrayLike, second: ArrayLike, people: ArrayLike, prompts: ArrayLike | None) -> Estimate:
-    """Pearson's correlation of two lists of numbers that both vary, with its interval."""
+    """Return Pearson's correlation of two lists of numbers, neither of them constant, with its interval."""
     left, right = (np.asarray(values, dtype=np.float64) for values in (first, second))
     units = np.ones(len(left), dtype=bool)
     point = Figure(float(np.corrcoef(left, right)[0, 1]))
@@ -226,7 +226,7 @@ def _pair_point(first: Ints, second: Ints, figure: PairFigure, halves: bool) -> 
 
 
 def _credit(first: Ints, second: Ints, halves: bool) -> Floats:
-    """How far two raters agree on each unit."""
+    """Return the agreement of two raters on each unit: 0 or 1, or ½ for a tie with `halves`."""
     return np.asarray(1 - np.abs(first - second) / 2 if halves else first == second, dtype=np.float64)
 
 

@@ -1,12 +1,12 @@
-"""Bias of choices: logistic regressions of choices on features, with intervals that cluster by person (and by prompt).
+"""Bias of choices: logistic regressions of choices on features, with intervals clustered by person (and by prompt).
 
-A choice is 1, 0 or anything between (a tie is ½, a vote its share). Every row of the design is a difference between the two
-answers, so there is no intercept: turn the pair round and both the choice and the row change sides. Each coefficient is
-reported through its influence function, the part every row has in it; that makes it a mean like any other, and the
-difference of two regressions on the same people is paired by adding up both parts person by person (a stacked sandwich).
+A choice is 1, 0 or anything between (a tie is ½, votes are a share). Every row of the design is a difference between the two
+responses, so there is no intercept: swapping the pair flips both the choice and the row. The interval of a coefficient comes
+from its influence function, the contribution of every row, which turns it into a mean; the difference of two regressions on
+the same people is paired by adding both contributions person by person (a stacked sandwich).
 
-A coefficient is a taste divided by the noise of whoever chooses: with the same tastes, a steadier chooser has larger
-coefficients throughout. So two choosers are compared after putting one on the scale of the other (`taste_difference`).
+A coefficient is a preference divided by the noise of the chooser: with the same preferences, a more consistent chooser has
+larger coefficients throughout. Two choosers are therefore compared after rescaling one to the other (`taste_difference`).
 """
 
 from collections.abc import Sequence
@@ -35,29 +35,29 @@ SEPARATED = "no interval: these features tell every choice apart, so the odds ha
 
 @dataclass(frozen=True)
 class Fit:
-    """A fitted regression: log-odds per unit of each column, and what every row contributed to them."""
+    """A fitted regression: log-odds per unit of each column, and the influence of every row on them."""
 
     weights: Floats
     influence: Floats
-    """Rows × columns; the sums over people, squared and added up, are the variances."""
+    """Rows × columns; the variances are the squared sums per person, added up."""
     people: NDArray[Any]
     prompts: NDArray[Any]
-    """Which rows of a person are about the same thing; also clusters, where some recur across people."""
+    """Prompt of each row; a second kind of cluster where prompts recur across people."""
     separated: bool
 
 
 class Taste(NamedTuple):
-    """How two choosers differ in a taste, in log-odds."""
+    """The difference between two choosers in their preference for a feature, in log-odds."""
 
     difference: Estimate
     p: float | None = None
-    """Of no difference, on the common scale or plainly; below 0.05 where the interval leaves 0 out."""
+    """P-value of no difference, the larger of the rescaled and the unscaled test; below 0.05 where the interval excludes 0."""
     se: float | None = None
-    """Standard error if there is no difference; the interval, of a fraction, is wider away from 0."""
+    """Standard error under no difference; the interval of a ratio is wider away from 0."""
 
 
 class Fraction(NamedTuple):
-    """A fraction with its interval, its standard error near 0 and its degrees of freedom."""
+    """A ratio with its interval, its standard error near 0 and its degrees of freedom."""
 
     value: float
     low: float
@@ -83,7 +83,7 @@ def fit_choices(
 ) -> Fit:
     """Regress choices in [0, 1] on the columns of the design; prompts, where some recur, are a second kind of cluster.
 
-    Without prompts every row of a person is a prompt of its own, the same in another fit to as many rows of the person.
+    Without prompts, every row gets a prompt of its own, numbered so that two fits with the same rows per person share the numbers.
     """
     x, y = np.asarray(design, dtype=np.float64), np.asarray(choices, dtype=np.float64)
     who = np.asarray(people)
@@ -98,7 +98,7 @@ def fit_choices(
 
 
 def _own_prompts(people: NDArray[Any]) -> NDArray[Any]:
-    """A number for each row that no row of another person has: the person's, then which of their rows it is."""
+    """Return a unique number for each row, derived from its person and its place among that person's rows."""
     who, sizes = np.unique(people, return_inverse=True, return_counts=True)[1:]
     order = np.argsort(who, kind="stable")
     starts = np.cumsum(sizes) - sizes
@@ -108,10 +108,10 @@ def _own_prompts(people: NDArray[Any]) -> NDArray[Any]:
 
 
 def separated(design: ArrayLike, choices: ArrayLike) -> bool:
-    """Whether some weighting of the columns is never against a choice and sometimes for one.
+    """Return whether the data are separated: some combination of the columns never contradicts a choice and sometimes favours one.
 
-    Then the likelihood has no maximum and the ridge alone decides how large a coefficient is. A linear programme finds out
-    (Konis 2007); a choice between 0 and 1 counts as both.
+    Then the likelihood has no maximum, and the ridge alone determines the size of a coefficient. Tested with a linear
+    programme (Konis 2007); a choice between 0 and 1 counts as both.
     """
     x, y = np.asarray(design, dtype=np.float64), np.asarray(choices, dtype=np.float64)
     if not x.size:
@@ -135,10 +135,10 @@ def separated(design: ArrayLike, choices: ArrayLike) -> bool:
 
 
 def _balanced(x: Floats, y: Floats, residuals: Floats) -> bool:
-    """A cheap proof that nothing is separated: residuals on the right sides of all choices that cancel in every column.
+    """Return whether residuals with the right signs that cancel in every column prove that the data are not separated.
 
-    They cancel at the maximum of the likelihood but for the ridge's pull; if that small rest can be taken off without turning
-    a residual round, no direction can favour every choice (Stiemke's lemma), and the linear programme is not needed.
+    Residuals cancel at the maximum of the likelihood except for the pull of the ridge. If that remainder can be removed without
+    flipping a sign, no direction favours every choice (Stiemke's lemma), and the slower linear programme is not needed.
     """
     if not x.size:
         return True
@@ -147,12 +147,12 @@ def _balanced(x: Floats, y: Floats, residuals: Floats) -> bool:
 
 
 def effect(fit: Fit, column: int) -> Estimate:
-    """The log-odds of one column with its clustered interval."""
+    """Return the log-odds of one column with its clustered interval."""
     return _estimate(float(fit.weights[column]), [Parts(fit, [column], np.ones(1))])
 
 
 def effect_difference(first: Fit, first_column: int, second: Fit, second_column: int) -> Estimate:
-    """The log-odds of a column in one regression minus that of a column in another, paired by person."""
+    """Return the log-odds of a column in one regression minus that of a column in another, paired by person."""
     value = float(first.weights[first_column] - second.weights[second_column])
     return _estimate(
         value, [Parts(first, [first_column], np.ones(1)), Parts(second, [second_column], -np.ones(1))]
@@ -162,13 +162,13 @@ def effect_difference(first: Fit, first_column: int, second: Fit, second_column:
 def taste_difference(
     first: Fit, first_columns: Sequence[int], second: Fit, second_columns: Sequence[int]
 ) -> Taste:
-    """How much more the first chooser goes by a feature than the second would if it were as steady, in log-odds.
+    """Return how much more the first chooser weighs a feature than the second would at equal consistency, in log-odds.
 
-    The first of the columns is the feature, the others are the features that set the scale: how much larger the first
-    chooser's coefficients on them are, taken together, is how much steadier it is. The interval holds both the difference on
-    that scale and the plain one, so that it excludes 0 only where neither steadiness nor a different taste for the other
-    features could explain the difference; so does the p-value. None, with a note, where the second chooser goes by none of the other features
-    clearly, because then nothing tells taste from steadiness.
+    The first column is the feature; the other columns set the scale: the ratio of the two choosers' coefficients on them, taken
+    together, is their relative consistency. The interval covers both the rescaled and the unscaled difference, so it excludes 0 only
+    where neither consistency nor a different preference for the other features could explain the difference; the p-value
+    likewise. The value is None, with a note, if the second chooser has no clear preference on the other features, because
+    preference and consistency cannot then be told apart.
     """
     plain = effect_difference(first, first_columns[0], second, second_columns[0])
     if plain.value is None or plain.low is None or plain.high is None or not plain.se:
@@ -176,7 +176,7 @@ def taste_difference(
     mine, theirs = first.weights[[*first_columns]], second.weights[[*second_columns]]
     toward = _direction(mine[1:]) + _direction(theirs[1:])
     steady, their_steady = max(0.0, float(toward @ mine[1:])), float(toward @ theirs[1:])
-    # The first chooser's coefficient minus the second's times how much steadier the first is, as one fraction.
+    # The first chooser's coefficient minus the second's times the relative consistency of the first, as one ratio.
     above = [
         Parts(first, first_columns, np.array([their_steady, *(-theirs[0] * toward * (steady > 0))])),
         Parts(second, second_columns, np.array([-steady, *(mine[0] * toward)])),
@@ -199,9 +199,9 @@ def taste_difference(
 def _ratio(
     above: float, above_parts: Sequence[Parts], below: float, below_parts: Sequence[Parts]
 ) -> Fraction | None:
-    """A fraction with its interval after Fieller (1954), which has the right size however small the denominator is.
+    """Return a ratio with its Fieller (1954) interval, which keeps its coverage however small the denominator is.
 
-    None where the denominator cannot be told from 0, so that the fraction has no bounds. Both have parts of the same fits.
+    None if the denominator is not distinguishable from 0, so that the ratio is unbounded. Both lists of parts use the same fits.
     """
     top, bottom = _estimate(above, above_parts), _estimate(below, below_parts)
     if not top.se or not bottom.se or top.df is None or bottom.df is None:
@@ -226,7 +226,7 @@ def _ratio(
 
 
 def as_odds(log_odds: Estimate) -> Estimate:
-    """Log-odds as an odds ratio; a difference of log-odds becomes a ratio of odds ratios."""
+    """Convert log-odds to an odds ratio; a difference of log-odds becomes a ratio of odds ratios."""
     value, low, high = (
         None if number is None else float(np.exp(np.clip(number, -700, 700)))
         for number in (log_odds.value, log_odds.low, log_odds.high)
@@ -235,7 +235,7 @@ def as_odds(log_odds: Estimate) -> Estimate:
 
 
 def _estimate(value: float, parts: Sequence[Parts]) -> Estimate:
-    """A number that depends on coefficients of one or more fits, with the interval that its influences give."""
+    """Return a function of the coefficients of one or more fits, with the interval from its influence function."""
     fits = [part.fit for part in parts]
     rows = [part.fit.influence[:, [*part.columns]] @ part.times for part in parts]
     pulled = np.concatenate([row - row.mean() if len(row) else row for row in rows])
@@ -254,5 +254,5 @@ def _estimate(value: float, parts: Sequence[Parts]) -> Estimate:
 
 
 def _direction(weights: Floats) -> Floats:
-    """The weights scaled to length 1, so that neither chooser decides alone what the scale is made of."""
+    """Scale the weights to length 1, so that both choosers contribute equally to the common scale."""
     return weights / (float(np.linalg.norm(weights)) or 1.0)

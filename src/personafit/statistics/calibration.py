@@ -1,7 +1,7 @@
-"""Whether a rater's confidence means what it says: reliability and calibration error.
+"""Calibration of a rater's confidence: reliability table and expected calibration error.
 
-Confidence is the probability a rater gives to its own choice; `correct` is 1 where that choice was right, 0 where
-not, ½ for a tie. Equal confidences always stay together, so no figure depends on the order of the rows.
+Confidence is the probability a rater gives to its own choice; `correct` is 1 if that choice was right, 0 if
+not, ½ for a tie. Equal confidences always share a bin, so no result depends on the order of the rows.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _NOTHING = "undefined: there are no judgments with a confidence"
 
 @dataclass(frozen=True)
 class Bin:
-    """Judgments of similar confidence: the range, how many, mean confidence, share correct."""
+    """A bin of judgments with similar confidence: range, count, mean confidence and share correct."""
 
     low: float
     high: float
@@ -27,12 +27,12 @@ class Bin:
 
 
 def choice_confidence(margins: ArrayLike) -> Floats:
-    """Probability of the chosen side from the log-odds margin between two answers, whichever side it favours."""
+    """Return the probability of the chosen side from the log-odds margin between two answers."""
     return np.asarray(expit(np.abs(np.asarray(margins, dtype=np.float64))))
 
 
 def reliability_table(confidence: ArrayLike, correct: ArrayLike, bins: int = 10) -> tuple[Bin, ...]:
-    """Accuracy beside confidence in bins of equal mass; equal confidences share a bin, and bins may be fewer."""
+    """Return accuracy and confidence in bins of equal mass; equal confidences share a bin, so there may be fewer than `bins`."""
     values, right = _checked(confidence, correct)
     if not len(values):
         return ()
@@ -47,7 +47,7 @@ def reliability_table(confidence: ArrayLike, correct: ArrayLike, bins: int = 10)
 
 
 def calibration_error(confidence: ArrayLike, correct: ArrayLike, bins: int = 10) -> Figure:
-    """Expected calibration error: the mean gap between confidence and accuracy over bins of equal mass."""
+    """Return the expected calibration error: the mean gap between confidence and accuracy over bins of equal mass."""
     table = reliability_table(confidence, correct, bins)
     total = sum(part.n for part in table)
     if not total:
@@ -56,7 +56,7 @@ def calibration_error(confidence: ArrayLike, correct: ArrayLike, bins: int = 10)
 
 
 def chance_error(confidence: Floats, draws: int, bins: int = 10, seed: int = 0) -> float:
-    """The calibration error that bins of this size show on average although every confidence is true: it is never 0."""
+    """Simulate the mean calibration error of perfectly calibrated confidences in bins of this size; it is never 0."""
     place, rng = _bin_of_each(confidence, bins), np.random.default_rng(seed)
     expected = np.bincount(place, confidence)
     errors = [
@@ -67,7 +67,7 @@ def chance_error(confidence: Floats, draws: int, bins: int = 10, seed: int = 0) 
 
 
 def _bin_of_each(values: Floats, bins: int) -> Ints:
-    """Each judgment's bin of equal mass; equal confidences share one, which lies where their middle is among all."""
+    """Return the equal-mass bin of each judgment; equal confidences share the bin of their mid-rank."""
     _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
     middle = np.cumsum(sizes) - sizes / 2
     return np.asarray(np.minimum((bins * middle / len(values)).astype(np.int64), bins - 1)[group])

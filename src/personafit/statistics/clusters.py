@@ -1,11 +1,11 @@
-"""Means with clustered intervals: answers about one person hang together, and so do answers to one prompt.
+"""Means with clustered intervals: answers about one person are correlated, and so are answers to one prompt.
 
 The variance is the cluster-robust one with the CR2 correction (Bell and McCaffrey 2002), two-way by person and prompt where
 prompts recur (Cameron, Gelbach and Miller 2011), and never below that of independent items. Intervals use Student's t with
 Satterthwaite degrees of freedom; shares get Wilson's form, so that they stay inside 0 and 1. `python -m speed.coverage`
-simulates how often they cover; nothing here is random.
+simulates their coverage; nothing here is random.
 
-Only the number, sum and sum of squares of clusters of each size are needed, so a run of any size can be read a page at a time.
+Only the number, sum and sum of squares of clusters of each size are needed, so a run of any size can be read page by page.
 """
 
 from dataclasses import dataclass, replace
@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtr, stdtrit
 
 LEVEL = 0.95
-FEWEST_PEOPLE = 6  # with fewer, no interval is given and nothing is claimed, in the whole program
+FEWEST_PEOPLE = 6  # with fewer people, no interval is reported and nothing is claimed, anywhere in personafit
 CONSTANT = "no interval: every item has the same value"
-DENSE = 20  # whole numbers within so many times their count are counted, which is faster than sorting them
-SAME = 1e-12  # values no further apart are equal but for rounding
-SAME_VARIANCE = 1e-9  # likewise, relative to a variance: one value per cluster makes both kinds equal
+DENSE = 20  # integers below this multiple of their count are counted, which is faster than sorting them
+SAME = 1e-12  # values this close are equal up to rounding
+SAME_VARIANCE = 1e-9  # the same, relative to a variance: with one value per cluster both variances are equal
 UNIT = (0.0, 1.0)
 
 Floats = NDArray[np.float64]
@@ -28,21 +28,21 @@ Codes = NDArray[np.intp]
 
 
 def student_reach(freedom: float) -> float:
-    """How many standard errors a 95 % interval reaches to either side.
+    """Return the half-width of a 95 % interval in standard errors.
 
-    By scipy.special: scipy.stats gives the same numbers to the last bit, and costs every command half a second to import.
+    Uses scipy.special: scipy.stats gives bit-identical numbers but takes half a second to import.
     """
     return float(stdtrit(freedom, 0.5 + LEVEL / 2))
 
 
 def student_p_value(ratio: ArrayLike, freedom: float) -> Any:
-    """Two-sided p-values of estimates, each divided by its standard error."""
+    """Return the two-sided p-values of t statistics (estimates divided by their standard errors)."""
     return 2 * stdtr(freedom, -np.abs(ratio))
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its 95 % interval; undefined is None with a note, never NaN."""
+    """A point estimate with its 95 % interval; an undefined value is None with a note, never NaN."""
 
     value: float | None
     low: float | None
@@ -51,19 +51,19 @@ class Estimate:
     people: int
     note: str | None = None
     se: float | None = None
-    """Standard error, where the interval comes from one."""
+    """Standard error, if the interval is based on one."""
     df: float | None = None
-    """Degrees of freedom of the t distribution that goes with it."""
+    """Degrees of freedom of the t distribution of the interval."""
 
     def p_value(self, null: float = 0.0) -> float | None:
-        """Two-sided p-value of the hypothesis that the true value is `null`; None where there is no standard error."""
+        """Return the two-sided p-value of the hypothesis that the true value is `null`; None without a standard error."""
         if self.value is None or not self.se or self.df is None:
             return None
         return float(student_p_value((self.value - null) / self.se, self.df))
 
 
 def negated(estimate: Estimate) -> Estimate:
-    """The estimate of a difference taken the other way round."""
+    """Return the estimate with its sign flipped, as for a difference taken the other way round."""
     value, low, high = (
         None if number is None else -number for number in (estimate.value, estimate.high, estimate.low)
     )
@@ -72,16 +72,16 @@ def negated(estimate: Estimate) -> Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Clusters:
-    """Sums over the clusters of one kind (people, prompts, or both), kept apart by cluster size."""
+    """Sums over the clusters of one kind (people, prompts, or both), grouped by cluster size."""
 
     sizes: Floats
-    """Distinct numbers of values in a cluster."""
+    """Distinct cluster sizes (numbers of values)."""
     counts: Floats
     """Number of clusters of that size."""
     sums: Floats
-    """Sum of their values."""
+    """Sum of the values in clusters of that size."""
     squares: Floats
-    """Sum of the squares of their sums."""
+    """Sum of the squared cluster sums."""
 
     @property
     def number(self) -> int:
@@ -104,22 +104,22 @@ class Clusters:
         return self.total / self.count
 
     def variance(self, correct: bool = True) -> float:
-        """Cluster-robust variance of the mean, with the CR2 correction for clusters that hold much of the data."""
+        """Return the cluster-robust variance of the mean, with the CR2 correction for clusters that hold much of the data."""
         count, mean = self.count, self.mean
         residuals = self.squares - 2 * mean * self.sizes * self.sums + mean**2 * self.sizes**2 * self.counts
         weight = self._leverage() if correct else np.ones(len(self.sizes))
         return max(0.0, float(weight @ residuals)) / count**2
 
     def degrees(self, correlation: float) -> float:
-        """Degrees of freedom of `variance`.
+        """Return the degrees of freedom of `variance`.
 
-        The geometric mean of two Satterthwaite approximations, for independent values and for this correlation within clusters:
+        The geometric mean of two Satterthwaite approximations, for independent values and for this intracluster correlation:
         with heavy-tailed cluster sizes the first gives intervals that cover too little and the second too much.
         """
         return float(np.sqrt(self._satterthwaite(0.0) * self._satterthwaite(correlation)))
 
     def correlation(self, squares: float) -> float:
-        """Intracluster correlation by analysis of variance, from the sum of squared values; at least 0."""
+        """Estimate the intracluster correlation by analysis of variance from the sum of squared values; at least 0."""
         count, number = self.count, self.number
         if count == number or number < 2:
             return 0.0
@@ -134,7 +134,7 @@ class Clusters:
         return 1 / np.maximum(1 - self.sizes / self.count, 1e-9)
 
     def _satterthwaite(self, correlation: float) -> float:
-        """2 E² / Var of the CR2 variance, if values within a cluster are equally correlated and normal."""
+        """Return 2 E² / Var of the CR2 variance, for normal values with equal correlation within clusters."""
         share, weight, times = self.sizes / self.count, self._leverage(), self.counts
         spread = self.sizes * (1 - correlation) + self.sizes**2 * correlation
         total = float(times @ spread)
@@ -152,7 +152,7 @@ NO_CLUSTERS = Clusters(*(np.empty(0) for _ in range(4)))
 
 @dataclass(frozen=True, slots=True)
 class ClusteredSums:
-    """One set of values added up by person, by prompt, and by both."""
+    """Sums of one set of values by person, by prompt, and by both."""
 
     people: Clusters = NO_CLUSTERS
     prompts: Clusters = NO_CLUSTERS
@@ -166,14 +166,14 @@ class ClusteredSums:
 
     @property
     def prompts_recur(self) -> bool:
-        """Whether some prompt was put by more than one person."""
+        """Whether some prompt belongs to more than one person."""
         return 1 < self.prompts.number < self.pairs.number
 
     def estimate(self, bounds: tuple[float, float] | None = UNIT) -> Estimate:
-        """The mean with its interval; `bounds` are the limits of the scale.
+        """Return the mean with its interval; `bounds` are the limits of the scale.
 
-        Where every value sits on a limit the interval is the exact binomial one with people as trials (or prompts, where they
-        are fewer), because no variation in a small sample is not certainty.
+        If every value sits on the same limit, the interval is the exact binomial one with people as trials (or prompts, if fewer),
+        because no variation in a small sample is not certainty.
         """
         people = self.people
         count, met = people.count, people.number
@@ -200,13 +200,13 @@ class ClusteredSums:
         if self.prompts_recur:
             prompts = self.prompts
             by_prompt = prompts.variance()
-            # The two-way formula subtracts what was counted twice and can fall below either way alone in small samples.
+            # The two-way formula subtracts the overlap and can fall below either one-way variance in small samples.
             variance = max(variance + by_prompt - self.pairs.variance(correct=False), variance, by_prompt)
             df = min(df, prompts.degrees(prompts.correlation(self.squares)))
         count = people.count
         independent = max(0.0, self.squares - count * people.mean**2) / (count * (count - 1))
         if independent > variance * (1 + SAME_VARIANCE):
-            # Between the few degrees that clusters give and the many that independent items would.
+            # Compromise between the few degrees of freedom of clusters and the many of independent items.
             return independent, float(np.sqrt(df * (count - 1)))
         return variance, df
 
@@ -217,7 +217,7 @@ def cluster_mean(
     prompts: ArrayLike | None = None,
     bounds: tuple[float, float] | None = None,
 ) -> Estimate:
-    """The mean of the values with a clustered 95 % interval; prompts count as a second cluster where they recur."""
+    """Return the mean of the values with a clustered 95 % interval; prompts are a second kind of cluster where they recur."""
     scores = np.asarray(values, dtype=np.float64)
     if len(scores) == 0:
         return Estimate(None, None, None, 0, 0, "nothing to average")
@@ -227,7 +227,7 @@ def cluster_mean(
 
 
 def clustered_sums(values: Floats, people: ArrayLike, prompts: ArrayLike | None = None) -> ClusteredSums:
-    """Add values up by person and, where given, by prompt."""
+    """Sum values by person and, if given, by prompt."""
     person, _ = dense_codes(people)
     by_prompt = by_both = NO_CLUSTERS
     if prompts is not None:
@@ -247,14 +247,14 @@ def clustered_sums(values: Floats, people: ArrayLike, prompts: ArrayLike | None 
 
 
 def too_few(count: int, needed: int = FEWEST_PEOPLE, what: str = "people") -> str:
-    """Why there is no interval for so few people, or prompts."""
+    """Return the note that says why there is no interval with `count` people (or prompts)."""
     return (
         f"no interval: it needs at least {needed} {what}, and there {'is' if count == 1 else 'are'} {count}"
     )
 
 
 def exact_interval(mean: float, bounds: tuple[float, float], clusters: int) -> tuple[float, float]:
-    """Clopper–Pearson interval with clusters as trials, for values that all sit on one limit of the scale."""
+    """Return the Clopper–Pearson interval with clusters as trials, for values that all sit on one limit of the scale."""
     width, edge = bounds[1] - bounds[0], float((0.5 - LEVEL / 2) ** (1 / clusters))
     if mean == bounds[1]:
         return bounds[0] + width * edge, bounds[1]
@@ -262,7 +262,7 @@ def exact_interval(mean: float, bounds: tuple[float, float], clusters: int) -> t
 
 
 def prompts_recur(people: ArrayLike, prompts: ArrayLike) -> bool:
-    """Whether some prompt was put by more than one person, so that prompts are a second kind of cluster."""
+    """Return whether some prompt belongs to more than one person, so that prompts are a second kind of cluster."""
     who, asked = np.asarray(people), np.asarray(prompts)
     if who.dtype.kind in "iu" and asked.dtype.kind in "iu":
         (person, _), (prompt, count) = dense_codes(who), dense_codes(asked)
@@ -279,7 +279,7 @@ def _interval(
         return mean - margin, mean + margin
     if bounds != UNIT or not 0 < mean < 1:
         return max(mean - margin, bounds[0]), min(mean + margin, bounds[1])
-    # Wilson's interval for a share known as well as from so many independent trials.
+    # Wilson's interval at the effective number of independent trials.
     trials = mean * (1 - mean) / variance
     shrink = 1 + reach**2 / trials
     centre = (mean + reach**2 / (2 * trials)) / shrink
@@ -296,10 +296,10 @@ def _clusters(values: Floats, codes: Codes) -> Clusters:
 
 
 def dense_codes(labels: ArrayLike) -> tuple[Codes, int]:
-    """Number the labels from 0 in their order: the number of each, and how many there are."""
+    """Return the labels as codes from 0 in sorted order, and the number of distinct labels."""
     values = np.asarray(labels)
     if values.dtype.kind in "iu" and len(values) and values.min() >= 0 and values.max() < DENSE * len(values):
-        present = np.bincount(values) > 0  # numbers so close together need no sorting
+        present = np.bincount(values) > 0  # dense integers need no sorting
         return (np.cumsum(present) - 1)[values], int(present.sum())
     unique, codes = np.unique(values, return_inverse=True)
     return codes.astype(np.intp), len(unique)

@@ -1,7 +1,7 @@
-"""From an estimate to a decision: tests made together, the smallest detectable effect, equivalence, and the gate.
+"""Decisions from estimates: multiple testing, the smallest detectable effect, equivalence, and the gate.
 
-Everything here reads an estimate's value, interval, standard error and degrees of freedom, so it holds for whatever the
-estimate is clustered by. With fewer than `FEWEST_PEOPLE` people nothing is decided.
+Everything here uses only an estimate's value, interval, standard error and degrees of freedom, so it holds for any
+clustering. With fewer than `FEWEST_PEOPLE` people nothing is decided.
 """
 
 from collections.abc import Sequence
@@ -16,20 +16,20 @@ from scipy.special import nctdtrinc, stdtr, stdtrit
 from personafit.statistics.clusters import CONSTANT, FEWEST_PEOPLE, student_p_value, student_reach
 
 ALPHA = 0.05
-"""Chance of at least one false claim among those tested together."""
+"""Family-wise error rate of the claims tested together."""
 POWER = 0.8
 MARGIN = 0.05
-"""A difference within so much of 0, as a share of the scale, counts as none in equivalence tests: 5 points of 100."""
-MANY = 1e6  # degrees of freedom from which on t is normal
+"""Equivalence margin as a share of the scale: differences within 5 points of 100 count as none."""
+MANY = 1e6  # degrees of freedom from which t is treated as normal
 ROUNDING = 1e-9
 
 
 class Measured(Protocol):
-    """What decisions are made from: an `Estimate`, or a `Result` of a report."""
+    """The attributes that decisions need, as of an `Estimate` or a report's `Result`."""
 
     @property
     def value(self) -> float | None:
-        """The number, if it is defined."""
+        """Point value; None if undefined."""
 
     @property
     def low(self) -> float | None:
@@ -41,11 +41,11 @@ class Measured(Protocol):
 
     @property
     def n(self) -> int:
-        """Items it is over."""
+        """Number of items."""
 
     @property
     def people(self) -> int:
-        """People the items are about."""
+        """Number of people the items are about."""
 
     @property
     def note(self) -> str | None:
@@ -57,11 +57,11 @@ class Measured(Protocol):
 
     @property
     def df(self) -> float | None:
-        """Degrees of freedom of the t distribution that goes with it."""
+        """Degrees of freedom of the t distribution of the interval."""
 
 
 def holm(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
-    """Adjust p-values for how many were looked at; undefined ones (None) stay so and do not count."""
+    """Adjust p-values by Holm's method; undefined ones (None) stay None and do not count as tests."""
     defined = [k for k, p in enumerate(p_values) if p is not None]
     values = np.array([p_values[k] for k in defined], dtype=np.float64)
     order = np.argsort(values, kind="stable")
@@ -81,37 +81,37 @@ class Conclusion(StrEnum):
     UNDEFINED = "undefined"
     TOO_FEW = "too few people"
     CONSTANT = "constant"
-    """Every item has the same value, equal to the one tested: there is nothing to estimate."""
+    """Every item has the value that is tested, so there is nothing to estimate."""
     ABOVE = "above"
     BELOW = "below"
     EQUIVALENT = "equivalent"
-    """Not told apart, and shown to lie within the margin."""
+    """Not significantly different, and shown to lie within the margin."""
     UNCLEAR = "unclear"
-    """Neither told apart nor shown to be equivalent."""
+    """Neither significantly different nor shown to be equivalent."""
 
 
 @dataclass(frozen=True)
 class HypothesisTest:
-    """An estimate tested against `null` together with others: the conclusion, and the p-values it rests on."""
+    """The result of testing an estimate against `null` together with others: the conclusion and its p-values."""
 
     estimate: Measured
     verdict: Conclusion
     null: float
     p: float | None
-    """Two-sided p-value by itself."""
+    """Unadjusted two-sided p-value."""
     p_adjusted: float | None
-    """After Holm's adjustment for all tests made together."""
+    """P-value after Holm's adjustment for all tests made together."""
     p_equivalent: float | None
-    """Of the two one-sided tests against the margin, adjusted likewise."""
+    """P-value of the two one-sided tests against the margin, adjusted likewise."""
     detectable: float | None
-    """The smallest difference from `null` detected with 80 % power, at the level that a lone effect has to meet."""
+    """The smallest difference from `null` detected with 80 % power, at the level that a single true effect has to meet."""
     margin: float
     tests: int
-    """How many were made together."""
+    """Number of tests made together."""
 
     @property
     def decided(self) -> bool:
-        """Whether the estimate is told apart from `null`."""
+        """Whether the estimate differs significantly from `null`."""
         return self.verdict in (Conclusion.ABOVE, Conclusion.BELOW)
 
 
@@ -123,21 +123,21 @@ class Hypothesis:
     null: float = 0.0
     margin: float = MARGIN
     picked_from: int = 1
-    """How many contrasts this one was picked from because it is the lowest. A value below `null` may then be due to the
-    picking, so its p-value is multiplied by this; one above it is above `null` in all the others too."""
+    """Number of contrasts this one was selected from as the lowest. A value below `null` may then be due to selection, so its
+    p-value is multiplied by this number; if the lowest is above `null`, so are all the others."""
     picked_highest: bool = False
-    """Whether the highest was picked instead, which turns this around."""
+    """Whether the highest contrast was selected instead, which reverses the direction."""
     p: float | None = None
-    """The p-value, where it is not that of the estimate's own standard error."""
+    """The p-value, if it does not follow from the estimate's own standard error."""
     se: float | None = None
-    """The standard error at `null`, where it is another one."""
+    """The standard error under `null`, if it differs from the estimate's."""
 
 
 def decide_together(effects: Sequence[Hypothesis]) -> list[HypothesisTest]:
     """Test every estimate against its null value, with Holm's adjustment over all of them.
 
-    The chance that any is called above or below without being so is at most 5 %; the same holds, apart, for being
-    called equivalent.
+    The chance that any estimate is wrongly called above or below is at most 5 %; the same holds, separately, for
+    being wrongly called equivalent.
     """
     shown = [_testable(effect.estimate) for effect in effects]
     alone = [_picked_p(effect) if ok else None for effect, ok in zip(effects, shown, strict=True)]
@@ -163,10 +163,10 @@ def decide_together(effects: Sequence[Hypothesis]) -> list[HypothesisTest]:
 
 
 def p_value(estimate: Measured, null: float = 0.0) -> float | None:
-    """Two-sided p-value of the true value being `null`; None where there is neither standard error nor interval.
+    """Return the two-sided p-value of the true value being `null`; None without a standard error or an interval.
 
-    An interval without a standard error (exact at the end of a scale, or on another scale) is read as one of Student's
-    t on the side of `null`, so p is below 0.05 just where the interval leaves `null` out.
+    An interval without a standard error (exact at the end of a scale, or on another scale) is treated as a Student's t
+    interval on the side of `null`, so that p is below 0.05 exactly when the interval excludes `null`.
     """
     spread = _spread(estimate, null)
     if spread is None or estimate.value is None:
@@ -178,10 +178,10 @@ def p_value(estimate: Measured, null: float = 0.0) -> float | None:
 def smallest_detectable(
     estimate: Measured, tests: int = 1, power: float = POWER, se: float | None = None
 ) -> float | None:
-    """The smallest true difference that an estimate as precise as this one shows in `power` of runs.
+    """Return the smallest true difference that an estimate of this precision detects with probability `power`.
 
-    By the noncentral t distribution at the estimate's degrees of freedom. With several tests the level is 0.05 divided
-    by their number: what Holm asks of an effect that stands alone. `se` stands in for the estimate's standard error.
+    Uses the noncentral t distribution at the estimate's degrees of freedom. With several tests the level is 0.05 divided
+    by their number, which is what Holm requires of a single true effect. `se` replaces the estimate's standard error.
     """
     spread = _spread(estimate, None)
     if spread is None:
@@ -195,7 +195,7 @@ def smallest_detectable(
 
 
 def equivalence_p(estimate: Measured, margin: float = MARGIN, null: float = 0.0) -> float | None:
-    """P-value of the two one-sided tests (TOST) of the true value lying at least `margin` away from `null`."""
+    """Return the p-value of the two one-sided tests (TOST) of the true value lying at least `margin` away from `null`."""
     spread = _spread(estimate, None)
     if spread is None or estimate.value is None:
         return None
@@ -205,13 +205,13 @@ def equivalence_p(estimate: Measured, margin: float = MARGIN, null: float = 0.0)
 
 
 def log_odds_margin(margin: float = MARGIN) -> float:
-    """A margin as log-odds: those of choosing one of two so much more often than by a coin, 55 % for 0.05."""
+    """Convert a margin on shares to log-odds: the log-odds of choosing one of two with probability ½ + margin (55 % for 0.05)."""
     share = min(margin, 0.49)
     return log((0.5 + share) / (0.5 - share))
 
 
 def is_constant(estimate: Measured, null: float = 0.0) -> bool:
-    """Whether every item has the value `null`, so that there is nothing to estimate."""
+    """Return whether every item has the value `null`, so that there is nothing to estimate."""
     if estimate.value is None or abs(estimate.value - null) > ROUNDING:
         return False
     return CONSTANT in (estimate.note or "")
@@ -245,7 +245,7 @@ def _verdict(effect: Hypothesis, p: float | None, q: float | None) -> Conclusion
 
 
 def _spread(estimate: Measured, null: float | None) -> tuple[float, float] | None:
-    """Standard error and degrees of freedom; where there is none, from the interval, on the side of `null` if given."""
+    """Return standard error and degrees of freedom, derived from the interval (on the side of `null`, if given) if missing."""
     if estimate.se and estimate.df:
         return estimate.se, min(estimate.df, MANY)
     if estimate.value is None or estimate.low is None or estimate.high is None or estimate.people < 2:
@@ -269,20 +269,20 @@ class GateOutcome(StrEnum):
 
 @dataclass(frozen=True)
 class GateDecision:
-    """Whether a figure passes a gate, and how much data would settle it if that cannot be told."""
+    """Whether an estimate passes a gate and, if undecided, how much data would decide it."""
 
     outcome: GateOutcome
     people: int | None = None
-    """Where it cannot be told: about how many people would tell with 80 % power, if the value is the true one."""
+    """If undecided: about how many people would decide it with 80 % power, if the estimate is the true value."""
     items: int | None = None
-    """The items of so many people, as many each as here."""
+    """Number of items of `people` people, at the present number of items per person."""
 
 
 def decide(estimate: Measured, bar: float, certain: bool = False) -> GateDecision:
-    """Whether the run shows at least `bar`: the lower end of the 95 % interval has to reach it.
+    """Decide whether an estimate is at least `bar`: the lower end of its 95 % interval has to reach it.
 
-    `passes` where the whole interval does, `fails` where none of it does, else `cannot tell`. A number that is `certain`
-    (a share of what was planned, such as coverage, or one true by definition) is compared as it is.
+    `passes` if the whole interval reaches the bar, `fails` if none of it does, else `cannot tell`. A `certain` value (a share
+    of what was planned, such as coverage, or one true by definition) is compared directly.
     """
     value = estimate.value
     if value is None:
@@ -302,7 +302,7 @@ def decide(estimate: Measured, bar: float, certain: bool = False) -> GateDecisio
 
 
 def _people_to_tell(value: float, low: float, high: float, people: int, bar: float) -> int | None:
-    """People at which the interval's end clears the bar with 80 % power; None if the value is the bar itself."""
+    """Return how many people make the interval exclude the bar with 80 % power; None if the value equals the bar."""
     gap = abs(value - bar)
     reach = value - low if value > bar else high - value
     if gap < ROUNDING or reach <= 0:

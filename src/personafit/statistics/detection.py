@@ -1,9 +1,9 @@
-"""How well yes-or-no answers find what people call relevant: precision, recall, F1, kappa, over-selection, ranking.
+"""Detection metrics of yes-or-no answers against relevance labels: precision, recall, F1, kappa, over-selection, ranking.
 
-Every figure but the ranking is a smooth function of four counts. Its interval is the clustered one of its linearisation
-(the infinitesimal jackknife): each pair gets a pseudo-value whose mean is the figure and whose spread is the figure's, and
-`cluster_mean` does the rest, by person and prompt. Two raters are compared by the pseudo-values of the pairs that both
-answered. Nothing is random here, so nothing needs a seed.
+Every metric except the rankings is a smooth function of four counts. Its interval is the clustered one of its linearisation
+(the infinitesimal jackknife): each pair gets a pseudo-value whose mean is the metric and whose spread is that of the metric, and
+`cluster_mean` computes the interval by person and prompt. Two raters are compared on the pseudo-values of the pairs that both
+answered. Everything here is deterministic.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ UNDEFINED: dict[Metric, str] = {
     "yes_rate": "undefined: no pair has an answer and a label",
     "over_selection": "undefined: nothing is relevant",
 }
-# Of ratios: what each of the four counts (true and false yes, false and true no) adds above and below the line.
+# Ratios: weights of the four counts (true and false yes, false and true no) in the numerator and the denominator.
 _RATIOS: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "precision": ((1, 0, 0, 0), (1, 1, 0, 0)),
     "recall": ((1, 0, 0, 0), (1, 0, 1, 0)),
@@ -52,7 +52,7 @@ _BOUNDS: dict[Metric, tuple[float, float]] = {"kappa": (-1.0, 1.0), "over_select
 def detection(
     said: ArrayLike, relevant: ArrayLike, metric: Metric, people: ArrayLike, prompts: ArrayLike
 ) -> Estimate:
-    """A figure of yes-or-no answers against labels, with its clustered interval."""
+    """Return a metric of yes-or-no answers against labels, with its clustered interval."""
     values = pseudo_values(said, relevant, metric)
     count, who = len(values), len(np.unique(np.asarray(people)))
     if count == 0 or np.isnan(values).any():
@@ -72,11 +72,11 @@ def _constant(
     people: ArrayLike,
     prompts: ArrayLike,
 ) -> Estimate:
-    """A figure no pair deviates from: the exact interval by those people (or prompts) whose pairs count, or none where it
-    is a matter of course."""
+    """Return a metric from which no pair deviates, with an exact interval over the people (or prompts) of the pairs in its
+    denominator; without an interval if its value is fixed by definition."""
     who, counted = len(np.unique(np.asarray(people))), _counted(said, relevant, metric)
     same = len(np.unique(np.asarray(said))) == 1
-    by_definition = same and metric == "recall"  # who always says yes misses nothing, whatever is sampled
+    by_definition = same and metric == "recall"  # always saying yes misses nothing in any sample
     if value not in (0.0, 1.0) or metric in ("kappa", "yes_rate", "over_selection") or by_definition:
         why = "it gives the same answer to every pair" if same else "no pair deviates from the figure"
         note = f"no interval: {why}"
@@ -87,7 +87,7 @@ def _constant(
 
 
 def _counted(said: ArrayLike, relevant: ArrayLike, metric: Metric) -> NDArray[np.bool_]:
-    """The pairs that count below the line of a ratio."""
+    """Return a mask of the pairs that enter the denominator of a metric."""
     cells = _cells(said, relevant)
     if metric == "kappa":
         return np.ones(len(cells), dtype=bool)
@@ -103,7 +103,7 @@ def detection_difference(
     people: ArrayLike,
     prompts: ArrayLike,
 ) -> Estimate:
-    """The first rater's figure minus the second's on the same pairs, with its clustered interval."""
+    """Return the first rater's metric minus the second's on the same pairs, with its clustered interval."""
     values = pseudo_values(first, relevant, metric) - pseudo_values(second, relevant, metric)
     count, who = len(values), len(np.unique(np.asarray(people)))
     if count == 0 or np.isnan(values).any():
@@ -114,7 +114,7 @@ def detection_difference(
 
 
 def pseudo_values(said: ArrayLike, relevant: ArrayLike, metric: Metric) -> Floats:
-    """One number per pair: their mean is the figure, and their deviations are what each pair does to it; nan if undefined."""
+    """Return one pseudo-value per pair, whose mean is the metric and whose deviations are n × influence; nan if undefined."""
     cells = _cells(said, relevant)
     totals = cells.sum(0)
     if metric == "kappa":
@@ -124,7 +124,7 @@ def pseudo_values(said: ArrayLike, relevant: ArrayLike, metric: Metric) -> Float
         line = float(totals @ below)
         value = float(totals @ above) / line if line else np.nan
         gradient = (above - value * below) / line if line else np.full(4, np.nan)
-    # A figure that does not change when all counts are doubled has deviations that add up to nothing.
+    # The metric is invariant to scaling all counts, so the deviations sum to 0.
     return value + len(cells) * (cells @ gradient)
 
 
@@ -134,9 +134,9 @@ def _cells(said: ArrayLike, relevant: ArrayLike) -> Floats:
 
 
 def standing(scores: ArrayLike, lists: ArrayLike) -> Floats:
-    """Where each score stands in its own list: near 1 for the highest, near 0 for the lowest, the middle for equal ones.
+    """Return the relative rank of each score in its own list: near 1 for the highest, near 0 for the lowest, mid-ranks for ties.
 
-    Cosines and BM25 are higher for some prompts than for others, so only their order within a list means anything.
+    Cosines and BM25 are higher for some prompts than for others, so only their order within a list is meaningful.
     """
     from scipy.stats import rankdata
 
@@ -149,9 +149,10 @@ def standing(scores: ArrayLike, lists: ArrayLike) -> Floats:
 def crossfit_threshold(
     scores: ArrayLike, relevant: ArrayLike, prompts: ArrayLike
 ) -> tuple[NDArray[np.float64], str | None]:
-    """Where yes begins for each pair: the threshold with the best F1 on all other prompts; nan where there are none.
+    """Return the cross-fitted decision threshold of each pair, the one with the best F1 on all other prompts, and a note.
 
-    A score right on the threshold is a yes; of equally good thresholds the highest is taken.
+    Thresholds are nan, with a note, if there is only one prompt. A score equal to the threshold is a yes; of equally good
+    thresholds the highest is taken.
     """
     values, truth = np.asarray(scores, dtype=np.float64), np.asarray(relevant, dtype=bool)
     names, codes = np.unique(np.asarray(prompts), return_inverse=True)
@@ -165,7 +166,7 @@ def crossfit_threshold(
 
 
 def best_threshold(scores: Floats, relevant: NDArray[np.bool_], beta: float = 1.0) -> float:
-    """The score from which on saying yes gives the best F1, or F-beta; nan if nothing is relevant."""
+    """Return the threshold with the best F1, or F-beta, for saying yes at or above it; nan if nothing is relevant."""
     if not relevant.any():
         return float("nan")
     order = np.argsort(-scores, kind="stable")
@@ -177,7 +178,7 @@ def best_threshold(scores: Floats, relevant: NDArray[np.bool_], beta: float = 1.
 
 
 def average_precision(scores: ArrayLike, relevant: ArrayLike) -> float | None:
-    """Precision at each relevant pair down the ranking, averaged; equal scores count together. None if none is relevant."""
+    """Return the average precision of the ranking by score, with tied scores taken together; None if nothing is relevant."""
     values, truth = np.asarray(scores, dtype=np.float64), np.asarray(relevant, dtype=bool)
     if not truth.any():
         return None
@@ -189,7 +190,7 @@ def average_precision(scores: ArrayLike, relevant: ArrayLike) -> float | None:
 
 
 def r_precision(scores: ArrayLike, relevant: ArrayLike) -> float | None:
-    """The share of relevant pairs among the top so many, as there are relevant ones; equal scores are drawn by lot."""
+    """Return R-precision: the precision among the top R pairs, where R is the number of relevant ones, in expectation over ties."""
     values, truth = np.asarray(scores, dtype=np.float64), np.asarray(relevant, dtype=bool)
     wanted = int(truth.sum())
     if not wanted:
@@ -211,7 +212,7 @@ def mean_ranking(
     prompts: ArrayLike,
     figure: Literal["average_precision", "r_precision"],
 ) -> Estimate:
-    """A figure of the ranking of each list that has something relevant, averaged over lists, clustered by person and prompt."""
+    """Return a ranking metric averaged over the lists with a relevant entry, with an interval clustered by person and prompt."""
     values, truth = np.asarray(scores, dtype=np.float64), np.asarray(relevant, dtype=bool)
     owners, questions = np.asarray(people), np.asarray(prompts)
     rows: list[tuple[float, Any, Any]] = []
@@ -232,7 +233,7 @@ def _members(labels: NDArray[Any]) -> Sequence[NDArray[np.intp]]:
 
 
 def _kappa(totals: Floats) -> tuple[float, Floats]:
-    """Cohen's kappa of a two-by-two table, and how it changes with each of the four counts."""
+    """Return Cohen's kappa of a two-by-two table and its gradient with respect to the four counts."""
     a, b, c, d = totals
     above, below = 2 * (a * d - b * c), (a + b) * (b + d) + (a + c) * (c + d)
     if below == 0:

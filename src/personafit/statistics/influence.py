@@ -1,8 +1,8 @@
-"""Intervals of estimates that are no means, from their influence functions, and the logistic regression that is reported by them.
+"""Intervals of estimates that are not means, from their influence functions; and the logistic regression that uses them.
 
-What every row does to an estimate, times the number of rows, makes the estimate a mean like any other, and its interval that of
-`cluster_mean`. Rows of one person and prompt are added up first: those of a judge and of people on one item, or of several
-comparisons on one item, are one observation, and what they share must not count as independent.
+The influence of every row times the number of rows turns an estimate into a mean, whose interval is that of `cluster_mean`. Rows of
+one person and prompt are added up first: the rows of a judge and of people on one item, or of several comparisons on one item, are
+one observation and must not count as independent.
 """
 
 from dataclasses import replace
@@ -23,7 +23,7 @@ STEPS = 100
 def influence_estimate(
     value: float, influence: Floats, people: ArrayLike, prompts: ArrayLike | None = None
 ) -> Estimate:
-    """The value with its clustered interval; `influence` has one number per row, and they add up to about 0."""
+    """Return the value with its clustered interval; `influence` has one number per row, and they sum to about 0."""
     who, asked = dense_codes(people)[0], None
     if prompts is not None:
         asked, different = dense_codes(prompts)
@@ -33,16 +33,16 @@ def influence_estimate(
         cells[place] = both
         influence = np.bincount(place, influence, minlength=count).astype(np.float64)
         who, asked = np.divmod(cells, max(different, 1))
-    # A ridge leaves a small rest where influences would add up to zero; it belongs to nobody.
+    # With a ridge the influences do not sum exactly to 0; centre them.
     values = value + len(influence) * (influence - influence.mean() if len(influence) else influence)
     return replace(cluster_mean(values, who, asked), value=value)
 
 
 def logistic(x: Floats, y: Floats, ridge: float = RIDGE) -> tuple[Floats, Floats]:
-    """Regress choices in [0, 1] on the columns of x: the weights, and rows × columns what each row has moved them by.
+    """Regress choices in [0, 1] on the columns of x; return the weights and the influence of each row on them (rows × columns).
 
-    The penalised likelihood is concave; a step that overshoots is halved. Few columns are summed without BLAS, whose threads
-    would spend longer waiting for each other.
+    The penalised likelihood is concave; a step that overshoots is halved. Sums use einsum, not BLAS: with few columns its threads
+    would spend longer on synchronisation.
     """
     weights = np.zeros(x.shape[1])
     x = np.ascontiguousarray(x)

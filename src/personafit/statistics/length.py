@@ -1,8 +1,8 @@
-"""Length held equal: win rates as they would be if both answers were equally long, and scores with what length explains taken out.
+"""Length control: win rates adjusted to equal response length, and scores with the effect of length removed.
 
-The win rate is by a logistic regression of winning on the difference in length, squashed by tanh as AlpacaEval's length-controlled
-rate does; the rate at no difference is reported, with a sandwich interval on the logit scale, clustered by person and,
-where prompts recur, by prompt.
+The win rate comes from a logistic regression of winning on the difference in length, squashed by tanh as in AlpacaEval's
+length-controlled win rate. The rate at no difference is reported, with a sandwich interval on the logit scale, clustered by person
+and, where prompts recur, by prompt.
 """
 
 from dataclasses import dataclass
@@ -16,24 +16,24 @@ from personafit.statistics.influence import logistic
 
 Floats = NDArray[np.float64]
 
-LEAST_PROMPTS = 10  # with fewer, the line through the scores would follow the scores instead of the lengths
+LEAST_PROMPTS = 10  # with fewer, the regression line would fit noise in the scores
 
 
 @dataclass(frozen=True)
 class LengthControl:
-    """The adjusted scores, and how scores go with length within a prompt."""
+    """Length-adjusted scores, and the relation of score to length within a prompt."""
 
     adjusted: NDArray[np.float64]
     slope: float | None
-    """Points of score per doubling of the length; None where too few prompts tell."""
+    """Points of score per doubling of the length; None with too few prompts."""
     explained: float | None
     """Share of the scores' variance within prompts that length explains."""
 
 
 def length_controlled(scores: ArrayLike, lengths: ArrayLike, prompts: ArrayLike) -> LengthControl:
-    """Residuals of scores on the log of the length, one line for all prompts, each prompt around its own mean.
+    """Remove from scores their linear trend on log length, with one slope for all prompts and each prompt centred on its mean.
 
-    Only differences within a prompt count: that some questions get longer and better answers is no bias.
+    Only differences within a prompt count: some prompts get longer and better responses, which is not a bias.
     """
     score = np.asarray(scores, dtype=np.float64)
     size = np.log2(1.0 + np.asarray(lengths, dtype=np.float64))
@@ -53,10 +53,10 @@ def length_controlled(scores: ArrayLike, lengths: ArrayLike, prompts: ArrayLike)
 def length_controlled_rate(
     wins: ArrayLike, length_difference: ArrayLike, people: ArrayLike, prompts: ArrayLike | None = None
 ) -> Estimate:
-    """The win rate at equal length; `wins` are in [0, 1], a tie being ½, lengths are ours minus theirs.
+    """Return the win rate at equal length; `wins` are in [0, 1] with ½ for a tie, length differences are ours minus theirs.
 
-    A comparison without a length difference (nan), such as one lost because no answer was made, counts in the rate as it
-    stands and tells nothing about length: the rate at equal length is that of the others, and all are averaged.
+    A comparison without a length difference (nan), such as one lost because no response was made, is left out of the regression
+    and enters the average as it stands.
     """
     y = np.asarray(wins, dtype=np.float64)
     difference = np.asarray(length_difference, dtype=np.float64)
@@ -65,7 +65,7 @@ def length_controlled_rate(
         return Estimate(None, None, None, 0, 0, "nothing to compare")
     if not y[known].any() or (y[known] == 1.0).all():  # no variation to regress on: exact, over people
         return cluster_mean(y, people, prompts, (0.0, 1.0))
-    # What each comparison does to the rate: its mean is the rate.
+    # Pseudo-values of the comparisons: their mean is the rate.
     part = y.copy()
     part[known] = _parts_at_equal_length(y[known], difference[known])
     value = float(part.mean())
@@ -76,11 +76,11 @@ def length_controlled_rate(
 
 
 def _parts_at_equal_length(y: Floats, difference: Floats) -> Floats:
-    """The rate at no difference in length, plus what each comparison has moved it by, times their number."""
+    """Return pseudo-values: the rate at no difference in length plus n times the influence of each comparison."""
     spread = float(difference.std())
     shape = np.tanh(difference / spread) if spread else np.zeros_like(difference)
     design = np.column_stack([np.ones_like(shape), shape])
     weights, moved = logistic(design, y)
     rate, influence = float(expit(weights[0])), moved[:, 0]
-    # The ridge leaves a small rest that belongs to nobody.
+    # With a ridge the influences do not sum exactly to 0; centre them.
     return np.asarray(rate + rate * (1 - rate) * len(y) * (influence - influence.mean()), dtype=np.float64)

@@ -1,9 +1,9 @@
-"""Planning: the smallest difference a run can detect, and how many people, prompts or items a difference needs.
+"""Power analysis: the smallest difference a run can detect, and how many people, prompts or items a difference needs.
 
-The values are what will be tested: one number per item, such as 1 for a right choice or the paired difference of
-two systems. Their variance is split into what differs between people, what differs between prompts where these recur across
-people, and the rest; more items wear down only the last, more people never what prompts share. All plans are for a two-sided
-test at 5 % that finds the difference 80 % of the time, by the noncentral t of the clustered test, equally many items each.
+The values are those that will be tested: one number per item, such as 1 for a correct choice or the paired difference of
+two systems. Their variance is split into components between people, between prompts where these recur across people, and within;
+more items per person reduce only the last, and more people do not reduce the prompt component. All plans are for a two-sided
+test at 5 % with 80 % power, by the noncentral t of the clustered test, with equally many items per person.
 """
 
 from collections.abc import Callable
@@ -22,25 +22,25 @@ _TOO_FEW = f"undefined: with fewer than {FEWEST_PEOPLE} people nothing is tested
 
 @dataclass(frozen=True)
 class Spread:
-    """Components of variance; None with a note where data cannot tell."""
+    """Variance components; None with a note if the data cannot identify them."""
 
     between: float | None
-    """Between people."""
+    """Variance between people."""
     within: float | None
-    """Between items of one person, what prompts share left out."""
+    """Variance between items of one person, without the prompt component."""
     note: str | None = None
     prompt: float | None = None
-    """Between prompts; None where prompts do not recur across people."""
+    """Variance between prompts; None if prompts do not recur across people."""
     repeats: float = 1.0
-    """Items of one person on one prompt: a plan keeps as many."""
+    """Items per person and prompt, which plans keep."""
 
 
 def spread(values: ArrayLike, people: ArrayLike, prompts: ArrayLike | None = None) -> Spread:
-    """Split the variance of a pilot's values into its components; a negative component counts as none.
+    """Estimate the variance components of a pilot's values; negative components are set to 0.
 
-    Without recurring prompts by one-way analysis of variance. With them by the mean squared difference of pairs of items that
-    share the person, the prompt, both or neither: it is unbiased however unequal the cells are, and gives the components of the
-    analysis of variance where they are equal.
+    Without recurring prompts, uses one-way analysis of variance. With them, uses the mean squared difference of pairs of items
+    that share the person, the prompt, both or neither: it is unbiased however unequal the cells are, and equals the analysis of
+    variance in balanced data.
     """
     array = np.asarray(values, dtype=np.float64)
     person, count = dense_codes(people)
@@ -69,7 +69,7 @@ def _crossed(values: Floats, person: Ints, prompt: Ints) -> Spread:
     apart, same_person, same_prompt, same_cell = _pair_variances(values, groups, np.ones(len(values)))
     if apart is None or same_prompt is None:
         return Spread(None, None, "undefined: no two people were asked different prompts")
-    # A few people or prompts with most of the items would decide their component alone, so they count for less there.
+    # Down-weight people and prompts with many items, which would otherwise determine their component alone.
     of_prompts = _pair_variances(values, groups, 1 / np.sqrt(np.bincount(prompt)[prompt]))
     between_prompts = max(0.0, (of_prompts[0] or 0.0) - (of_prompts[2] or 0.0))
     if same_person is None:
@@ -81,13 +81,13 @@ def _crossed(values: Floats, person: Ints, prompt: Ints) -> Spread:
     between = max(0.0, (of_people[0] or 0.0) - (of_people[1] or 0.0))
     repeats = float(np.square(np.bincount(cell)).sum() / len(values))
     rest = max(0.0, same_person + same_prompt - apart)
-    if same_cell is not None:  # what the items of a cell share counts once per cell, the rest once per item
+    if same_cell is not None:  # variance shared within a cell counts once per cell, the rest once per item
         rest = max(0.0, rest - same_cell) * repeats + min(rest, same_cell)
     return Spread(between, rest, None, between_prompts, repeats)
 
 
 def _pair_variances(values: Floats, groups: tuple[Ints, ...], weight: Floats) -> list[float | None]:
-    """Mean half squared difference of two items that share nothing, the person, the prompt, or both; None without such pairs."""
+    """Return the mean half squared difference of item pairs that share nothing, the person, the prompt, or both; None without pairs."""
     centred = values - values.mean()
     found = []
     for group in groups:
@@ -95,14 +95,14 @@ def _pair_variances(values: Floats, groups: tuple[Ints, ...], weight: Floats) ->
         squares = np.bincount(group, weight * centred**2)
         pairs = float((size**2 - np.bincount(group, weight**2)).sum() / 2)
         found.append((float((size * squares - total**2).sum() / 2), pairs))
-    # Pairs of one person include those of one cell, and so on: what is counted twice is taken off.
+    # Pairs of one person include those of one cell, and so on: subtract what is counted twice.
     kinds = np.array([[1, -1, -1, 1], [0, 1, 0, -1], [0, 0, 1, -1], [0, 0, 0, 1]])
     sums, pairs = kinds @ np.array(found).T[0], kinds @ np.array(found).T[1]
     return [float(a / b) if b > 1e-9 else None for a, b in zip(sums, pairs, strict=True)]
 
 
 def _unplannable(plan: Spread, people: int, difference: float = 1.0, what: str = "") -> Figure | None:
-    """Why nothing can be planned; None where something can."""
+    """Return the undefined figure if no plan is possible, else None."""
     if plan.between is None or plan.within is None:
         return Figure(None, plan.note)
     if people < FEWEST_PEOPLE:
@@ -111,7 +111,7 @@ def _unplannable(plan: Spread, people: int, difference: float = 1.0, what: str =
 
 
 def smallest_difference(plan: Spread, people: int, items: float, prompts: int | None = None) -> Figure:
-    """The smallest true mean difference that `people` with `items` each, on `prompts`, will show four times in five."""
+    """Return the smallest true mean difference that `people` with `items` each, on `prompts`, detect with 80 % power."""
     if why_not := _unplannable(plan, people):
         return why_not
     error = _error(plan, people, items, prompts)
@@ -120,13 +120,13 @@ def smallest_difference(plan: Spread, people: int, items: float, prompts: int | 
     from scipy.optimize import brentq
 
     freedom = _freedom(plan, people, prompts)
-    # The power of a shift rises without bound, and a shift of 500 standard errors shows with any freedom.
+    # Power increases with the shift, and a shift of 500 standard errors is detected at any degrees of freedom.
     shift = brentq(lambda size: _power(size, freedom) - POWER, 1e-9, 500.0, xtol=1e-12)
     return Figure(float(shift) * error)
 
 
 def people_needed(plan: Spread, difference: float, items: float, prompts: int | None = None) -> Figure:
-    """How many people, with `items` each on `prompts`, show a true difference four times in five; None if no number does."""
+    """Return how many people, with `items` each on `prompts`, detect a true difference with 80 % power; undefined if no number does."""
     if why_not := _unplannable(plan, FEWEST_PEOPLE, difference, "people"):
         return why_not
     if (
@@ -141,7 +141,7 @@ def people_needed(plan: Spread, difference: float, items: float, prompts: int | 
 
 
 def prompts_needed(plan: Spread, difference: float, people: int, items: float) -> Figure:
-    """How many prompts, dealt to `people` with `items` each, show a true difference four times in five; None if no number does."""
+    """Return how many prompts, for `people` with `items` each, detect a true difference with 80 % power; undefined if no number does."""
     if why_not := _unplannable(plan, people, difference, "prompts"):
         return why_not
     if plan.prompt is None:
@@ -161,7 +161,7 @@ def prompts_needed(plan: Spread, difference: float, people: int, items: float) -
 
 
 def items_needed(plan: Spread, difference: float, people: int, prompts: int | None = None) -> Figure:
-    """How many items of each of `people` show a true difference four times in five; None if no number does."""
+    """Return how many items per person detect a true difference with 80 % power; undefined if no number does."""
     if why_not := _unplannable(plan, people, difference, "items"):
         return why_not
     most = None if plan.prompt is None or prompts is None else max(1, int(prompts * plan.repeats))
@@ -185,7 +185,7 @@ def _items(number: float) -> str:
 
 
 def _error(plan: Spread, people: int, items: float, prompts: int | None) -> float:
-    """The standard error of the planned run's mean."""
+    """Return the standard error of the planned run's mean."""
     variance = (plan.between or 0.0) / people + (plan.within or 0.0) / (people * items)
     if plan.prompt is not None and prompts:
         variance += plan.prompt / min(prompts, people * items)
@@ -193,19 +193,19 @@ def _error(plan: Spread, people: int, items: float, prompts: int | None) -> floa
 
 
 def _freedom(plan: Spread, people: int, prompts: int | None) -> float:
-    """Degrees of freedom of the planned test, as `cluster_mean` has them."""
+    """Return the degrees of freedom of the planned test: the smaller number of clusters less one."""
     two_way = plan.prompt is not None and prompts is not None and prompts > 1
     return (min(people, prompts) if two_way and prompts else people) - 1
 
 
 def _shown(plan: Spread, difference: float, people: int, items: float, prompts: int | None) -> bool:
-    """Whether such a run shows the difference four times in five."""
+    """Return whether the planned run detects the difference with 80 % power."""
     error = _error(plan, people, items, prompts)
     return error == 0 or _power(abs(difference) / error, _freedom(plan, people, prompts)) >= POWER
 
 
 def _power(shift: float, degrees: float) -> float:
-    """Power of a two-sided t test; `shift` is the difference in standard errors."""
+    """Return the power of a two-sided t test; `shift` is the difference in standard errors."""
     from scipy.stats import nct
 
     bar = student_reach(degrees)

@@ -1,17 +1,17 @@
-"""Prediction-powered inference: a small human part corrects a large machine-judged set.
+"""Prediction-powered inference: a small human-labelled part corrects a large machine-judged set.
 
-The judge's mean over everything is cheap and biased; people's mean over a few items is right and noisy. PPI++
-(Angelopoulos, Duchi, Zrnic 2023) adds to the machine's mean the human-minus-machine difference seen where both
-judged, and weighs the machine by how much it helps, so the interval is valid however bad the judge is and hardly
-wider than people's alone. Here the weight is taken over people, who may have items in both parts, and the variance over people
-and, where prompts recur across people, over prompts too.
+The judge's mean over all items is cheap but biased; the human mean over a few items is unbiased but noisy. PPI++
+(Angelopoulos, Duchi, Zrnic 2023) adds to the judge's mean the human-minus-judge difference on the items that both
+scored, and weights the judge by how much it helps, so the interval is valid however bad the judge is and hardly
+wider than the human one. Here the weight is computed over people, who may have items in both parts, and the variance is clustered by
+person and, where prompts recur across people, by prompt too.
 
-Labelled items may carry design weights, the inverse of their chance to be drawn. Then the human part is a weighted mean and the
-machine's mean is over all items, labelled or not.
+Labelled items may carry design weights, the inverse of their sampling probability. Then the human part is a weighted mean and the
+judge's mean is over all items, labelled or not.
 
-Whether the labelled part looks drawn at random is tested by randomization (`imbalances`): under a random draw without replacement the
-counts of a part over categories (and over scores) follow the multivariate hypergeometric distribution, whatever the items are like and
-however they cluster. It is exact, up to the number of draws, and needs no model.
+Whether the labelled part looks like a random sample is tested by randomization (`imbalances`): under sampling without replacement the
+counts over categories (and over scores) follow the multivariate hypergeometric distribution, whatever the items are like and
+however they cluster. The test is exact, up to the number of draws, and needs no model.
 """
 
 from collections.abc import Mapping
@@ -40,9 +40,9 @@ FEWEST_PROMPTS = 3
 
 @dataclass(frozen=True)
 class Corrected:
-    """The corrected mean beside the human one (right, noisy) and the machine's (the naive one).
+    """The corrected mean, with the human mean (unbiased, noisy) and the machine mean (naive).
 
-    `weight` is how far the machine was trusted: 0 leaves the human mean as it is, 1 is plain prediction-powered
+    `weight` is the weight of the machine scores: 0 leaves the human mean unchanged, 1 is plain prediction-powered
     inference.
     """
 
@@ -62,10 +62,10 @@ def ppi_mean(
     prompts_alone: ArrayLike = (),
     weights: ArrayLike | None = None,
 ) -> Corrected:
-    """Mean human score from items scored by people and judge (`human`, `judged`) and by the judge alone.
+    """Estimate the mean human score from items scored by people and judge (`human`, `judged`) and by the judge alone.
 
-    Prompts are a second kind of cluster where they are given and recur across people. `weights` are design weights of the
-    labelled items; without them every item had the same chance.
+    Prompts, if given, are a second kind of cluster where they recur across people. `weights` are design weights of the
+    labelled items; without them all items had the same sampling probability.
     """
     truth, machine = np.asarray(human, dtype=np.float64), np.asarray(judged, dtype=np.float64)
     alone = np.asarray(judged_alone, dtype=np.float64)
@@ -85,7 +85,7 @@ def ppi_mean(
     if not len(alone) and weighted is None:
         return Corrected(classical, classical, naive, 0.0)
     person = dense_codes(everyone)[0]
-    # What each item does to people's mean, and to the machine's mean over all less its mean where people judged.
+    # Influence of each item on the human mean, and on the gap between the judge's means over all and over labelled items.
     own, share = _shares(truth, weighted), _shares(machine, weighted)
     if weighted is None:
         gap = float(alone.mean() - machine.mean())
@@ -115,7 +115,7 @@ def ppi_mean(
 def _interval(
     value: float, parts: Floats, labelled: int, people: NDArray[Any], prompts: Ints | None
 ) -> Estimate:
-    """The interval of a value from what each item does to it; people (or prompts) with few labels give few degrees of freedom."""
+    """Return a value with the interval from its influence function; few labelled people (or prompts) mean few degrees of freedom."""
     items = len(parts)
     whole = cluster_mean(value + items * parts, people, prompts)
     if whole.se is None or whole.df is None:
@@ -125,10 +125,10 @@ def _interval(
     free = min(whole.df, whole.df if own.df is None else own.df)
     df = max(
         1.0, free - 1
-    )  # one more degree of freedom goes, as the weight was fitted to make the variance small
+    )  # one degree of freedom is lost, as the weight was fitted to minimise the variance
     se = whole.se * float(
         np.sqrt((free + 1) / df)
-    )  # both were fitted to the labelled people, who may be few of all
+    )  # the mean and the weight were fitted to the labelled people, who may be few
     half = student_reach(df) * se
     return replace(whole, value=value, low=value - half, high=value + half, se=se, df=df)
 
@@ -139,7 +139,7 @@ def weighted_mean(
     prompts: ArrayLike | None = None,
     weights: ArrayLike | None = None,
 ) -> Estimate:
-    """The clustered mean of values with design weights: the mean of what each value does to it, linearised."""
+    """Return the clustered mean of values with design weights, by linearisation."""
     numbers = np.asarray(values, dtype=np.float64)
     if weights is None or not len(numbers):
         return cluster_mean(numbers, people, prompts)
@@ -149,51 +149,51 @@ def weighted_mean(
 
 
 def _second_way(everyone: NDArray[Any], prompts: ArrayLike, prompts_alone: ArrayLike) -> Ints | None:
-    """Each item's prompt by number, where there are several and they recur across people."""
+    """Return the prompt code of each item; None unless there are several prompts and some recur across people."""
     first, rest = np.asarray(prompts), np.asarray(prompts_alone)
     asked = dense_codes(np.concatenate([first, rest]) if len(rest) else first)[0].astype(np.int64)
     return asked if asked.max(initial=0) > 0 and prompts_recur(everyone, asked) else None
 
 
 def _best_weight(ours: Floats, gain: Floats) -> float:
-    """The weight with the least variance, within 0 and 1: the variance is a parabola in it."""
+    """Return the variance-minimising weight, clipped to [0, 1]; the variance is quadratic in the weight."""
     curvature = float(gain @ gain)
     return float(np.clip(-(ours @ gain) / curvature, 0.0, 1.0)) if curvature > 0 else 0.0
 
 
 def _shares(values: Floats, weights: Floats | None = None) -> Floats:
-    """What each value does to the mean of all: they add up to 0."""
+    """Return the influence of each value on the (weighted) mean; influences sum to 0."""
     if weights is None:
         return np.asarray((values - values.mean()) / len(values))
     return np.asarray(weights * (values - np.average(values, weights=weights)) / weights.sum())
 
 
-# -- whether the labelled part looks drawn at random ---------------------------------------------------------------------------
+# -- does the labelled part look like a random sample? -------------------------------------------------------------------------
 
 DRAWS = 1_999
 RANDOM = 0.05
-EXPECTED = 3.0  # labels a category should have had before it is said to have none
+EXPECTED = 3.0  # expected labels of a category before it is reported as absent
 
 
 @dataclass(frozen=True)
 class Imbalance:
-    """One factor by which the part differs from a random draw."""
+    """One factor in which the labelled part differs from a random sample."""
 
     factor: str
     p_value: float
-    """Adjusted for all factors looked at."""
+    """P-value adjusted for all factors tested."""
     present: tuple[str, ...]
-    """Categories the part has items of."""
+    """Categories with items in the part."""
     absent: tuple[str, ...]
-    """Categories of which a random draw would have brought several and the part has none."""
+    """Categories with no items in the part, though a random sample would be expected to have several."""
 
 
 def imbalances(
     drawn: ArrayLike, factors: Mapping[str, ArrayLike], scores: Mapping[str, ArrayLike], seed: int = 0
 ) -> list[Imbalance]:
-    """The factors (categories) and scores (numbers) over which the drawn items are not spread as a random draw spreads them.
+    """Return the factors (categories) and scores (numbers) whose distribution in the drawn items differs from a random sample.
 
-    `drawn` says which items are in the part. A factor with one category, or a part that is empty or everything, tests nothing.
+    `drawn` is a mask of the items in the part. Factors with a single category are not tested, nor is an empty or complete part.
     """
     part = np.asarray(drawn, dtype=bool)
     size = int(part.sum())

@@ -1,7 +1,6 @@
-"""Figures about marks on a scale from one answer to another: scales by rank, and how much higher a group is marked.
+"""Ratings on a scale from one response to the other: rank-based scales, and differences between groups.
 
-A difference of two group means is a mean of one number per mark (its value and what the mark does to it), so that the clustered
-interval of a mean serves it too.
+A difference of two group means is a mean of pseudo-values, one per rating, so that the clustered interval of a mean applies.
 """
 
 import numpy as np
@@ -15,9 +14,9 @@ FEWEST_PEOPLE = 3
 
 
 def scale_by_rank(differences: ArrayLike) -> Floats:
-    """Differences of scores as marks from 1 to 5: none is 3, the largest either way an end, the others by the rank of their size.
+    """Map score differences to ratings from 1 to 5: 0 maps to 3, the largest size to an end, others by the rank of their size.
 
-    Monotone: a larger difference never gets a lower mark, and the sign is kept. Nothing that is not a number gets a mark.
+    Monotone: a larger difference never gets a lower rating, and the sign is kept. Non-finite differences stay nan.
     """
     from scipy.stats import rankdata
 
@@ -34,14 +33,14 @@ def scale_by_rank(differences: ArrayLike) -> Floats:
 
 
 def group_difference(values: ArrayLike, inside: ArrayLike, people: ArrayLike, prompts: ArrayLike) -> Estimate:
-    """The mean of the marks inside a group minus the mean of the others, with its clustered interval."""
+    """Return the mean rating inside a group minus the mean rating outside it, with its clustered interval."""
     return _estimate(_difference_values(values, inside), inside, people, prompts)
 
 
 def group_difference_gap(
     first: ArrayLike, second: ArrayLike, inside: ArrayLike, people: ArrayLike, prompts: ArrayLike
 ) -> Estimate:
-    """How much larger that difference is for one rater than for another on the same units."""
+    """Return the `group_difference` of one rater minus that of another on the same units."""
     gap = _difference_values(first, inside) - _difference_values(second, inside)
     return _estimate(gap, inside, people, prompts)
 

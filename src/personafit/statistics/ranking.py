@@ -1,7 +1,7 @@
-"""Ranking systems: Bradley–Terry strengths with Holm's adjustment.
+"""Ranking of systems: Bradley–Terry strengths, with Holm's adjustment of pairwise differences.
 
-A strength, or the gap between two, is reported through its influence function, the part every comparison has in it: that
-makes it a mean like any other, whose interval clusters by person and, where prompts recur, by prompt.
+The interval of a strength, or of the gap between two, comes from its influence function, the contribution of every
+comparison, and is clustered by person and, where prompts recur, by prompt.
 """
 
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ ROUNDING = 1e-9  # systems with the same answers differ by rounding only
 
 @dataclass(frozen=True)
 class StrengthDifference:
-    """The difference in strength of two systems; `p` is adjusted by Holm for all pairs compared."""
+    """The difference in strength of two systems; `p` is Holm-adjusted over all pairs."""
 
     first: int
     second: int
@@ -32,9 +32,9 @@ class StrengthDifference:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Bradley–Terry strengths in log-odds about a mean of 0, by the number of the system.
+    """Bradley–Terry strengths in log-odds with mean 0, indexed by system.
 
-    `contrasts` has every pair of systems; it is empty where there are no intervals.
+    `contrasts` holds every pair of systems; it is empty if there are no intervals.
     """
 
     strengths: tuple[Estimate, ...]
@@ -50,9 +50,9 @@ def bradley_terry(
     systems: int,
     prompts: ArrayLike | None = None,
 ) -> Ranking:
-    """Fit strengths to comparisons: `score` is 1 if the first system won, 0 if the second, ½ for a tie.
+    """Fit Bradley–Terry strengths to comparisons: `score` is 1 if the first system won, 0 if the second, ½ for a tie.
 
-    Give `prompts` wherever they are known: they are a second kind of cluster if some recur across people.
+    Pass `prompts` wherever they are known: they are a second kind of cluster if some recur across people.
     """
     left, right = np.asarray(first, dtype=np.int64), np.asarray(second, dtype=np.int64)
     won = np.asarray(score, dtype=np.float64)
@@ -61,7 +61,7 @@ def bradley_terry(
     n = np.bincount(np.concatenate([left, right]), minlength=systems)
     if unfit:
         return Ranking(tuple(Estimate(None, None, None, int(k), count, unfit) for k in n), (), unfit)
-    # Strengths that add up to 0 are the combinations of these columns: the direction about which the data say nothing is left out.
+    # A basis of strengths that sum to 0: the common level, which the data cannot identify, is left out.
     basis = null_space(np.ones((1, systems)))
     weights, moved = logistic(basis[left] - basis[right], won, ridge=0.0)
     strengths, influence = basis @ weights, moved @ basis.T
@@ -76,7 +76,7 @@ def bradley_terry(
         found = replace(influence_estimate(value, parts, person, prompts), n=comparisons)
         if found.se is None or found.df is None:
             return found
-        # One for each strength, all fitted to the same people; several tests are made, so the tails must hold.
+        # One degree of freedom per strength fitted to the same people; many tests are made, so the tails must be right.
         df = max(1.0, min(found.df, found.people - 1) - (systems - 2))
         half = student_reach(df) * found.se
         return replace(found, low=value - half, high=value + half, df=df)
@@ -90,7 +90,7 @@ def bradley_terry(
 
 
 def _contrasts(gaps: dict[tuple[int, int], Estimate]) -> tuple[StrengthDifference, ...]:
-    """Adjust the p-values of all gaps together; a gap without an interval is not distinguishable."""
+    """Return all pairwise differences with jointly adjusted p-values; a gap without a p-value gets 1."""
     unadjusted = [
         1.0 if gap.value is None or abs(gap.value) < ROUNDING else gap.p_value() for gap in gaps.values()
     ]
@@ -102,7 +102,7 @@ def _contrasts(gaps: dict[tuple[int, int], Estimate]) -> tuple[StrengthDifferenc
 
 
 def _why_not(left: Ints, right: Ints, won: Floats, systems: int) -> str | None:
-    """Strengths are finite only if no group of systems won, or lost, every comparison with the rest."""
+    """Return why strengths are undefined, else None: they are infinite if a group of systems won or lost against all the rest."""
     beaten = np.zeros((systems, systems))
     np.add.at(beaten, (left, right), won)
     np.add.at(beaten, (right, left), 1 - won)

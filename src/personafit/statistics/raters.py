@@ -1,13 +1,13 @@
-"""All raters against each other: pairs, blocks by kind, reliability, the human ceiling, rankings, votes.
+"""Comparison of all raters: pairs, blocks by kind, reliability, the human ceiling, rankings, and the alternative annotator test.
 
-A rater is a column of the ratings and has a kind, such as "human" or "llm"; nothing here treats one kind apart
-from another except where the caller names a panel. All intervals are clustered by person, and by prompt where prompts
+A rater is a column of the ratings and has a kind, such as "human" or "llm"; all kinds are treated alike
+except where the caller names a panel. All intervals are clustered by person, and by prompt where prompts
 recur across people (see `agreement_intervals`).
 
-The alternative annotator test (Calderon, Reichart and Dror 2025) says whether a machine may stand in for an annotator. Each annotator
+The alternative annotator test (Calderon, Reichart and Dror 2025) decides whether a machine may replace an annotator. Each annotator
 in turn is left out, and on every unit they and the machine are compared by the share of the remaining annotators who gave the same
-label. The machine wins against an annotator if it is shown to fall short on no more than a share ε of units beyond those where it does
-better; ε is what its lower cost is worth. Tests are corrected over annotators by Benjamini and Yekutieli, as in the paper.
+label. The machine wins against an annotator if the share of units where it does worse is shown to exceed the share where it does
+better by less than ε, the value of its lower cost. Tests are corrected over annotators by Benjamini and Yekutieli, as in the paper.
 """
 
 from collections.abc import Sequence
@@ -43,24 +43,24 @@ FEWEST_DEFINED = 0.95
 
 @dataclass(frozen=True)
 class RaterFigure:
-    """The agreement of two raters, which are named by their columns, of two kinds of rater, or of a rater with all others of a kind."""
+    """The agreement of two raters (given by column), of two kinds of rater, or of a rater with all others of a kind."""
 
     part: Literal["pair", "block", "reliability", "ranking"]
     first: int | str
     second: int | str
     figure: Estimate
     pairs: int | None = None
-    """Of a block: the pairs of raters it is the mean over."""
+    """For a block: the number of rater pairs averaged."""
 
 
 @dataclass(frozen=True)
 class Ceiling:
-    """How often each rater meets the majority of a panel that does not include them; the panel's mean is the ceiling."""
+    """How often each rater agrees with the majority of a panel that excludes them; the panel members' mean is the ceiling."""
 
     ceiling: Estimate
     raters: tuple[Estimate, ...]
     gaps: tuple[Estimate | None, ...]
-    """Of each rater outside the panel, the paired difference from the ceiling on the same units; None for members."""
+    """For each rater outside the panel, the paired difference from the ceiling on the same units; None for members."""
 
 
 def compare_raters(
@@ -71,7 +71,7 @@ def compare_raters(
     figure: PairFigure = "kappa",
     halves: bool = False,
 ) -> list[RaterFigure]:
-    """Agreement of every pair of raters, the means of their blocks by kind, and each rater's means by kind (its reliability)."""
+    """Return the agreement of every pair of raters, block means by kind, and each rater's mean by kind (its reliability)."""
     found = pair_agreement(ratings, people, prompts, figure, halves)
     if len(kinds) != np.asarray(ratings).shape[1]:
         raise ValueError("kinds must name the kind of every rater")
@@ -99,13 +99,13 @@ def panel_ceiling(
     prompts: ArrayLike | None,
     halves: bool = False,
 ) -> Ceiling:
-    """Score each panel member against the majority of the others, and everyone else against the same majorities.
+    """Score each panel member against the majority of the others, and every other rater against the same majorities.
 
-    A tie between two labels scores ½ if the rater gave one of them (between k labels, 1/k). A rater outside the
-    panel meets the majority that remains when each voting member in turn is left out, averaged, so that their score
-    can be set beside the ceiling: against the full panel it would profit from one more voter. The gap of an outsider is
-    the mean over units of its score minus the mean score of the members who voted on the unit: an outsider who is as good as
-    a member has an expected gap of 0, however many votes a unit has.
+    A tied majority of k labels scores 1/k if the rater gave one of them. A rater outside the panel is scored against the
+    majority that remains when each voting member in turn is left out, averaged, so that the score is comparable with the
+    ceiling: the full panel would have one more voter. The gap of an outsider is the mean over units of its score minus the
+    mean score of the members who voted on the unit: an outsider as good as a member has an expected gap of 0, however many
+    votes a unit has.
     """
     table = as_codes(codes)
     groups = UnitGroups.of(people, prompts, len(table))
@@ -127,11 +127,11 @@ def panel_ceiling(
 def ranking_agreement(
     scores: ArrayLike, systems: ArrayLike, people: ArrayLike, prompts: ArrayLike | None, seed: int = 0
 ) -> list[RaterFigure]:
-    """Kendall's τ-b of the rankings of systems (by mean score) that every two judges (columns of scores) give.
+    """Return Kendall's τ-b between the rankings of systems (by mean score) of every two judges (columns of scores).
 
     τ is a step function of the means and has no derivative. Its interval comes from draws of all means from their joint
-    clustered distribution (Student's t), which keeps what the judges and systems have in common. Where many systems are closer
-    together than their standard errors the ranking is hardly determined, and intervals cover less than 95 %.
+    clustered distribution (Student's t), which preserves the correlations between judges and systems. If many systems are closer
+    together than their standard errors, the ranking is poorly determined and intervals cover less than 95 %.
     """
     table = np.asarray(scores, dtype=np.float64)
     system, number = dense_codes(systems)
@@ -161,7 +161,7 @@ def ranking_agreement(
 
 
 def _panel_scores(table: Ints, members: Sequence[int], halves: bool) -> tuple[Floats, Floats]:
-    """Each rater's score and weight on each unit: a member counts once, an outsider averages over left-out members."""
+    """Return each rater's score and weight on each unit; an outsider's score is averaged over the left-out members."""
     labels = max(int(table.max(initial=0)) + 1, 1)
     full = np.zeros((len(table), labels), dtype=np.int64)
     full[:, : label_counts(table[:, members]).shape[1]] = label_counts(table[:, members])
@@ -175,7 +175,7 @@ def _panel_scores(table: Ints, members: Sequence[int], halves: bool) -> tuple[Fl
         best = (others == most[:, None]) & (others > 0)
         credit = best / np.maximum(best.sum(1), 1)[:, None] @ label_credit(labels, halves)
         for rater in (member, *outsiders):
-            # A member who did not vote leaves the panel whole: leaving them out again would repeat the full panel.
+            # Leaving out a member who did not vote would leave the full panel.
             counted = voted & (most > 0) & (table[:, rater] >= 0)
             scores[counted, rater] += credit[counted, table[counted, rater]]
             weights[counted, rater] += 1
@@ -186,7 +186,7 @@ def _panel_scores(table: Ints, members: Sequence[int], halves: bool) -> tuple[Fl
 def _mean_score(
     groups: UnitGroups, scores: Floats, weights: Floats, bounds: tuple[float, float] = SHARE
 ) -> Estimate:
-    """The sum of scores over the sum of weights, clustered."""
+    """Return the weighted mean score with its clustered interval."""
     units = weights > 0
     total = weights.sum()
     point = defined(
@@ -199,7 +199,7 @@ def _mean_score(
 
 
 def _drawn_errors(influence: Floats, system: Ints, systems: int, groups: UnitGroups, seed: int) -> Floats:
-    """Draws of the joint error of every judge's mean for every system: draws × (judges · systems)."""
+    """Draw joint errors of every judge's mean for every system: draws × (judges · systems)."""
     person = groups.person
     covariance, freedom = _covariance(influence, system, systems, person)
     if groups.prompt is not None:
@@ -215,7 +215,7 @@ def _drawn_errors(influence: Floats, system: Ints, systems: int, groups: UnitGro
 
 
 def _covariance(influence: Floats, system: Ints, systems: int, cluster: Ints) -> tuple[Floats, int]:
-    """Clustered covariance of all means, and the number of clusters less one."""
+    """Return the clustered covariance of all means, and the number of clusters minus one."""
     judges = influence.shape[1]
     count = int(cluster.max(initial=-1)) + 1
     columns = system[:, None] + systems * np.arange(judges)
@@ -226,10 +226,10 @@ def _covariance(influence: Floats, system: Ints, systems: int, cluster: Ints) ->
 
 
 def _range_of(point: Figure, draws: Floats, n: int, people: int) -> Estimate:
-    """The middle 95 % of the draws, and the same reflected in the figure.
+    """Return the interval that covers both the percentile range of the draws and its reflection about the point value.
 
-    Noise makes rankings agree less, in the data and once more in the draws: the reflected range makes up for it where systems are
-    close, the plain one is right where they are far apart.
+    Noise lowers the agreement of rankings, in the data and once more in the draws: the reflected range corrects for it where systems
+    are close, the percentile range is right where they are far apart.
     """
     if point.value is None:
         return Estimate(None, None, None, n, people, point.note)
@@ -245,11 +245,11 @@ def _range_of(point: Figure, draws: Floats, n: int, people: int) -> Estimate:
 
 
 def _tau_of(means: Floats) -> Floats:
-    """Kendall's τ-b from any number of two judges' means: draws × 2 × systems."""
+    """Return Kendall's τ-b of each draw, given the means of two judges: draws × 2 × systems."""
     scored = np.asarray(~np.isnan(means).any(1, keepdims=True))
     means = np.where(scored, means, 0.0)
     i, j = np.triu_indices(means.shape[2], 1)
-    # Means equal but for rounding are ties: the same scores added in another order must not rank two systems.
+    # Means equal up to rounding are ties: the order of summation must not rank two systems.
     gap = np.round(means[:, :, i] - means[:, :, j], 12)
     signs = np.sign(gap) * (scored[:, :, i] & scored[:, :, j])
     together = (signs[:, 0] * signs[:, 1]).sum(-1)
@@ -259,7 +259,7 @@ def _tau_of(means: Floats) -> Floats:
 # -- the alternative annotator test -------------------------------------------------------------------------------------------
 
 EPSILON = 0.1
-"""What the paper takes for crowd workers; it takes 0.15 for skilled annotators and 0.2 for experts."""
+"""The paper's ε for crowd workers; it uses 0.15 for skilled annotators and 0.2 for experts."""
 FALSE_DISCOVERIES = 0.05
 FEWEST_ANNOTATORS = 3
 PASSES = 0.5
@@ -268,7 +268,7 @@ PASSES = 0.5
 
 @dataclass(frozen=True)
 class AgainstAnnotator:
-    """The machine beside one annotator who was left out."""
+    """The comparison of the machine with one left-out annotator."""
 
     annotator: int
     shortfall: Estimate
@@ -289,7 +289,7 @@ class AlternativeAnnotator:
 
     @property
     def win_rate(self) -> float | None:
-        """Share of annotators the machine wins against (ω); None where nobody could be tested."""
+        """Share of annotators the machine wins against (ω); None if no annotator could be tested."""
         return float(np.mean([one.won for one in self.against])) if self.against else None
 
     @property
@@ -299,7 +299,7 @@ class AlternativeAnnotator:
 
     @property
     def passes(self) -> bool:
-        """Whether the machine may stand in for an annotator."""
+        """Whether the machine may replace an annotator."""
         rate = self.win_rate
         return rate is not None and rate >= PASSES
 
@@ -313,7 +313,7 @@ def alternative_annotator(
     epsilon: float = EPSILON,
     halves: bool = False,
 ) -> AlternativeAnnotator:
-    """Test one rater outside the panel against every member; with fewer than three members there is no test."""
+    """Run the alternative annotator test of one rater outside the panel; with fewer than three members nothing is tested."""
     table = as_codes(codes)
     groups = UnitGroups.of(people, prompts, len(table))
     members = sorted(set(panel) - {rater})
@@ -341,7 +341,7 @@ def alternative_annotator(
 
 
 def false_discovery(p_values: Sequence[float | None], rate: float = FALSE_DISCOVERIES) -> tuple[bool, ...]:
-    """Which hypotheses are rejected at this false discovery rate, whatever their dependence (Benjamini and Yekutieli 2001)."""
+    """Return which hypotheses are rejected at a false discovery rate, under any dependence (Benjamini and Yekutieli 2001)."""
     from scipy.stats import false_discovery_control
 
     known = [p for p in p_values if p is not None]
@@ -350,7 +350,7 @@ def false_discovery(p_values: Sequence[float | None], rate: float = FALSE_DISCOV
 
 
 def _agreement_with(table: Ints, rater: int, others: Sequence[int], halves: bool) -> Floats:
-    """Share of the others' votes that go with the rater's on each unit; nan where either is missing."""
+    """Return the share of the others' votes that agree with the rater's on each unit; nan if either is missing."""
     own, theirs = table[:, [rater]], table[:, others]
     known = (theirs >= 0) & (own >= 0)
     credit = 1 - np.abs(theirs - own) / 2 if halves else (theirs == own).astype(np.float64)

@@ -1,8 +1,8 @@
-"""ROUGE-1 and ROUGE-L, F1, as LaMP and most papers measure them: words in common, and the longest sequence in common.
+"""ROUGE-1 and ROUGE-L F1, as in LaMP and most papers: unigram overlap and the longest common subsequence.
 
-Counted as the package `rouge-score` counts without a stemmer (a test holds the two together), which `evaluate` and through it
-LaMP's own script call: words are runs of a-z and 0-9 in lower case, all else parts them. So a text in another script has no
-words and scores 0: this measures English.
+Matches the package `rouge-score` without a stemmer (a test compares the two), which LaMP's own script calls through `evaluate`:
+words are runs of a-z and 0-9 in lower case, and everything else separates them. A text in a script other than Latin therefore has
+no words and scores 0: this measures English.
 """
 
 import re
@@ -10,20 +10,20 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-INSTRUMENT = "rouge-f1-1"  # changes whenever the same texts would score otherwise
+INSTRUMENT = "rouge-f1-1"  # version of the metric; raise it with any change of scores
 _WORD = re.compile(r"[a-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Rouge:
-    """How near a text is to another, from 0 to 1."""
+    """ROUGE-1 and ROUGE-L F1 scores, from 0 to 1."""
 
     rouge_1: float
     rouge_l: float
 
 
 def rouge(text: str, reference: str) -> Rouge:
-    """ROUGE of a text against its reference."""
+    """Compute ROUGE-1 and ROUGE-L of a text against its reference."""
     written, wanted = words(text), words(reference)
     common = sum((Counter(written) & Counter(wanted)).values())
     return Rouge(
@@ -33,12 +33,12 @@ def rouge(text: str, reference: str) -> Rouge:
 
 
 def words(text: str) -> list[str]:
-    """The words that are counted."""
+    """Split a text into the words that ROUGE counts."""
     return _WORD.findall(text.lower())
 
 
 def longest_common(first: Sequence[str], second: Sequence[str]) -> int:
-    """The length of the longest sequence of words that both have in this order, with gaps."""
+    """Return the length of the longest common subsequence of two word lists."""
     before = [0] * (len(second) + 1)
     for word in first:
         now = [0]
@@ -49,5 +49,5 @@ def longest_common(first: Sequence[str], second: Sequence[str]) -> int:
 
 
 def _f1(common: int, written: int, wanted: int) -> float:
-    """F1 of the overlap of two texts: 2PR / (P + R), in terms of counts."""
+    """Return F1, 2PR / (P + R), from counts of common words and words in each text."""
     return 2 * common / (written + wanted) if common else 0.0

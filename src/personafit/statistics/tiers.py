@@ -1,15 +1,14 @@
-"""Tiers from votes: how clearly people agree on a pair decides how hard it is.
+"""Difficulty tiers of pairs from votes: the more clearly people agree on a pair, the easier it is.
 
 PersonaFeedback calls pairs Medium where raters agree with a Fleiss' kappa above 0.6, and Hard where it lies in (0.4, 0.6]. Kappa
-belongs to a group of pairs, not to a pair: one pair has a share of votes for its majority, and nothing more. So pairs are sorted by
-that share, and the two cuts are chosen together so that each group's kappa falls where it should, both groups are there if they can
-be, and as many pairs as possible are kept.
-What cannot be had is said, never forced.
+is defined for a group of pairs, not for one pair, which only has a share of votes for its majority. So pairs are sorted by that
+share, and both cuts are chosen jointly so that each group's kappa falls in its range, both groups exist if possible, and as many
+pairs as possible are kept. A tier that cannot be formed is reported as missing, never forced.
 
-The votes that put a pair into a tier agree because that is why it is there: coin flips, sorted so, have a "Hard" tier with a kappa of
-0.58. The kappa that is reported is therefore that of votes that did not choose. Every two votes on a pair are left out in turn, the
-tier is drawn again from the votes that remain (the same number of pairs, at the same place in the order by share), and agreement is
-counted on the two that were left out.
+The votes that select a pair into a tier agree by construction: coin flips, sorted this way, have a "Hard" tier with a kappa of
+0.58. The reported kappa is therefore that of held-out votes. Every two votes on a pair are left out in turn, the tier is formed
+again from the remaining votes (the same number of pairs, at the same place in the order by share), and agreement is counted on the
+two that were left out.
 """
 
 from dataclasses import dataclass
@@ -39,21 +38,21 @@ HELD_OUT = (
     "Kappa is of votes that did not choose the tier: every two votes on a pair are left out in turn, and the others choose. The votes "
     "that chose a tier agree by construction; with two votes fewer to choose, the figure is a little low."
 )
-"""What a card says of a tier's kappa."""
+"""Note that a benchmark card prints with a tier's kappa."""
 TOO_FEW_VOTES = "no kappa: it takes four votes on a pair to leave two out and have two that choose"
 NO_VOTES = "No pair has two votes and a majority."
 
 
 @dataclass(frozen=True)
 class Tier:
-    """A group of pairs: those whose share lies in [least, below)."""
+    """A group of pairs whose majority share lies in [least, below)."""
 
     name: str
     least: float
     below: float
     members: NDArray[np.bool_]
     kappa: Estimate
-    """Fleiss' kappa of votes that did not choose the tier."""
+    """Fleiss' kappa of held-out votes, which did not select the tier."""
 
 
 @dataclass(frozen=True)
@@ -61,19 +60,19 @@ class Tiers:
     """Tiers of items, from the votes of several people."""
 
     shares: NDArray[np.float64]
-    """Share of the votes that the majority has; nan where nobody voted."""
+    """Majority share of the votes on each pair; nan without votes."""
     majority: NDArray[np.int64]
-    """The label with most votes; -1 where two lead or nobody voted."""
+    """The label with most votes; -1 for a tie or without votes."""
     medium: Tier | None
     hard: Tier | None
     warnings: tuple[str, ...]
 
 
 def vote_tiers(codes: ArrayLike, people: ArrayLike, prompts: ArrayLike | None = None) -> Tiers:
-    """Medium and Hard among pairs × raters of codes (-1 where a rater gave none).
+    """Form the Medium and Hard tiers from codes, pairs × raters (-1 for a missing vote).
 
-    Codes must not tell which answer is the better one by construction: if the better one always came first, all ratings would be the
-    same label and kappa, which corrects for that, would be undefined or wrong. `label.gold` codes answers by a draw per item.
+    Codes must not depend on which response is the better one: if the better one always came first, all ratings would be the
+    same label, and kappa, which corrects for that, would be undefined or wrong. `label.gold` randomises the codes per item.
     """
     ratings = as_codes(codes)
     if not (ratings >= 0).any():
@@ -125,11 +124,11 @@ Cut = tuple[float, float, NDArray[np.bool_]]
 
 
 def _best_cuts(ratings: Ints, usable: NDArray[np.bool_], shares: Floats) -> tuple[Cut | None, Cut | None]:
-    """Both tiers with as many pairs as can be; one alone only where both cannot be had."""
+    """Return the cuts of both tiers that keep the most pairs; of a single tier only if both are impossible."""
     cuts = sorted({float(share) for share in shares[usable]}, reverse=True)
 
     def group(least: float, below: float, wanted: tuple[float, float]) -> Cut | None:
-        """The pairs from one share up to another, if their kappa is in (low, high]."""
+        """Return the pairs with a share in [least, below) if their kappa lies in `wanted`, (low, high]; else None."""
         members = usable & (shares >= least) & (shares < below)
         kappa = fleiss_kappa(ratings[members]).value if members.sum() >= FEWEST_UNITS else None
         return (least, below, members) if kappa is not None and wanted[0] < kappa <= wanted[1] else None
@@ -151,7 +150,7 @@ def _best_cuts(ratings: Ints, usable: NDArray[np.bool_], shares: Floats) -> tupl
 def _held_out(
     counts: Ints, shares: Floats, usable: NDArray[np.bool_], cut: Cut, groups: UnitGroups
 ) -> Estimate:
-    """Fleiss' kappa of every two votes on pairs that the other votes put into the tier."""
+    """Return Fleiss' kappa of every two held-out votes on pairs that the remaining votes put into the tier."""
     votes = counts.sum(1)
     able = votes >= FEWEST_VOTES
     if not able.any():
@@ -183,7 +182,7 @@ def _held_out(
 
 
 def _within(standing: Floats, chances: Floats, upper: int, lower: int) -> Floats:
-    """Which part of each outcome lies between two places in the order by share; equal shares are in it in equal parts."""
+    """Return the part of each outcome that lies between two ranks in the order by share; ties are included in equal parts."""
     levels, place = np.unique(-np.round(standing, 9), return_inverse=True)
     weight = np.bincount(place.ravel(), chances.ravel(), minlength=len(levels))
     ends = np.cumsum(weight)

@@ -1,4 +1,4 @@
-"""Where everything is kept: products, items, asks and judgments, in SQLite or PostgreSQL."""
+"""The store of products, items, asks and judgments, in SQLite or PostgreSQL."""
 
 from personafit.store.reading import (
     any_prompt_recurs,

@@ -1,9 +1,9 @@
 """Opening the database behind a store: one SQLite file in WAL mode, or PostgreSQL by URL.
 
-A store's files are closed to other users of the machine: it holds answers of people and the secret that sessions are signed with. The
-file exists with its mode before SQLite opens it, and SQLite gives its log and its shared memory the mode of the file, so there is no
-moment in which somebody else could read one of them. Its tables are brought up to this version, once, even when several processes open
-it together.
+A store's files are private to their owner: they hold people's answers and the secret that signs sessions. The
+file is created with its mode before SQLite opens it, and SQLite gives its log and its shared memory the same mode, so other
+users can read none of them at any moment. The tables are migrated to this version exactly once, even when several processes open
+the store together.
 """
 
 import contextlib
@@ -43,14 +43,14 @@ from personafit.store.tables import metadata
 
 FOLDER_MODE, FILE_MODE = 0o700, 0o600
 OWN_FOLDER = ".personafit"
-"""The folder that personafit makes for itself; any other that is there already is the user's, with whatever else lies in it."""
+"""Name of personafit's own folder, which is made private; other existing folders are the user's and keep their mode."""
 BESIDE = ("", "-wal", "-shm", "-journal", ".lock")
 
 
 def make_private(path: Path) -> None:
-    """Make a store's file, and folders where there are none, for their owner alone; close those that are open to others.
+    """Create a store's file and missing folders with owner-only access, and restrict existing ones.
 
-    Where that cannot be done it is said in a sentence, once, and the store is used all the same.
+    If that fails, a warning is printed once and the store is used all the same.
     """
     for folder in reversed(path.parents):
         if not folder.exists():
@@ -66,7 +66,7 @@ def make_private(path: Path) -> None:
 
 
 def private_opener(path: str, flags: int) -> int:
-    """An `opener` for `open` that makes files for their owner alone."""
+    """Open a file with owner-only access; an `opener` for `open`."""
     return os.open(path, flags, FILE_MODE)
 
 
@@ -98,11 +98,9 @@ def _open_to_others(path: Path) -> bool:
     return bool(stat.S_IMODE(path.stat().st_mode) & 0o077)
 
 
-HEAD = "0003"  # the newest file in migrations/versions; a test holds the two together
-_ALEMBIC = (
-    threading.Lock()
-)  # it keeps what it works on in module globals: one migration at a time in a process
-_ADVISORY_LOCK = 5_736_201  # any constant: it names "migrating a personafit store" to PostgreSQL
+HEAD = "0003"  # the newest file in migrations/versions; a test compares the two
+_ALEMBIC = threading.Lock()  # Alembic keeps its state in module globals: one migration at a time per process
+_ADVISORY_LOCK = 5_736_201  # an arbitrary key: PostgreSQL's lock for migrating a personafit store
 
 
 def ensure_schema(engine: Engine) -> None:
@@ -118,14 +116,14 @@ def ensure_schema(engine: Engine) -> None:
 
 
 def _revision(engine: Engine) -> str | None:
-    with engine.connect().execution_options(read_only=True) as connection:  # reports wait for no writer
+    with engine.connect().execution_options(read_only=True) as connection:  # reports do not wait for writers
         if not inspect(connection).has_table("alembic_version"):
             return None
         return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
 
 
 def create_tables(engine: Engine) -> None:
-    """Make the tables of this version in an empty database: what all migrations in turn would make, without loading Alembic."""
+    """Create the tables of this version in an empty database, as all migrations would, without loading Alembic."""
     with engine.begin() as connection:
         for statement in _creating(engine.dialect.name):
             connection.exec_driver_sql(statement)
@@ -133,7 +131,7 @@ def create_tables(engine: Engine) -> None:
 
 @cache
 def _creating(dialect: str) -> tuple[str, ...]:
-    """The statements that make all tables and note the version."""
+    """Return the statements that create all tables and record the schema version."""
     version = Table(
         "alembic_version",
         MetaData(),
@@ -152,7 +150,7 @@ def _creating(dialect: str) -> tuple[str, ...]:
 
 
 def migrate(engine: Engine, found: str | None) -> None:
-    """Bring the tables of an earlier version, or none, up to this one."""
+    """Migrate the tables from revision `found`, or from none, to `HEAD`."""
     from alembic import command
     from alembic.config import Config
     from alembic.util import CommandError
@@ -187,9 +185,9 @@ def _one_at_a_time(engine: Engine) -> Iterator[None]:
 
 DIALECTS = ("sqlite", "postgresql")
 BUSY_SECONDS = 60  # how long a writer waits for another process's transaction
-QUIET_SECONDS = 3  # how long it does so without saying it
-CACHE_KIB = 8_192  # pages that each connection keeps, and what it sorts in memory before it takes to disk
-CHECKPOINT_PAGES = 8_000  # of 4 KiB: how long the write-ahead log grows before it is carried over
+QUIET_SECONDS = 3  # how long it waits before printing a message
+CACHE_KIB = 8_192  # page cache of each connection, and the limit of in-memory sorting
+CHECKPOINT_PAGES = 8_000  # pages of 4 KiB in the write-ahead log before a checkpoint
 
 
 def open_engine(url: str | Path) -> Engine:
@@ -236,7 +234,7 @@ def _engine(address: str) -> Engine:
 
 def _url(address: str) -> URL:
     if "@" in address.partition("?")[0].rpartition("@")[0]:
-        # What follows the first one would be taken for the host, and be repeated in errors.
+        # The text after the first @ would be taken for the host, and part of the password printed in errors.
         raise ArgumentError("an @ in a password is written %40")
     return make_url(address)
 
@@ -253,13 +251,13 @@ def _prepare_sqlite(connection: sqlite3.Connection, _record: Any) -> None:
     # FULL: a commit is on disk before it is acknowledged; batches keep the number of syncs small.
     cursor.execute("PRAGMA synchronous=FULL")
     cursor.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
-    # Rarer than SQLite would: keys are hashes, so a batch touches pages everywhere, and many of them again in the next.
+    # Rarer than SQLite's default: keys are hashes, so a batch touches pages everywhere, many of them again in the next batch.
     cursor.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
     cursor.close()
 
 
 def _write_ahead(cursor: sqlite3.Cursor) -> None:
-    """Switch to a write-ahead log; where two make a new file at once, SQLite does not wait for the other by itself."""
+    """Switch to a write-ahead log; if two processes create a file at once, SQLite does not wait for the other by itself."""
     _execute_unlocked(cursor, "PRAGMA journal_mode=WAL")
 
 
@@ -278,7 +276,7 @@ def _begin_immediate(connection: Any) -> None:
 
 
 def _execute_unlocked(cursor: sqlite3.Cursor, statement: str) -> None:
-    """Execute once no other process holds the lock; a wait that a user would notice is said."""
+    """Execute a statement once no other process holds the lock; print a message if the wait is long."""
     began, said = time.monotonic(), False
     cursor.execute(f"PRAGMA busy_timeout={int(1000 * min(QUIET_SECONDS, BUSY_SECONDS))}")
     try:

@@ -1,8 +1,8 @@
 """The database under the store: opening it, adding rows to its tables, and reading queries as rows or frames.
 
-Writing is idempotent: a row that is already there is left alone, so a run killed between a model's reply and the
-commit repeats that call and nothing else, and two runs on one store cannot double a judgment. When a database server goes away and
-comes back, whatever was under way is done once more, which is safe for the same reason.
+Writing is idempotent: existing rows are left unchanged, so a run killed between a model's reply and the
+commit repeats only that call, and two runs on one store cannot duplicate a judgment. When a database server goes away and
+comes back, the interrupted transaction is repeated, which is safe for the same reason.
 """
 
 import time
@@ -41,9 +41,9 @@ from personafit.store.connection import open_engine, printable
 from personafit.store.inserting import inserter
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds
-PATIENCE = 60.0  # seconds in all: a restart takes a few, handing over to another server somewhat more
+PATIENCE = 60.0  # seconds in all: a restart takes a few, a failover somewhat more
 
-# Of SQLSTATE: lost connections, shutting down or starting up, too many clients, and deadlocks, which end one of two writers.
+# Prefixes of SQLSTATE: lost connections, shutdown or startup, too many clients, and deadlocks, which abort one of two writers.
 _PASSING = ("08", "57P", "53300", "40")
 
 Arguments = ParamSpec("Arguments")
@@ -64,7 +64,7 @@ Owner = TypeVar("Owner", bound=HasEngine)
 def repeated_when_lost(
     method: Callable[Concatenate[Owner, Arguments], Result],
 ) -> Callable[Concatenate[Owner, Arguments], Result]:
-    """Do one transaction, and again if the server went away in it; arguments must bear being gone through twice."""
+    """Retry a method that is one transaction if the server goes away; its arguments must be iterable more than once."""
 
     @wraps(method)
     def patient(self: Owner, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
@@ -75,7 +75,7 @@ def repeated_when_lost(
             except DBAPIError as error:
                 if not is_passing(error) or time.monotonic() + pause > until:
                     raise
-                self.engine.dispose()  # connections that lie ready lead to the same lost server
+                self.engine.dispose()  # pooled connections lead to the same lost server
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
@@ -83,7 +83,7 @@ def repeated_when_lost(
 
 
 def is_passing(error: DBAPIError) -> bool:
-    """Whether the same may well succeed in a moment: the server went away, is on its way back or had to choose."""
+    """Return whether a retry may succeed: the server is down, starting or has too many clients, or it resolved a deadlock."""
     if not isinstance(error, OperationalError | InterfaceError):
         return False
     state = getattr(error.orig, "sqlstate", "unknown")  # None when there was no server to give one
@@ -93,7 +93,7 @@ def is_passing(error: DBAPIError) -> bool:
 FRAME_ROWS = 20_000
 CHUNK = 500  # values in one IN (...): below every limit on bound parameters
 ARRAY = 10_000  # values in one = ANY(...)
-COUNTED_ANEW = 1_000  # rows added that change how a table is best read
+COUNTED_ANEW = 1_000  # rows added before the planner's statistics are refreshed
 
 _PRIMARY = {
     table: itemgetter(*(column.name for column in table.primary_key)) for table in t.metadata.sorted_tables
@@ -101,7 +101,7 @@ _PRIMARY = {
 
 
 _TYPES: dict[type, Any] = {Text: pl.String, Integer: pl.Int64, BigInteger: pl.Int64, Float: pl.Float64}
-"""What columns of a table are in a frame; anything else is as it is found."""
+"""Column type in the database → dtype in a frame; other types are inferred."""
 
 
 class Database:
@@ -113,7 +113,7 @@ class Database:
         dialect = self._engine.dialect
         self._inserts = {table: inserter(table, dialect) for table in t.metadata.sorted_tables}
         self._added = 0
-        """Rows since the database was last made to count."""
+        """Rows added since the last ANALYZE."""
 
     @property
     def engine(self) -> Engine:
@@ -122,7 +122,7 @@ class Database:
 
     @property
     def index_folder(self) -> Path | None:
-        """A folder beside the store for what can be made again from it, such as indexes of memories; None without a file."""
+        """A folder beside the store for rebuildable data, such as indexes of memories; None unless the store is a file."""
         if self._engine.dialect.name != "sqlite":
             return None
         return Path(str(self._engine.url.database)).with_suffix(".index")
@@ -152,20 +152,20 @@ class Database:
 
     def _insert(self, connection: Connection, table: Table, rows: Sequence[dict[str, Any]]) -> None:
         if rows:
-            # In the order of their keys: two processes that add the same rows then wait for each other in line,
-            # never in a circle, which PostgreSQL would end by killing one of them.
+            # In key order, so that two processes that add the same rows cannot deadlock, which PostgreSQL would end
+            # by aborting one of them.
             self._inserts[table].add(connection, sorted(rows, key=_PRIMARY[table]))
             self._added += len(rows)
 
     @repeated_when_lost
     def _write(self, *parts: tuple[Table, Sequence[dict[str, Any]]]) -> None:
-        """Add rows to tables, all or nothing."""
+        """Add rows to tables in one transaction."""
         with self._engine.begin() as connection:
             for table, rows in parts:
                 self._insert(connection, table, rows)
 
     def _count_anew(self, connection: Connection, *tables: Table) -> None:
-        """Have PostgreSQL look at tables that have grown: by itself it does in a minute, and reads them a slow way till then."""
+        """Run ANALYZE on tables that have grown: PostgreSQL does so only after a minute, and reads them slowly until then."""
         if self._added >= COUNTED_ANEW and connection.dialect.name == "postgresql":
             connection.exec_driver_sql(f"ANALYZE {', '.join(table.name for table in tables)}")
             self._added = 0
@@ -175,21 +175,21 @@ class Database:
         return self.rows_now(query)
 
     def rows_now(self, query: Select[Any]) -> Sequence[Row[Any]]:
-        """The rows of a query, or its error at once where the server is away: for a page that somebody waits for."""
+        """Return the rows of a query without retrying if the server is away; for pages that a user waits for."""
         with self._read() as connection:
             return connection.execute(query).all()
 
     @repeated_when_lost
     def rows_among(self, query: Select[Any], column: Column[Any], values: Sequence[str]) -> list[Row[Any]]:
-        """The rows of a query whose column has one of these values, however many they are."""
+        """Return the rows of a query whose `column` is one of `values`, however many these are."""
         with self._read() as connection:
             return list(among(connection, query, column, values))
 
     @repeated_when_lost
     def frame(self, query: Select[Any], schema: Mapping[str, Any] | None = None) -> pl.DataFrame:
-        """The rows of a query as a frame, taken over in parts: as Python objects a million rows would fill the memory.
+        """Return the rows of a query as a frame, converted in parts: as Python objects a million rows would fill the memory.
 
-        With a schema its columns have those names and types; else the query's.
+        Columns have the names and types of `schema` if given, else of the query.
         """
         with self._read() as connection:
             result = self._sent(connection, query)
@@ -214,13 +214,13 @@ class Database:
                 yield pl.DataFrame(part, schema=schema, orient="row")
 
     def _sent(self, connection: Connection, query: Select[Any]) -> CursorResult[Any]:
-        # Drivers must be told not to fetch everything at once; SQLite's never does, and being told costs it time.
+        # Other drivers fetch everything at once unless told to stream; SQLite's never does, and the option costs time.
         streams = connection.dialect.name != "sqlite"
         return connection.execution_options(stream_results=streams).execute(query)
 
 
 def _tuples(result: CursorResult[Any], rows: int) -> Iterator[Sequence[Any]]:
-    """The rows of a result as the driver has them, so many at a time: wrapping each takes as long as reading it."""
+    """Yield the driver's raw tuples in chunks of `rows`: wrapping each as a Row takes as long as reading it."""
     cursor = result.cursor
     while cursor is not None and (part := result.cursor_strategy.fetchmany(result, cursor, rows)):
         yield part
@@ -229,8 +229,8 @@ def _tuples(result: CursorResult[Any], rows: int) -> Iterator[Sequence[Any]]:
 def among(
     connection: Connection, query: Select[Any], column: Column[Any], values: Sequence[str]
 ) -> Iterator[Row[Any]]:
-    """The rows of a query whose column has one of these values."""
-    arrays = connection.dialect.name == "postgresql"  # takes them as one, without a parameter for each
+    """Yield the rows of a query whose `column` is one of `values`."""
+    arrays = connection.dialect.name == "postgresql"  # takes an array as one parameter
     if arrays:
         query = query.where(column == any_(bindparam("among", type_=postgresql.ARRAY(Text))))
     else:
@@ -240,9 +240,9 @@ def among(
         yield from connection.execute(query, {"among": list(values[start : start + size])})
 
 
-# -- damage: a row whose JSON was spoilt by a flipped bit, a full disk or an editor ---------------------------------------------
-# Rows are read without checks, since that is what reports spend their time on. Where reading fails, this tells whether the store is
-# at fault, and names the row.
+# -- damage: a row whose JSON was corrupted by a flipped bit, a full disk or an editor ------------------------------------------
+# Rows are read without validation, because reading dominates the time of reports. When reading fails, this determines whether the
+# store is at fault, and names the row.
 
 OBJECTS: dict[Table, tuple[str, ...]] = {
     t.datasets: ("info",),
@@ -258,7 +258,7 @@ LISTS: dict[Table, tuple[str, ...]] = {t.products: ("parents",), t.items: ("prod
 
 
 def find_damage(engine: Engine) -> str | None:
-    """The first row that cannot be read, as `people 'andre', column body`; None where all can."""
+    """Return the first row that cannot be read, as `people 'andre', column body`; None if all can."""
     with engine.connect() as connection:
         for expected, columns in ((dict, OBJECTS), (list, LISTS)):
             for table, names in columns.items():

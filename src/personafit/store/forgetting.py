@@ -1,8 +1,8 @@
-"""Forgetting a person: what in a store derives from them, and its removal.
+"""Forgetting a person: finding all rows that derive from them, and removing these.
 
-Rows are found by who they are about, and followed through what was made from them. Ids of items are names given by whoever made a data
-set, so two data sets may use the same one for different people. An ask belongs to the person whose item the run that planned it meant;
-what nobody else can be shown to own is theirs.
+Rows are found by the person they are about, and followed through everything made from them. Item ids are chosen by the authors of a
+data set, so two data sets may use the same id for different people. An ask belongs to the person whose item was in the data set of the
+run that planned it; if no run shows that it belongs to somebody else, it is removed.
 """
 
 import re
@@ -21,10 +21,10 @@ from personafit.store import tables as t
 from personafit.store.records import original_of, tombstone_of
 
 ROWS = 10_000
-COPIED = "wrong"  # marks answers written for one person and shown to another: the text of the first, under another id
+COPIED = "wrong"  # `about` of responses written for one person and shown to another: the same text under another id
 STAND_INS = (COPIED, "generic")
 WAIT_SECONDS = 10.0
-"""How long the rewrite of a PostgreSQL store waits for transactions that can still read what was deleted."""
+"""How long the rewrite of a PostgreSQL store waits for transactions that can still read deleted rows."""
 PAUSE_SECONDS = 0.2
 
 
@@ -33,16 +33,16 @@ class DerivedKeys:
     """Keys of all rows that derive from a person."""
 
     items: set[tuple[str, str]] = field(default_factory=set)
-    """Data set and id."""
+    """Data set and id of each item."""
     products: set[str] = field(default_factory=set)
     asks: set[tuple[str, str]] = field(default_factory=set)
-    """Job and id."""
+    """Job and id of each ask."""
     judgments: set[tuple[str, str]] = field(default_factory=set)
-    """Ask and item, of judgments whose ask is not itself removed: gold, imports."""
+    """Ask and item of judgments whose ask is not itself removed: gold, imports."""
 
 
 def copies_of(connection: Connection, person: str) -> set[str]:
-    """Ids that the person goes by besides their own: a benchmark that alters a profile keeps it as a copy of theirs."""
+    """Return the ids of the person's copies, which benchmarks with altered profiles store."""
     query = select(t.items.c.person, t.items.c.slices).where(
         t.items.c.person.startswith(f"{person}+", autoescape=True)
     )
@@ -54,11 +54,11 @@ def copies_of(connection: Connection, person: str) -> set[str]:
 
 
 def find_derived(connection: Connection, people: Collection[str]) -> DerivedKeys:
-    """Everything that derives from a person, who may go by several ids."""
+    """Find everything that derives from a person, who may have several ids."""
     query = select(t.items.c.dataset, t.items.c.id, t.items.c.grp, t.items.c.person)
     rows = list(_rows(connection, query.where(t.items.c.person.in_(sorted(people)))))
     items = {(row.dataset, row.id) for row in rows}
-    # What relevance asks about a whole list are kept under.
+    # Keys under which relevance asks about a whole list are stored.
     lists = {f"{row.grp}@{row.person}" for row in rows}
     made = _products_about(connection, people, {item for _, item in items})
     shown, outside = _shown(connection, items, made)
@@ -72,7 +72,7 @@ def find_derived(connection: Connection, people: Collection[str]) -> DerivedKeys
 
 
 def _products_about(connection: Connection, people: Collection[str], items: set[str]) -> set[str]:
-    """Products about the person, told of them, or made from such products or from their items."""
+    """Return products about the person, products given such a product as context, and those made from either or from their items."""
     p = t.products
     made, texts = set[str](), set[str]()
     links: list[tuple[str, str | None, list[str]]] = []
@@ -97,7 +97,7 @@ def _products_about(connection: Connection, people: Collection[str], items: set[
         if row.id in made:
             texts.add(row.text)
         elif row.about not in STAND_INS:
-            others.add(row.text)  # what somebody else was told word for word says nothing about this person
+            others.add(row.text)  # a text also made for somebody else reveals nothing about this person
     if texts - others:
         query = select(p.c.id, p.c.text).where(p.c.about == COPIED)
         made |= {row.id for row in _rows(connection, query) if row.text in texts - others}
@@ -107,7 +107,7 @@ def _products_about(connection: Connection, people: Collection[str], items: set[
 def _shown(
     connection: Connection, items: set[tuple[str, str]], made: set[str]
 ) -> tuple[set[tuple[str, str]], set[str]]:
-    """Other people's items that show what was made of the person, and the products of all the rest."""
+    """Return all items that show the person or something made from them, and the products of all other items."""
     showing, outside = set[tuple[str, str]](), set[str]()
     query = select(t.items.c.dataset, t.items.c.id, t.items.c.products)
     for row in _rows(connection, query):
@@ -138,11 +138,11 @@ def _products_of(connection: Connection, items: set[tuple[str, str]]) -> set[str
 def _asks(
     connection: Connection, items: set[tuple[str, str]], ambiguous: set[str], theirs: set[str]
 ) -> set[tuple[str, str]]:
-    """Asks about these items, and asks about or told what is theirs alone: products, lists of attributes."""
+    """Return asks about these items, and asks about, or with a context from, what is the person's alone: products, lists."""
     a, ids = t.asks, {item for _, item in items}
     found, doubtful = set[tuple[str, str]](), set[tuple[str, str]]()
     for row in _rows(connection, select(a.c.job, a.c.id, a.c.item, a.c.context)):
-        told = row.context in theirs or row.item in theirs  # what is judged may be a product: a dialogue
+        told = row.context in theirs or row.item in theirs  # the judged object may be a product: a dialogue
         if told or (row.item in ids and row.item not in ambiguous):
             found.add((row.job, row.id))
         elif row.item in ids:
@@ -162,7 +162,7 @@ def _asks(
 def _judgments_without_ask(
     connection: Connection, items: set[tuple[str, str]], asks: Collection[str], ambiguous: set[str]
 ) -> set[tuple[str, str]]:
-    """Gold of these items, and judgments on them that came without an ask."""
+    """Return the gold of these items, and judgments on them without an ask."""
     j, ids, found = t.judgments, {item for _, item in items}, set[tuple[str, str]]()
     for row in _rows(connection, select(j.c.ask, j.c.item)):
         if row.item in ids and row.ask not in asks:
@@ -173,7 +173,7 @@ def _judgments_without_ask(
 
 
 def _rows(connection: Connection, query: Select[Any]) -> Iterator[Any]:
-    """The rows of a query, a few at a time."""
+    """Yield the rows of a query, fetched in chunks of `ROWS`."""
     result = connection.execute(query, execution_options={"stream_results": True})
     for part in result.partitions(ROWS):
         yield from part
@@ -181,29 +181,29 @@ def _rows(connection: Connection, query: Select[Any]) -> Iterator[Any]:
 
 CHUNK = 500
 Removal = Callable[[Connection, str], Mapping[str, int]]
-"""Removes what derives from a person; returns the number of rows by table."""
-WAIT_MILLISECONDS = 3000  # for others to leave the store, before saying that bytes may remain
+"""Removes rows that derive from a person; returns the number of rows by table."""
+WAIT_MILLISECONDS = 3000  # how long to wait for other processes before reporting that bytes may remain
 
 
 @dataclass
 class Forgotten:
-    """What forgetting a person removed, or would remove."""
+    """The result of forgetting a person, or of a dry run."""
 
     counts: dict[str, int] = field(default_factory=dict)
-    """Rows by table."""
+    """Number of rows removed, by table."""
     before: float | None = None
-    """When the same person was forgotten before, if so."""
+    """Time at which the person was forgotten before, if so."""
     remains: str | None = None
-    """Why freed bytes may still lie in the database's files; None when they are gone."""
+    """Why deleted bytes may still be in the database's files; None if they are gone."""
 
 
 def forget_person(
     engine: Engine, person: str, dry_run: bool, elsewhere: bool = False, first: Removal | None = None
 ) -> Forgotten | None:
-    """Remove everything that derives from a person, in one transaction; None when there is nobody of that name.
+    """Remove everything that derives from a person, in one transaction; return None if the person is unknown.
 
-    `elsewhere`: the person is known from outside the store, so a tombstone is put up in any case. `first` removes what the store
-    does not know of, such as pages of studies, in the same transaction.
+    With `elsewhere` the person is known from outside the store, so a tombstone is written in any case. `first` removes rows that the
+    store does not know about, such as pages of studies, in the same transaction.
     """
     done = Forgotten()
     with engine.connect() as connection, connection.begin() as transaction:
@@ -292,7 +292,7 @@ def _without(value: Any, names: set[str]) -> Any:
 
 
 def free_bytes(engine: Engine) -> str | None:
-    """Have the database rewrite its files, so that deleted text is not merely unlinked; says why not, if not."""
+    """Have the database rewrite its files, so that deleted text is really gone; return the reason if it could not."""
     try:
         return _vacuum_postgresql(engine) if engine.dialect.name == "postgresql" else _vacuum_sqlite(engine)
     except (DBAPIError, sqlite3.Error) as error:
@@ -304,18 +304,18 @@ def _vacuum_postgresql(engine: Engine) -> str | None:
     deadline = time.monotonic() + WAIT_SECONDS
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         reasons = []
-        for table in t.metadata.sorted_tables:  # those of studies too: pages, chats, who took part
+        for table in t.metadata.sorted_tables:  # those of studies too: pages, chats, participants
             reasons.append(_rewrite(connection, table.name, deadline))
-            if connection.execute(select(table).limit(1)).first() is None:  # ANALYZE passes empty tables over
+            if connection.execute(select(table).limit(1)).first() is None:  # ANALYZE skips empty tables
                 _drop_statistics(connection, table)
         reasons.append(_rewrite(connection, "pg_statistic", deadline))
     return next(filter(None, reasons), None)
 
 
 def _rewrite(connection: Connection, table: str, deadline: float) -> str | None:
-    """Rewrite a table until no deleted row is left in it; returns why one is.
+    """Rewrite a table until no deleted row is left in it; return the reason if some remain.
 
-    A rewrite keeps deleted rows that another transaction can still read, such as a backup under way or an ANALYZE.
+    A rewrite keeps deleted rows that another transaction can still read, such as a running backup or an ANALYZE.
     """
     refused: list[str] = []
     left: list[int] = []
@@ -342,7 +342,7 @@ def _rewrite(connection: Connection, table: str, deadline: float) -> str | None:
 
 
 def _drop_statistics(connection: Connection, table: Table) -> None:
-    """Drop the planner's statistics of texts, by giving each column its own type again: no superuser is needed for that."""
+    """Drop the planner's statistics of text columns by setting each to its own type, which needs no superuser."""
     quote = connection.dialect.identifier_preparer.quote
     types = (
         f"ALTER COLUMN {quote(column.name)} TYPE {column.type.compile(connection.dialect)}"
@@ -353,7 +353,7 @@ def _drop_statistics(connection: Connection, table: Table) -> None:
 
 
 def _vacuum_sqlite(engine: Engine) -> str | None:
-    # On the driver's own connection: through the engine every statement begins a transaction, and VACUUM allows none.
+    # On the driver's own connection: the engine wraps every statement in a transaction, in which VACUUM cannot run.
     connection = engine.raw_connection()
     connection.detach()
     try:

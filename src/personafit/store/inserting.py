@@ -1,7 +1,7 @@
-"""Adding rows by the thousand: the statement is compiled once and handed to the driver as it is, many rows at a time.
+"""Bulk inserts: each statement is compiled once and passed directly to the driver, with many rows per execution.
 
-Preparing each row's parameters anew costs as much as storing it; and SQLite's driver lets go of the interpreter's lock and
-takes it back at every execution, which row by row holds up whatever else the process does.
+Preparing the parameters of each row anew costs as much as storing it, and SQLite's driver releases and re-acquires the
+interpreter's lock at every execution, which row by row slows down everything else in the process.
 """
 
 import re
@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Dialect, Insert, Table, Update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DBAPIError
 
-PARAMETERS = 900  # in one statement: below the smallest limit of any SQLite
+PARAMETERS = 900  # per statement, below the smallest limit of any SQLite version
 _NAMED = re.compile(r"%\((\w+)\)s")
 _ROW = re.compile(r"VALUES (\(.+?\))(?= ON CONFLICT|$)")
 
@@ -28,13 +28,13 @@ def insert_new(table: Table, dialect: Dialect) -> Insert:
 
 
 class DriverInsert:
-    """An insert into all columns of a table, or another statement that is done once for each row."""
+    """An insert into all columns of a table, or another statement that is executed once per row."""
 
     def __init__(self, statement: Insert | Update, dialect: Dialect) -> None:
         compiled = statement.compile(dialect=dialect)
         self._sql = str(compiled)
         places = compiled.positiontup
-        if places is None:  # the driver takes parameters by name; by place it takes them just as well
+        if places is None:  # compiled with named parameters; the driver accepts positional ones too
             places = _NAMED.findall(self._sql)
             self._sql = _NAMED.sub("%s", self._sql)
         self._values = itemgetter(*places)
@@ -43,7 +43,7 @@ class DriverInsert:
         self._row = row
         self._block = self._sql if row is None else _block(self._sql, row, self._at_once)
         self._far = compiled.positiontup is None
-        """Whether each execution is a journey to a server, so that even a few rows had better go together."""
+        """Whether each execution is a round trip to a server, so that even a few rows should be sent together."""
 
     def add(self, connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
         """Add rows that have a value for every column."""
@@ -65,16 +65,16 @@ def _block(sql: str, row: re.Match[str], rows: int) -> str:
     return f"{sql[: row.start(1)]}{', '.join([row[1]] * rows)}{sql[row.end(1) :]}"
 
 
-LEAST_ROWS = 20  # fewer go in a statement of many rows: not every batch had better make a temporary table
+LEAST_ROWS = 20  # fewer are inserted by a multi-row statement, which is cheaper than a temporary table
 
 _COMPILED: dict[tuple[Table, str], "DriverInsert"] = {}
-"""Inserts by table and database: compiling those of all tables takes longer than opening a store."""
+"""Cache of compiled inserts by table and dialect: compiling those of all tables takes longer than opening a store."""
 
 TYPES = {"TEXT": "text", "INTEGER": "int4", "BIGINT": "int8", "FLOAT": "float8"}
 
 
 def inserter(table: Table, dialect: Dialect) -> "DriverInsert | CopyInsert":
-    """What adds rows to a table and leaves alone those whose key is taken, the fastest way the database has."""
+    """Return the database's fastest inserter for a table that skips rows whose key exists."""
     known = table, dialect.name
     if known not in _COMPILED:
         _COMPILED[known] = DriverInsert(insert_new(table, dialect), dialect)
@@ -83,7 +83,7 @@ def inserter(table: Table, dialect: Dialect) -> "DriverInsert | CopyInsert":
 
 
 class CopyInsert:
-    """Adds rows with all columns to a table; those whose key is taken are left out."""
+    """A PostgreSQL COPY of rows with all columns into a table, skipping rows whose key exists."""
 
     def __init__(self, table: Table, few: DriverInsert) -> None:
         self._few = few
@@ -92,7 +92,7 @@ class CopyInsert:
         self._columns = ", ".join(f'"{column.name}"' for column in table.columns)
         self._values = itemgetter(*(column.name for column in table.columns))
         self._all_new = False
-        """Whether the last rows were: then the next are likely to be, too."""
+        """Whether the last rows were all new, in which case the next ones probably are too."""
 
     def add(self, connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
         """Add rows that have a value for every column."""
@@ -104,13 +104,11 @@ class CopyInsert:
         try:
             with closing(connection.connection.cursor()) as cursor:
                 self._all_new = (self._all_new and self._straight(cursor, rows)) or self._staged(cursor, rows)
-        except (
-            psycopg.Error
-        ) as error:  # as it comes from any other statement, for those who know only SQLAlchemy
+        except psycopg.Error as error:  # wrapped as SQLAlchemy wraps errors of other statements, for callers that catch only those
             raise DBAPIError.instance(f"COPY {self._table}", None, error, psycopg.Error) from error
 
     def _straight(self, cursor: Any, rows: Sequence[dict[str, Any]]) -> bool:
-        """Copy rows into the table itself; False, with nothing changed, if one of them is there already."""
+        """Copy rows directly into the table; return False, with nothing changed, if one of them exists already."""
         from psycopg.errors import UniqueViolation
 
         cursor.execute("SAVEPOINT before_copy")

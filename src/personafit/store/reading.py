@@ -1,4 +1,4 @@
-"""Reading a run back: one row per planned job with its last ask and that ask's last reading, at once or a page at a time; frames to files."""
+"""Reading a run: one row per planned job with its last ask and that ask's last parse, at once or in pages; and exporting frames."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -18,10 +18,10 @@ SPENDING = ("tokens_in", "tokens_out", "tokens_reasoning", "cost", "seconds")
 
 
 def run_answers(store: Store, run: int) -> pl.DataFrame:
-    """Every job of a run that was tried: item, rater, view, order, sample, status, label, value, costs.
+    """Return every job of a run that was tried: item, rater, view, order, sample, status, label, value, costs.
 
-    A job whose last try failed appears as `failed`; a final answer wins over failures, a later generation over an
-    earlier one, and a later reading of the same reply over an earlier one. An ask about a list, or about several targets,
+    A job with no final answer appears as `failed`; a final answer wins over failures, a later generation over an
+    earlier one, and a later parse of the same reply over an earlier one. An ask about a list, or about several targets,
     has a row for each.
     """
     ask, judgment = t.asks, t.judgments
@@ -61,17 +61,17 @@ def run_answers(store: Store, run: int) -> pl.DataFrame:
         pl.col("parse").fill_null(0),
     )
     tried_once = frame["job"].n_unique() == len(frame)
-    if not tried_once:  # or else there is nothing to choose from, and a long run need not be sorted
+    if not tried_once:  # otherwise there is nothing to choose from, and a long run need not be sorted
         final = pl.col("ask_status") != Status.FAILED
         ranked = frame.sort("job", final, "generation", "at", "parse")
-        # Of an ask that was superseded nothing counts, not even what the later one said nothing about.
+        # No row of a superseded ask counts, not even for targets that the later ask left out.
         counts = ranked.filter(pl.col("ask") == pl.col("ask").last().over("job"))
         frame = counts.unique(["job", "item", "target"], keep="last", maintain_order=True)
     return frame.drop("ask_status")
 
 
 def spending_rows(store: Store, run: int, raters: Mapping[str, str]) -> pl.DataFrame:
-    """Return system, system_context, seconds and cost of each ask of a run that counts and succeeded, made by one of `raters`.
+    """Return system, system_context, seconds and cost of the final successful asks of a run by any of `raters`.
 
     `raters` maps fingerprints to names. The choice among several tries is left to the database: a long run makes far more asks than
     `run_answers` should hold in memory.
@@ -101,7 +101,7 @@ def spending_rows(store: Store, run: int, raters: Mapping[str, str]) -> pl.DataF
 
 
 def gold_answers(store: Store, dataset: str, rater: str | None = None) -> pl.DataFrame:
-    """The gold of a data set: item, rater, label, value and, opened up, its tier."""
+    """Return the gold of a data set: item, rater, label, value and tier."""
     conditions: list[ColumnElement[bool]] = [t.judgments.c.ask.like(f"{dataset}#%")]
     if rater:
         conditions.append(t.judgments.c.rater == rater)
@@ -118,7 +118,7 @@ def gold_answers(store: Store, dataset: str, rater: str | None = None) -> pl.Dat
 
 
 def item_rows(store: Store, dataset: str) -> pl.DataFrame:
-    """The items of a data set without their texts: id, person, prompt key, group and each slice as a column."""
+    """Return the items of a data set: id, person, prompt, group and each slice as a column."""
     frame = store.frame(
         select(
             t.items.c.id.label("item"), t.items.c.person, t.items.c.prompt, t.items.c.grp, t.items.c.slices
@@ -127,7 +127,7 @@ def item_rows(store: Store, dataset: str) -> pl.DataFrame:
         .order_by(t.items.c.position)
     )
     slices = [orjson.loads(value) for value in frame["slices"]]
-    # A slice called item is no id.
+    # A slice must not overwrite a column, such as `item`.
     names = sorted({name for row in slices for name in row} - set(frame.columns))
     columns = [pl.Series(name, [row.get(name) for row in slices], dtype=pl.String) for name in names]
     return frame.drop("slices").with_columns(columns)
@@ -151,9 +151,9 @@ def count_status(store: Store, run: int) -> dict[str, int]:
 
 
 ITEMS = 4_000
-ANSWERS_A_PAGE = 400_000  # of items that were asked about often, fewer make a page
+ANSWERS_A_PAGE = 400_000  # with many answers per item, a page has fewer items
 ANSWERS = 10_000
-ASKS_AT_ONCE, ITEMS_AT_ONCE = 400_000, 40_000  # of a run that is one page: some 100 MB
+ASKS_AT_ONCE, ITEMS_AT_ONCE = 400_000, 40_000  # largest run read as one page: some 100 MB
 
 _ITEM = {
     "position": pl.Int64,
@@ -187,10 +187,10 @@ _ANSWER = {"position": pl.Int64} | _SAID
 def run_pages(
     store: Store, run: RunRecord, gold: str, by: str = "person"
 ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Pages of items (with gold and tier), each with the answers about them; `by` is `person` or `prompt`.
+    """Yield pages of items (with gold and tier), each with its answers; pages are ordered by `person` or `prompt`.
 
-    Items that the run left out are left out here. Of several tries or readings the one that counts is given, as in
-    `run_answers`; products and slices stay JSON until somebody needs them. The answers of a page come in no particular order.
+    Items that the run did not select are left out. Of several tries or parses only the one that counts is returned, as in
+    `run_answers`; products and slices remain JSON strings. The answers of a page are in no particular order.
     """
     column, position = t.items.c[by], t.items.c.position
     ordered = _items(run, gold).order_by(column, position)
@@ -198,15 +198,15 @@ def run_pages(
     if run.planned <= ASKS_AT_ONCE and count <= ITEMS_AT_ONCE:
         yield _at_once(store, run, store.frame(ordered, _ITEM))
         return
-    # Joined to nothing, the column orders as before but no index gives that order: the answers must be sorted once and
-    # not looked for item by item, which is what SQLite would choose.
+    # Concatenating "" keeps the order but rules out the index: the answers are then sorted once, instead of being looked up
+    # item by item, which is what SQLite would choose.
     query = _answers(run).order_by(column.concat(""), position)
     answers = store.frames(query, _ANSWER, ANSWERS)
     ahead = pl.DataFrame(schema=_ANSWER)
     per_item = run.planned // max(1, count)
     size = max(1, min(ITEMS, ANSWERS_A_PAGE // max(1, per_item)))
     for page in store.frames(ordered, _ITEM, size):
-        # Both come in the same order: once an answer is about an item of a later page, this page has all of its own.
+        # Both have the same order: once an answer is about an item of a later page, this page is complete.
         while ahead.is_empty() or ahead["position"][-1] in page["position"]:
             more = next(answers, None)
             if more is None:
@@ -218,7 +218,7 @@ def run_pages(
 
 
 def _at_once(store: Store, run: RunRecord, items: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The only page of a run of moderate size: its answers in the order of their jobs, in which they are stored."""
+    """Return the only page of a run of moderate size, with answers ordered by job, as they are stored."""
     found = store.frame(_stored_answers(run).order_by(t.run_jobs.c.job), {"item": pl.String} | _SAID)
     answers = found.join(items.select("item", "position"), on="item", maintain_order="left")
     return _selected(run, _with_tier(items)), _that_count(answers.select("position", *_SAID))
@@ -265,7 +265,7 @@ def _answers(run: RunRecord) -> Select[Any]:
 def _stored_answers(
     run: RunRecord, about: ColumnElement[Any] = t.asks.c.item, asks: FromClause = t.asks
 ) -> Select[Any]:
-    """Every answer of the run, the last reading of every try, with what it is about."""
+    """Return the query of all tries of a run, with all parses of each, and the column `about`."""
     ask, judgment = t.asks, t.judgments
     of_ask = and_(judgment.c.ask == ask.c.id, judgment.c.item == ask.c.item, judgment.c.target == "")
     asked = ("job", "id", "generation", "rater", "view", "order", "sample", "status", "detail", "at")
@@ -281,7 +281,7 @@ def _stored_answers(
 
 
 def _that_count(answers: pl.DataFrame) -> pl.DataFrame:
-    """One row per job: a final answer wins over failures, a later try or reading over an earlier one."""
+    """Keep one row per job: a final answer wins over failures, a later try or parse over an earlier one."""
     filled = answers.with_columns(pl.col("status").fill_null(pl.col("ask_status")))
     if filled["job"].n_unique() == len(filled):
         return filled
@@ -297,12 +297,12 @@ def _with_tier(page: pl.DataFrame) -> pl.DataFrame:
 
 ENDINGS = (".jsonl", ".csv", ".parquet")
 
-# Spreadsheets look past white space and invisible characters, and read full-width signs as the plain ones.
+# Spreadsheets ignore leading white space and invisible characters, and treat full-width signs like ASCII ones.
 FORMULA = r"^[\s\p{Cc}\p{Cf}]*[=+\-@＝＋－＠]|^[\t\r\n]"
 
 
 def export_frame(frame: pl.DataFrame, path: Path) -> None:
-    """Write the frame; the old file, if any, is replaced only once the new one is complete."""
+    """Write a frame to a file; an existing file is replaced only once the new one is complete."""
     if path.suffix not in ENDINGS:
         raise UserError(f"{path}: the file's ending says the format; use one of {', '.join(ENDINGS)}.")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -317,7 +317,7 @@ def export_frame(frame: pl.DataFrame, path: Path) -> None:
 
 
 def without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
-    """Texts that a spreadsheet would run as a formula get a leading apostrophe, as OWASP advises."""
+    """Prefix texts that a spreadsheet would run as a formula with an apostrophe, as OWASP recommends."""
     columns = []
     for name, dtype in frame.schema.items():
         column = pl.col(name)

@@ -1,7 +1,7 @@
-"""The records everything exchanges: products, items, asks, judgments, raters, and their typed status.
+"""The shared records: products, items, asks, judgments, raters, and their typed status.
 
-These are the rows of the store and the lines of a benchmark folder. Systems make products; raters judge items
-that refer to products; every answer ever given, by person or machine, is a judgment.
+They are the rows of the store and the lines of a benchmark folder. Systems make products; raters judge items
+that refer to products; every answer of a rater, human or machine, is a judgment.
 """
 
 from collections.abc import Mapping
@@ -17,18 +17,18 @@ from personafit._hashing import content_hash, hash_text
 from personafit.people.prompts import PROMPT_SCHEMA, prompt_text
 
 TIE = "tie"
-"""The label of a choice that was no choice."""
+"""The label of a choice between responses that ended in a tie."""
 UNMADE = "unmade"
-"""The slice that says which answer of an item was to be made and was not."""
+"""Slice that names the response of an item that should have been made and was not."""
 COPY = "of"
-"""The slice that says of whom an item's person is a copy."""
+"""Slice that names the original of a person with an altered profile."""
 
 _set = object.__setattr__
-_FIELDS: dict[type, set[str]] = {}  # of each class: records that have all fields share it
+_FIELDS: dict[type, set[str]] = {}  # names of all fields by class, shared by records that set all of them
 
 
 class Status(StrEnum):
-    """How an ask ended. A failure is never a score and is never dropped silently."""
+    """The status of an ask. A failure never counts as a score and is never dropped silently."""
 
     OK = "ok"
     UNPARSED = "unparsed"
@@ -38,13 +38,13 @@ class Status(StrEnum):
 
 
 class Record(BaseModel):
-    """Base of all records: unknown fields are an error, so that typos in files are found."""
+    """Base of all records; unknown fields are an error, so that typos in files are caught."""
 
     model_config = ConfigDict(extra="forbid")
 
     @classmethod
     def built(cls, **values: Any) -> Self:
-        """A record of values that are known to be right, all fields given: made by the thousand, unchecked and fast."""
+        """Build a record without validation, for speed; `values` must be valid and include every field."""
         record = object.__new__(cls)
         _set(record, "__dict__", values)
         _set(record, "__pydantic_fields_set__", _FIELDS.get(cls) or _FIELDS.setdefault(cls, set(values)))
@@ -54,7 +54,7 @@ class Record(BaseModel):
 
 
 class Product(Record):
-    """Anything a model or a person made: an answer, a context, a question, a dialogue turn."""
+    """Any text made by a model or a person: a response, a context, a question, a dialogue turn."""
 
     id: str = Field("", description="Hash of kind, text, maker, what it was given and the sample index.")
     kind: str = Field(description="answer, context, question, turn, attribute or profile.")
@@ -70,7 +70,7 @@ class Product(Record):
     sample: int = Field(0, ge=0, description="Which repetition it is, from 0.")
 
     def model_post_init(self, _context: Any) -> None:
-        """Give the product its id where the file has none."""
+        """Set the id if the file has none."""
         if not self.id:
             self.id = hash_text(
                 self.kind, self.text, self.maker or "", self.given or "", self.about or "", str(self.sample)
@@ -78,7 +78,7 @@ class Product(Record):
 
 
 class Item(Record):
-    """One thing to be judged. Its id is its source key, never its content; the content hash sits beside it."""
+    """One unit to be judged. Its id is its source key, independent of its content, which `hash` covers."""
 
     id: str = Field(min_length=1, description="Source key: benchmark, file and line, or task id.")
     kind: str = Field(
@@ -103,14 +103,14 @@ class Item(Record):
     @field_validator("prompt", mode="before")
     @classmethod
     def _turns(cls, prompt: Any) -> Any:
-        """Messages of several turns as one text."""
+        """Join the messages of a multi-turn prompt into one text."""
         try:
             return prompt_text(prompt, "messages") if isinstance(prompt, list) else prompt
         except UserError as error:
             raise PydanticCustomError("messages", "{why}", {"why": str(error).rstrip(".")}) from error
 
     def model_post_init(self, _context: Any) -> None:
-        """Fill in the group and the content hash where the file has none."""
+        """Set the group and the content hash if the file has none."""
         if not self.group:
             self.group = hash_text(self.person, self.prompt)
         if not self.hash:
@@ -118,7 +118,7 @@ class Item(Record):
 
 
 class RaterRecord(Record):
-    """Who answers, with the whole instrument hashed into the fingerprint."""
+    """A rater, human or machine, with its whole instrument hashed into the fingerprint."""
 
     fingerprint: str = Field(description="Hash of everything that can change an answer.")
     name: str = Field(description="How reports call it, usually the spec it was made from.")
@@ -127,7 +127,7 @@ class RaterRecord(Record):
 
 
 class Ask(Record):
-    """One model call or one submitted page. It yields judgments; parsing again adds judgments, never asks."""
+    """One request to a model or one submitted page. It yields judgments; parsing it again adds judgments, never asks."""
 
     id: str = Field(
         description="Unique; final asks of one job and generation share it, so none is stored twice."
@@ -182,7 +182,7 @@ class Judgment(Record):
 
 
 class Outcome(Record):
-    """What one finished job writes, in one transaction."""
+    """The rows that one finished job writes in one transaction."""
 
     ask: Ask
     judgments: list[Judgment] = Field(default_factory=list)
@@ -190,7 +190,7 @@ class Outcome(Record):
 
 
 def item_row(dataset: str, position: int, item: Item) -> dict[str, Any]:
-    """An item as a row of its data set."""
+    """Return an item as a row of its data set."""
     return {
         "dataset": dataset,
         "position": position,
@@ -206,7 +206,7 @@ def item_row(dataset: str, position: int, item: Item) -> dict[str, Any]:
 
 
 def ask_row(ask: Ask) -> dict[str, Any]:
-    """An ask as a row."""
+    """Return an ask as a row."""
     row = dict(ask.__dict__)
     for name in ("reply", "reasoning", "detail"):
         if row[name]:
@@ -215,7 +215,7 @@ def ask_row(ask: Ask) -> dict[str, Any]:
 
 
 def judgment_row(judgment: Judgment) -> dict[str, Any]:
-    """A judgment as a row."""
+    """Return a judgment as a row."""
     row = dict(judgment.__dict__)
     if row["extra"] is not None:
         row["extra"] = orjson.dumps(row["extra"]).decode()
@@ -223,7 +223,7 @@ def judgment_row(judgment: Judgment) -> dict[str, Any]:
 
 
 def product_row(product: Product) -> dict[str, Any]:
-    """A product as a row."""
+    """Return a product as a row."""
     row = dict(product.__dict__)
     row["parents"] = orjson.dumps(row["parents"]).decode()
     row["text"] = storable(row["text"])
@@ -231,18 +231,18 @@ def product_row(product: Product) -> dict[str, Any]:
 
 
 def storable(text: str) -> str:
-    """The text without what no database takes: NUL and lone surrogates become the replacement character."""
+    """Replace NUL and lone surrogates, which databases reject, by the replacement character."""
     if text.isascii() and "\x00" not in text:
         return text
     return text.replace("\x00", "\ufffd").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def original_of(person: str, slices: Mapping[str, str]) -> str | None:
-    """Whose altered profile the person of an item is, where a benchmark says that it is one; None otherwise."""
+    """Return the original of an item's person if the item marks them as an altered copy, else None."""
     original = slices.get(COPY)
     return original if original and person.startswith(f"{original}+") else None
 
 
 def tombstone_of(person: str) -> str:
-    """Return the hash under which a forgotten person's id is remembered."""
+    """Return the hash that records a forgotten person's id."""
     return hash_text("forgotten", person)

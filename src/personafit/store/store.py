@@ -1,6 +1,6 @@
-"""The store: everything judged, by whom, of what, in one place; written in batches, read as frames.
+"""The store of all data sets, runs and judgments; written in batches, read as frames.
 
-It holds data sets (items, people, the texts they refer to), runs (which jobs each needs, and which of them are done: the anti-join),
+It holds data sets (items, people, the texts they refer to), runs (the jobs that each needs, and by anti-join those that are missing),
 and outcomes.
 """
 
@@ -41,23 +41,23 @@ if TYPE_CHECKING:
     from personafit.store.forgetting import Forgotten, Removal
 
 FORGOTTEN_NOTE = "People of this data set who were forgotten (personafit data forget), and are left out: {}."
-"""Said of a data set whose people were forgotten."""
+"""Note on runs of a data set with forgotten people."""
 
 MET = " was fitted on "
-"""After a rater's name, how the note of a run begins that says the rater met these people or prompts when it was fitted."""
+"""Follows a rater's name in the note of a run that the rater was fitted on people or prompts of this run."""
 
-CLOCK_STEP = 0.001  # seconds between two uses of runs on a clock that stands still or goes back
+CLOCK_STEP = 0.001  # seconds added to the last use of a run if the clock stands still or goes back
 
 
 class JobState(NamedTuple):
-    """Where a job stands: its last final status and generation."""
+    """The last final status of a job, and its generation."""
 
     status: Status
     generation: int
 
 
 class RunRecord(NamedTuple):
-    """One run: a name for a set of jobs and the configuration that planned them."""
+    """A run: a named set of jobs with the configuration that planned them."""
 
     id: int
     name: str
@@ -69,9 +69,9 @@ class RunRecord(NamedTuple):
 
     @property
     def met_people(self) -> dict[str, str]:
-        """Fingerprint of each rater that was fitted on people (or prompts) of this run, to the sentence that says so.
+        """The note on each rater that was fitted on people (or prompts) of this run, by the rater's fingerprint.
 
-        Such a rater's scores here show memory, not skill: no claim may be made of them.
+        Such a rater's scores here are contaminated by its training data and support no claims.
         """
         notes: list[str] = self.config.get("notes", [])
         return {
@@ -87,12 +87,12 @@ PEOPLE_AHEAD = 64
 
 
 def person_folder(folder: Path, person: str) -> Path:
-    """Where a person's indexes lie, so that they go when the person is forgotten."""
+    """Return the folder of a person's indexes, which is deleted when the person is forgotten."""
     return folder / hash_text(person)
 
 
 class StoredPeople(Mapping[str, Person]):
-    """The people of a data set; only ids and languages are held, and those who were looked at last."""
+    """The people of a data set, read on demand; only ids, languages and the most recently used people are in memory."""
 
     def __init__(self, store: "Store", dataset: str) -> None:
         self.languages = store.languages(dataset)
@@ -110,7 +110,7 @@ class StoredPeople(Mapping[str, Person]):
         return found
 
     def _person(self, person: str) -> Person | None:
-        """Read a person; where people are gone through in order, those who come next are read along."""
+        """Read a person; if people are read in order, prefetch the next ones."""
         body = self._ahead.pop(person, None)
         if body is None:
             place = bisect_left(self._order, person)
@@ -137,24 +137,24 @@ class Store(Database):
     # -- data sets: what runs and studies are about --------------------------------------------------------------------
 
     def has_dataset(self, dataset: str) -> bool:
-        """Whether the data set is in the store, whole."""
+        """Return whether the complete data set is in the store."""
         query = select(t.datasets.c.id).where(t.datasets.c.id == dataset, t.datasets.c.complete == 1)
         return bool(self.rows(query))
 
     def dataset_info(self, dataset: str) -> dict[str, Any]:
-        """What the benchmark says of itself, as stored with its data."""
+        """Return the benchmark's own metadata, as stored with the data set."""
         (row,) = self.rows(select(t.datasets.c.info).where(t.datasets.c.id == dataset))
         loaded: dict[str, Any] = orjson.loads(row.info)
         return loaded
 
     def begin_dataset(self, dataset: str, benchmark: str, info: dict[str, Any]) -> None:
-        """Announce a data set; it counts as present only after `finish_dataset`."""
+        """Create a data set; it counts as present only after `finish_dataset`."""
         row = {"id": dataset, "benchmark": benchmark, "info": orjson.dumps(info).decode(), "complete": 0}
         self._write((t.datasets, [row]))
 
     @repeated_when_lost
     def finish_dataset(self, dataset: str) -> None:
-        """Mark a data set as whole."""
+        """Mark a data set as complete."""
         with self._engine.begin() as connection:
             connection.execute(update(t.datasets).where(t.datasets.c.id == dataset).values(complete=1))
             self._count_anew(connection, t.people, t.products, t.items, t.judgments)
@@ -174,12 +174,12 @@ class Store(Database):
         self._write((t.people, rows))
 
     def add_items(self, dataset: str, items: Iterable[tuple[int, Item]]) -> None:
-        """Store items with their place in the source; work goes by person, then by that."""
+        """Store items with their position in the source; runs order items by person, then by position."""
         rows = [item_row(dataset, position, item) for position, item in items]
         self._write((t.items, rows))
 
     def add_products(self, products: Iterable[Product]) -> None:
-        """Store products; one that is there already stays as it is."""
+        """Store products; existing ones are left unchanged."""
         self._write((t.products, [product_row(product) for product in products]))
 
     def add_raters(self, raters: Iterable[RaterRecord]) -> None:
@@ -188,7 +188,7 @@ class Store(Database):
         self._write((t.raters, rows))
 
     def add_judgments(self, judgments: Iterable[Judgment]) -> None:
-        """Store judgments that come without an ask of their own: gold, imports, re-readings."""
+        """Store judgments without a new ask: gold, imports, re-parsed replies."""
         self._write((t.judgments, [judgment_row(judgment) for judgment in judgments]))
 
     def person_bodies(self, dataset: str, people: Sequence[str]) -> dict[str, str]:
@@ -199,18 +199,18 @@ class Store(Database):
         return {row.id: row.body for row in self.rows(query)}
 
     def languages(self, dataset: str) -> dict[str, str]:
-        """Everyone's id, in order, with the language they are written about in."""
+        """Return the language that each person is written about in, by id in sorted order."""
         query = select(t.people.c.id, t.people.c.language).where(t.people.c.dataset == dataset)
         return dict(sorted(tuple(row) for row in self.rows(query)))
 
     def items(self, dataset: str, page: int = 1000) -> Iterator[Item]:
-        """All items in the order of work, a page at a time so that memory stays flat."""
+        """Yield all items by person and position, read in pages so that memory use is constant."""
         items, last = t.items, ("", -1)
         while True:
             query = (
                 select(items)
                 .where(items.c.dataset == dataset)
-                # As one comparison of pairs, which the index answers at once however far the reading has come.
+                # Keyset pagination: the index answers one comparison of pairs equally fast on every page.
                 .where(tuple_(items.c.person, items.c.position) > tuple_(*last))
                 .order_by(items.c.person, items.c.position)
                 .limit(page)
@@ -232,31 +232,31 @@ class Store(Database):
                 return
 
     def count_items(self, dataset: str) -> int:
-        """How many items the data set has."""
+        """Return the number of items in a data set."""
         query = select(func.count()).select_from(t.items).where(t.items.c.dataset == dataset)
         return int(self.rows(query)[0][0])
 
     def texts(self, ids: Iterable[str]) -> dict[str, str]:
-        """The texts of products by id; an unknown id is absent."""
+        """Return the texts of products by id; unknown ids are absent."""
         query = select(t.products.c.id, t.products.c.text)
         return {row.id: row.text for row in self.rows_among(query, t.products.c.id, list(ids))}
 
     def lengths(self, ids: Iterable[str]) -> dict[str, int]:
-        """How many code points each product has."""
+        """Return the length of each product in code points, by id."""
         length = func.length(t.products.c.text).label("length")
         found = self.rows_among(select(t.products.c.id, length), t.products.c.id, list(ids))
         return {row.id: row.length for row in found}
 
     def people(self, dataset: str) -> StoredPeople:
-        """All people of a data set by id, read when they are looked at."""
+        """Return all people of a data set by id, read on demand."""
         return StoredPeople(self, dataset)
 
     def forget(
         self, person: str, dry_run: bool = False, elsewhere: bool = False, first: "Removal | None" = None
     ) -> "Forgotten | None":
-        """Remove everything that derives from a person; None when there is nobody of that name, here or `elsewhere`.
+        """Remove everything that derives from a person; None if the person is unknown, here and `elsewhere`.
 
-        `first` removes what else of them is in the database (see `forget_person`).
+        `first` removes other rows about them from the database (see `forget_person`).
         """
         from personafit.store.forgetting import forget_person
 
@@ -266,16 +266,16 @@ class Store(Database):
         return found
 
     def forgotten(self, people: Collection[str]) -> set[str]:
-        """Which of these people were forgotten and must not come back."""
+        """Return which of these people were forgotten and must not be stored again."""
         with self._engine.connect().execution_options(read_only=True) as connection:
             tombs = set(connection.execute(select(t.tombstones.c.person)).scalars())
         return {person for person in people if tombstone_of(person) in tombs} if tombs else set()
 
-    # -- runs: what was asked, and what came of it ----------------------------------------------------------------------
+    # -- runs: planned jobs and their outcomes --------------------------------------------------------------------------
 
     @repeated_when_lost
     def begin_run(self, name: str, dataset: str, config: dict[str, Any], planned: int) -> RunRecord:
-        """Open a run, or take it up again when one of that name is there."""
+        """Create a run, or resume the existing one of that name."""
         now = time.time()
         if config.get("command"):
             config = config | {"command": storable(masked(config["command"]))}
@@ -292,7 +292,7 @@ class Store(Database):
             "finished": None,
         }
         with self._engine.begin() as connection:
-            # The last used run is the last, even if the machine's clock was set back since another one.
+            # The run used last sorts last, even if the machine's clock was set back in between.
             latest = connection.execute(select(func.max(t.runs.c.touched))).scalar()
             touched = now if latest is None else max(now, latest + CLOCK_STEP)
             connection.execute(insert_new(t.runs, connection.dialect).values(**row))
@@ -313,7 +313,7 @@ class Store(Database):
             self._count_anew(connection, t.run_jobs, t.products, t.asks, t.judgments)
 
     def runs(self) -> list[RunRecord]:
-        """All runs, the last used first."""
+        """Return all runs, most recently used first."""
         rows = self.rows(select(t.runs).order_by(t.runs.c.touched.desc()))
         return [
             RunRecord(r.id, r.name, r.dataset, orjson.loads(r.config), r.planned, r.started, r.finished)
@@ -321,7 +321,7 @@ class Store(Database):
         ]
 
     def run(self, name: str) -> RunRecord:
-        """One run by name, or `last`."""
+        """Return a run by name, or the most recently used one for `last`; raise KeyError if there is none."""
         for run in self.runs():
             if name in (run.name, "last"):
                 return run
@@ -329,19 +329,19 @@ class Store(Database):
 
     @repeated_when_lost
     def plan_jobs(self, run: int, keys: Sequence[str]) -> dict[str, JobState]:
-        """Note that the run needs these jobs, and say which of them are already final (the anti-join)."""
+        """Record that the run needs these jobs, and return the states of those that are already final."""
         with self._engine.begin() as connection:
             self._insert(connection, t.run_jobs, [{"run": run, "job": key} for key in keys])
             return _states(connection, keys)
 
     @repeated_when_lost
     def job_states(self, keys: Sequence[str]) -> dict[str, JobState]:
-        """Which of these jobs are final, and how."""
+        """Return the states of those of these jobs that are final."""
         with self._read() as connection:
             return _states(connection, keys)
 
     def final_asks(self, keys: Sequence[str]) -> dict[str, Ask]:
-        """The last final ask of each of these jobs that has one."""
+        """Return the last final ask of each of these jobs that has one."""
         found: dict[str, Ask] = {}
         query = select(t.asks).where(t.asks.c.status != Status.FAILED)
         for row in self.rows_among(query, t.asks.c.job, keys):
@@ -351,7 +351,7 @@ class Store(Database):
         return found
 
     def replies(self, jobs: Iterable[str]) -> dict[str, tuple[str | None, str | None]]:
-        """The raw reply and the reasoning of each ask of some jobs, by the ask's id, where there are any."""
+        """Return the raw reply and the reasoning of each ask of these jobs, by ask id; asks with neither are left out."""
         ask = t.asks.c
         query = select(ask.id, ask.reply, ask.reasoning).where(
             or_(ask.reply.is_not(None), ask.reasoning.is_not(None))
@@ -360,9 +360,9 @@ class Store(Database):
 
     @repeated_when_lost
     def write(self, outcomes: Sequence[Outcome], run: int | None = None, links: Sequence[str] = ()) -> None:
-        """Store finished asks with their judgments and products, all or nothing.
+        """Store finished asks with their judgments and products in one transaction.
 
-        `links` are keys of jobs that followed from others and so could not be planned: the run is noted to need them.
+        `links` are keys of jobs in chains, which could not be planned; the run is recorded as needing them.
         """
         asks = [ask_row(outcome.ask) for outcome in outcomes]
         products = [product_row(p) for outcome in outcomes for p in outcome.products]
@@ -376,7 +376,7 @@ class Store(Database):
 
 
 def _made_elsewhere(connection: Connection, outcomes: Sequence[Outcome]) -> set[str]:
-    """Asks that another process stored first, where judgments of ours beside theirs would be read from two replies."""
+    """Return asks about lists or targets that another process stored first; adding our judgments would mix two replies."""
     asks = {
         one.ask.id: one.ask
         for one in outcomes

@@ -1,7 +1,7 @@
 """The tables of the store, for SQLite and PostgreSQL alike.
 
-Texts are kept once, as products; asks and judgments are append-only. Change anything here and a migration in
-`migrations/versions` must follow: a test compares the two.
+Texts are stored once, as products; asks and judgments are append-only. Any change here needs a migration in
+`migrations/versions`: a test compares the two.
 """
 
 from sqlalchemy import (
@@ -24,7 +24,7 @@ datasets = Table(
     Column("id", Text, primary_key=True),  # benchmark name and data hash
     Column("benchmark", Text, nullable=False),
     Column("info", Text, nullable=False),
-    Column("complete", Integer, nullable=False),  # 1 once every row of it is in
+    Column("complete", Integer, nullable=False),  # 1 once all its rows are stored
 )
 
 people = Table(
@@ -159,7 +159,7 @@ studies = Table(
     "studies",
     metadata,
     Column("name", Text, primary_key=True),
-    Column("dataset", Text, nullable=False),  # whose items it asks about
+    Column("dataset", Text, nullable=False),  # data set of the items it asks about
     Column("form", Text, nullable=False),
     Column("config", Text, nullable=False),
     Column("state", Text, nullable=False),  # open, paused or closed
@@ -184,8 +184,8 @@ study_raters = Table(
     Column("study", Text, nullable=False),
     Column("seat", Integer, nullable=False),
     Column("rater", Text, nullable=False),  # fingerprint, as in judgments
-    Column("code", Text, nullable=False),  # what researchers call them
-    Column("external", Text),  # who they are elsewhere; erased with them, never exported
+    Column("code", Text, nullable=False),  # pseudonym shown to researchers
+    Column("external", Text),  # id elsewhere, as at a recruiting platform; erased with them, never exported
     Column("state", Text, nullable=False),  # free, active, paused, excluded, done or erased
     Column("reason", Text),
     Column("progress", Text, nullable=False),  # consent, comprehension check, language, warnings
@@ -203,7 +203,7 @@ study_plan = Table(
     Column("seat", Integer, nullable=False),
     Column("position", BigInteger, nullable=False),  # place among the seat's pages
     Column("page", Text, nullable=False),
-    Column("arrangement", Text, nullable=False),  # in which order its parts are shown
+    Column("arrangement", Text, nullable=False),  # order in which its parts are shown
     Column("shown", Float),
     Column("done", Float),
     PrimaryKeyConstraint("study", "seat", "position"),
@@ -219,7 +219,7 @@ study_chats = Table(
     Column("turn", Integer, nullable=False),
     Column("role", Text, nullable=False),
     Column("text", Text, nullable=False),
-    Column("key", Text, nullable=False),  # the sender's own id of the message: one that comes twice is one
+    Column("key", Text, nullable=False),  # message id set by the sender, for deduplication
     Column("at", Float, nullable=False),
     PrimaryKeyConstraint("study", "seat", "page", "turn"),
 )
