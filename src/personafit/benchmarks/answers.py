@@ -43,7 +43,7 @@ INFO = BenchmarkInfo(
 class AnswerRow(BaseModel):
     """One line of an answer log."""
 
-    model_config = ConfigDict(extra="allow")  # what else a log says is kept as the item's slices
+    model_config = ConfigDict(extra="allow")  # further fields of a log become the item's slices
 
     id: str | None = Field(None, description="Your own key; default is the line number.")
     person: str | dict[str, Any] = Field(

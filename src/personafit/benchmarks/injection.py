@@ -103,7 +103,7 @@ DISGUISES: dict[str, Callable[[str], str]] = {
     "backwards": lambda text: f"\u202e{text[::-1]}\u202c",
     "in_tags": in_tags,
     "lookalike": lambda text: text.translate(_LOOKALIKES).translate(_RADICALS),
-    # Latin letters in full width.
+    # Full-width Latin letters.
     "wide": lambda text: "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in text),
     "in_base64": lambda text: base64.b64encode(text.encode()).decode(),
     "in_rot13": lambda text: codecs.encode(text, "rot13"),

@@ -84,7 +84,7 @@ class InspectLog:
             )
         except UserError:
             raise
-        except Exception as error:  # a damaged archive fails in many ways
+        except Exception as error:  # a damaged archive can raise anything
             raise UserError(f"{self.path}: a sample cannot be read ({one_line(error)}).") from error
 
 

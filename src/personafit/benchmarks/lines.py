@@ -137,7 +137,7 @@ def read_csv(
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             csv.field_size_limit(LONGEST_CELL)
-            reader = csv.DictReader(line.replace("\x00", "\ufffd") for line in file)  # no database takes NUL
+            reader = csv.DictReader(line.replace("\x00", "\ufffd") for line in file)  # NUL cannot be stored
             names = list(reader.fieldnames or [])
             if missing := [name for name in needed if name not in names]:
                 raise UserError(

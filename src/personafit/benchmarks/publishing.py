@@ -56,7 +56,7 @@ ABOUT_PEOPLE = (
     "people.jsonl",
     "conversations.jsonl",
     "tasks.jsonl",
-)  # elsewhere a telephone number may be a help line
+)  # elsewhere, a number may be a help line
 PRIVATE = {
     "e-mail": "an e-mail address",
     "key": "a key or password",

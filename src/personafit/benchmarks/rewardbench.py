@@ -25,7 +25,7 @@ from personafit.benchmarks.lines import (
 from personafit.items import MOST
 from personafit.people import Person
 
-GAP = 2  # points of helpfulness between the answers, as the paper asks for
+GAP = 2  # least difference in helpfulness, as in the paper
 TURN = re.compile(r"\n?<extra_id_1>(User|Assistant)\n")
 
 
@@ -153,7 +153,7 @@ class RewardBench(Impersonal):
                 raise UserError(f"{place}: one right answer and at most {MOST - 1} others make a choice.")
             item = f"rewardbench/{subset}/{number if row.id is None else row.id}"
             seen[item] += 1
-            if seen[item] > 1:  # ids are those of the sources, which need not be unique
+            if seen[item] > 1:  # ids come from the sources and need not be unique
                 item += f".{seen[item]}"
             slices = {"subset": subset, "section": SECTION_OF.get(subset, subset)}
             yield MultipleChoice(item, item, row.prompt, right[0], tuple(wrong), slices)

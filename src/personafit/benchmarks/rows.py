@@ -359,7 +359,7 @@ def _text(row: Row, name: str, number: int, checks: RowChecks) -> str:
     if not isinstance(value, str):
         checks.add(number, name, f"must be a text, not {json_kind(value)}.")
         return ""
-    return value.replace("\x00", "\ufffd")  # no database takes NUL
+    return value.replace("\x00", "\ufffd")  # databases cannot store NUL
 
 
 def _filled(row: Row) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from personafit.store import TIE, Status
 MOST = 20
 """Most answers in a choice: APIs return the scores of twenty tokens, so each letter can have one."""
 TESTED_ANSWER = "answer"  # an item's `unmade` value if the missing answer is the system's own
-UNMADE_NOTE = "unmade"  # note on the part of an item with a missing answer
+UNMADE_NOTE = "unmade"  # note on the part of an item whose tested answer was not made
 LOST = "the system made no answer, and loses to the one that was made: nobody was asked"
 SAME = "the answers are identical: nobody was asked"
 _LETTERS = "ABCDEFGHJKLMNOPQRSTU"  # without I, as many replies begin with that word

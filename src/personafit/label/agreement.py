@@ -54,7 +54,7 @@ def votes_source(studies: Studies, name: str, votes: pl.DataFrame) -> Source:
     """Return the votes as the `Source` from which all agreement is computed."""
     pages = studies.pages(name, (Role.ITEM,))
     people = {item: page.person for page in pages for item in page.items}
-    people |= dict(votes.select("item", "person").iter_rows())  # what raters made themselves is on no page
+    people |= dict(votes.select("item", "person").iter_rows())  # dialogues made by raters are on no page
     source = Source(name, people, _choices(studies, name, pages), prompts=_prompts(studies, name))
     kinds = dict(votes.select("rater", "kind").unique(maintain_order=True).iter_rows())
     source.unanswered = votes.filter(pl.col("status") == "skipped").height
@@ -108,7 +108,7 @@ def add_studies(source: Source, store: Store, dataset: str) -> None:
         raters = {f"{name}:{code}": VotingRater(f"{kind}:{code}", kind) for code, kind in kinds.items()}
         keyed = (pl.lit(f"{name}:") + pl.col("rater")).alias("rater")
         source.add(_columns(answered.with_columns(keyed)), raters)
-        if HUMAN in kinds.values():  # people one by one: what they say together is made of it
+        if HUMAN in kinds.values():  # individual votes replace the median computed from them
             asked = set(answered.filter(pl.col("kind") == HUMAN)["question"])
             median = (pl.col("rater") == MEDIAN) & pl.col("question").is_in(asked)
             source.parts = [part.filter(~median) for part in source.parts]
@@ -190,7 +190,7 @@ def _add_gold(source: Source, dataset: str, store: Store) -> None:
     if not store.has_dataset(dataset):
         return  # raters' own chats, or what `extract` wrote
     if store.dataset_info(dataset)["metric"] == "win_rate":
-        return  # there it only marks which answer was tested: nobody said that it is right
+        return  # there the label only marks which answer was tested, not which is right
     judgment = tables.judgments.c
     columns = [judgment[name] for name in VOTE]
     _add_gold_rows(source, store.frame(select(*columns).where(judgment.ask.like(f"{dataset}#%"))))

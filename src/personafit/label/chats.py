@@ -94,7 +94,7 @@ class Chat:
         if len(rows) > MOST_MESSAGES:
             raise NotNow("This chat is as long as it can be; please end it.")
         added = self._add(rows[-1].turn + 1, "user", storable(text), key)
-        if not added and all(row.key != key for row in self.rows()):  # another tab was faster
+        if not added and all(row.key != key for row in self.rows()):  # another tab sent a message first
             raise NotNow("The assistant has not answered your last message yet.")
 
     async def answer(self, model: Model) -> None:

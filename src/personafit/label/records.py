@@ -62,7 +62,7 @@ class StudyConfig(StudyRecord):
     told: dict[str, str] = {}  # the form's guidelines by language, as of the study's creation
     consent: str = ""  # Markdown of the consent page; empty for a general one
     quiz: list[dict[str, Any]] = []  # custom comprehension check: question, options, right (index)
-    check: bool = False  # whether raters take a comprehension check first: `quiz`, or the form's own
+    check: bool = False  # whether raters take a comprehension check first: `quiz` or the form's
     completion_code: str = ""  # shown at the end, e.g. for Prolific
     completion_url: str = ""  # link at the end; empty for Prolific's, for raters from Prolific
     model: str = ""  # spec of the model participants talk with (chat form)
@@ -140,9 +140,9 @@ class Field(StudyRecord):
     )
     options: list[Option] = []
     text: str = ""  # wording of the question
-    hint: str = ""  # a line below it
-    low: str = ""  # what the first mark of a scale means
-    high: str = ""  # what the last mark means
+    hint: str = ""  # hint below the question
+    low: str = ""  # label of the first point of a scale
+    high: str = ""  # label of its last point
     cannot_tell: bool = True  # whether 'cannot tell' is offered
     required: bool = True
     place: int | None = None  # listed entry it belongs to, by its place in the stored order

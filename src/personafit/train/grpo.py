@@ -157,7 +157,7 @@ def train_grpo(data: Path, out: Path, settings: GrpoSettings, say: Say) -> Train
         trained = trainer.accelerator.unwrap_model(trainer.model)
         (trained.merge_and_unload() if settings.lora else trained).save_pretrained(out)
         trainer.processing_class.save_pretrained(out)
-        del trainer, trained  # its memory is needed to measure
+        del trainer, trained  # frees memory for the evaluation
         say(f"Measuring on {len(test):,} pairs of prompts held out ...")
         figures = _measure(judged, test, rater, f"hf:{settings.base}{option}")
         facts["fingerprint"] = make_rater(rater, ATTRIBUTES).record.fingerprint
@@ -232,7 +232,7 @@ def _trainer(judged: JudgedPairs, train: Rows, settings: GrpoSettings, out: Path
         peft_config=lora_config("CAUSAL_LM") if settings.lora else None,
         callbacks=[Progress(say), StopOnSignal(say)],
     )
-    trainer.remove_callback(PrinterCallback)  # our own lines are for people
+    trainer.remove_callback(PrinterCallback)  # replaced by our own progress messages
     return trainer
 
 

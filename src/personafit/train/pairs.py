@@ -134,7 +134,7 @@ def _from_trl(row: dict[str, Any], path: Path, number: int) -> PreferencePair:
     facets = {} if general else _facets(row.get("person"), located(path, number, "person"))
     person = "" if general else row.get("person_id") or content_hash(facets)[:12]
     prompt, chosen, rejected = (row.get(name) for name in ("prompt", "chosen", "rejected"))
-    if prompt is None and isinstance(chosen, list) and isinstance(rejected, list):  # the prompt is in both
+    if prompt is None and isinstance(chosen, list) and isinstance(rejected, list):  # both contain it
         prompt, chosen, rejected = chosen[:-1], chosen[-1:], rejected[-1:]
     margin = 0.0 if row.get("margin") is None else row["margin"]
     if isinstance(margin, bool) or not isinstance(margin, int | float) or not abs(margin) < float("inf"):

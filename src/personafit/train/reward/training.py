@@ -186,7 +186,7 @@ class _Run:
                 StopOnSignal(self._say),  # last, so that no other callback cancels its checkpoint
             ],
         )
-        trainer.remove_callback(PrinterCallback)  # our own lines are for people
+        trainer.remove_callback(PrinterCallback)  # replaced by our own progress messages
         if order:
             carry_on(trainer, self._checkpoints, self._say)
         return self._written(trainer, tokenizer)
