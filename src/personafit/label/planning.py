@@ -166,9 +166,7 @@ def plan(
             (seat for seat in seats if seat not in taken),
             key=lambda seat: (load[seat], met[seat, person], hash_text("seat", str(seed), page, str(seat))),
         )
-        missing = max(
-            0, overlap - len(taken)
-        )  # imported or re-included raters may already exceed the overlap
+        missing = max(0, overlap - len(taken))  # imported or re-included raters may exceed it
         for seat in free[:missing]:
             planned.append(SeatPage(seat, page))
             load[seat] += 1

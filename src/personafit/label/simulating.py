@@ -23,7 +23,7 @@ TASTE = 4.0  # scale of a rater's deviation from the overlap rule, in character 
 
 
 def simulate_votes(store: Store, name: str) -> int:
-    """Fill every free seat of a study with a simulated rater that answers everything; return the number of answers."""
+    """Fill every free or unfinished seat of a study with a simulated rater; return the number of answers."""
     studies = Studies(store)
     study = studies.study(name)
     if not study.config.simulated:

@@ -97,7 +97,7 @@ class StudySource:
     _texts: dict[str, str] = field(default_factory=dict)
 
     def items(self, kinds: Iterable[str] | None = None) -> Iterator[Item]:
-        """Iterate over the items, optionally of these kinds only, in stored order; for a run, over those it judged."""
+        """Iterate over the items, optionally of these kinds only, ordered by person; for a run, over those it judged."""
         wanted = None if kinds is None else set(kinds)
         selected = None if self.run is None else self.run.config.get("selected")
         chosen = None if selected is None else set(selected)
