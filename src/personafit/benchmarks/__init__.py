@@ -1,4 +1,4 @@
-"""Benchmarks: readers, gold, controls, published figures. A new one is one file and one line (or an entry point)."""
+"""Benchmarks: readers, gold, controls and published scores. A new one is one file and one line (or an entry point)."""
 
 from collections.abc import Callable
 from difflib import get_close_matches
@@ -23,7 +23,7 @@ __getattr__ = lazy_names(__name__, {"rows": ("ImportedPairs",), "personafeedback
 
 
 def _opened_by(opener: str) -> Callable[[Path | None], Benchmark]:
-    """Opens a benchmark by a function that takes its data, imported when it is wanted."""
+    """Return a function that opens a benchmark from its data, importing the opener on first use."""
     module, _, name = opener.partition(":")
 
     def opened(data: Path | None) -> Benchmark:
@@ -34,7 +34,7 @@ def _opened_by(opener: str) -> Callable[[Path | None], Benchmark]:
 
 
 def _read_from(name: str, reader: str, expected: str) -> Callable[[Path | None], Benchmark]:
-    """Opens a benchmark of others from --data, or from a copy that was fetched."""
+    """Return a function that opens a published benchmark from --data, or from a copy fetched before."""
 
     def opened(data: Path | None) -> Benchmark:
         from personafit.benchmarks.hub import REPOS, data_folder
@@ -66,7 +66,7 @@ _PUBLISHED = {
     "rewardbench": ("rewardbench:RewardBench", "data/*.parquet as in allenai/reward-bench"),
     "helpsteer2": ("rewardbench:HelpSteer2", "validation.jsonl.gz as in nvidia/HelpSteer2"),
 }
-"""Benchmarks of others that are read from a folder: their readers, and what the folder must hold."""
+"""Published benchmarks that are read from a folder: the reader, and what the folder must hold."""
 
 BENCHMARKS: dict[str, Callable[[Path | None], Benchmark]] = {
     "starter": lambda _: starter(),
@@ -77,11 +77,11 @@ BENCHMARKS: dict[str, Callable[[Path | None], Benchmark]] = {
     "injection": _opened_by("injection:open_injection"),
     "world": _opened_by("world:open_world"),
 }
-"""Name to how the benchmark is opened, given its folder of data."""
+"""Registry: benchmark name → function that opens it, given its data folder."""
 
 
 def open_benchmark(name: str, data: Path | None = None, kind: str | None = None) -> Benchmark:
-    """The benchmark of that name, or the one in that folder; `kind` says which of a folder's items are meant."""
+    """Return the benchmark of that name, or the one in that folder; `kind` selects the items of a folder."""
     if name in BENCHMARKS:
         return BENCHMARKS[name](data)
     if (found := find_plugin("benchmarks", name)) is not None:
@@ -97,14 +97,14 @@ def open_benchmark(name: str, data: Path | None = None, kind: str | None = None)
 
 
 def no_benchmark(name: str) -> str:
-    """The sentence on a name that no benchmark has."""
+    """Return the error message for an unknown benchmark name, with the nearest known one."""
     near = get_close_matches(name, [*BENCHMARKS, "answers"], 1)
     meant = f"did you mean {near[0]}? There are" if near else "there are"
     return f"There is no benchmark '{name}'; {meant} {', '.join(BENCHMARKS)}, answers, and folders and files of yours."
 
 
 def open_whole(name: str, data: Path | None = None) -> Benchmark:
-    """The same with the items of every kind, to be checked, copied or asked for its people; of a folder nothing is left out."""
+    """Open a benchmark with the items of every kind, e.g. to check or copy it or to read its people."""
     if name not in BENCHMARKS and (Path(name) / "items.jsonl").is_file():
         return FolderBenchmark(Path(name), None)
     return open_benchmark(name, data)
@@ -114,11 +114,11 @@ _FOLDERS = {
     "dialogue": "personalens:open_tasks",
     "preference": "recentering.responses:PreferenceFolder",
 }
-"""Kinds of item whose folders hold more than items."""
+"""Readers of folders with more than items, by kind of item."""
 
 
 def open_folder(folder: Path, kind: str | None = None) -> Benchmark:
-    """A benchmark folder, whatever its items are; of one with several kinds only those of `kind`."""
+    """Open a benchmark folder; one with several kinds of item is read for `kind` only."""
     held = folder_kinds(folder)
     if kind is None:
         if len(held) > 1:
@@ -127,7 +127,7 @@ def open_folder(folder: Path, kind: str | None = None) -> Benchmark:
             )
         kind = next(iter(held), "choice")
     elif kind == "dialogue" and (folder / "tasks.jsonl").is_file():
-        pass  # dialogues are held about the tasks, whatever items lie beside them
+        pass  # dialogues are made from the tasks, whatever items the folder has
     elif kind not in held:
         raise UserError(
             f"{folder} holds no items of kind '{kind:.40}'; there are {', '.join(held) or 'none'}."
@@ -138,7 +138,7 @@ def open_folder(folder: Path, kind: str | None = None) -> Benchmark:
 
 
 def folder_kinds(folder: Path) -> list[str]:
-    """The kinds of item that a benchmark folder holds; its tasks are to become dialogues where it holds nothing else."""
+    """Return the kinds of item in a benchmark folder; a folder with only tasks has the kind `dialogue`."""
     if not (folder / "items.jsonl").is_file():
         return ["dialogue"] if (folder / "tasks.jsonl").is_file() else []
     held = dict.fromkeys(str(row.get("kind", "choice")) for _, row in read_lines(folder / "items.jsonl"))
@@ -149,24 +149,24 @@ FILES = (".jsonl", ".csv", ".parquet")
 
 
 def is_file(source: object) -> bool:
-    """Whether a source is a file of rows."""
+    """Return whether a source is a file of rows."""
     return isinstance(source, str | Path) and Path(source).suffix in FILES and not Path(source).is_dir()
 
 
 def open_log(log: Path, data: Path | None, seed: int) -> Benchmark:
-    """The rows of a file; `data` has the people whom it names by id."""
+    """Open the rows of a file as a benchmark; `data` has the people whom rows name by id."""
     from personafit.benchmarks.rows import file_benchmark
 
     return file_benchmark(log, known_people(data), seed)
 
 
 def known_people(data: str | Path | None) -> dict[str, Person]:
-    """The people of a benchmark or folder by id, whom rows may name."""
+    """Return the people of a benchmark or folder by id, whom rows may name."""
     return {} if data is None else {person.id: person for person in open_whole(str(data)).people()}
 
 
 def open_questions(name: str, data: Path | None) -> Benchmark | None:
-    """The questions that systems answer under a benchmark's name; None where its answers are there already."""
+    """Return the questions that systems answer under a benchmark's name; None if the benchmark has answers already."""
     if name == "answers":
         return Prompts(open_benchmark(str(data) if data else "starter", kind="choice"))
     if name == "responses":

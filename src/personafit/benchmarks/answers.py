@@ -1,8 +1,8 @@
-"""A team's own answers: personalized against generic, and against what another person would have got.
+"""A system's own answers as a benchmark: personalized against generic, and against an answer for another person.
 
-Choosing is not generating. Here the system under test writes; judges who see the person choose, in both orders, between
-its answer and the same system's answer without the person (generic) or with somebody else's profile (wrong).
-The item's gold is simply "the tested answer", so a win rate is an accuracy.
+The system under test writes the answers. Raters who see the person choose, in both orders, between its answer and the same system's answer
+without the person (generic) or with another person's profile (wrong). The item's gold is the tested answer, so the win rate is computed as
+an accuracy.
 """
 
 import json
@@ -25,7 +25,7 @@ from personafit.store import UNMADE, Item, Judgment, Product, Status
 from personafit.store.records import COPY
 
 RESERVED = (*("against", "expect", "system", "given"), UNMADE, COPY, HISTORY, UNTIL)
-"""Names of slices that mean something by themselves: a log's field of that name is kept under another (`slice_name`)."""
+"""Slice names with a meaning of their own; a log field with such a name is renamed (`slice_name`)."""
 TESTED = "tested"
 
 INFO = BenchmarkInfo(
@@ -43,7 +43,7 @@ INFO = BenchmarkInfo(
 class AnswerRow(BaseModel):
     """One line of an answer log."""
 
-    model_config = ConfigDict(extra="allow")  # what else a log says is kept as the item's slices
+    model_config = ConfigDict(extra="allow")  # further fields of a log become the item's slices
 
     id: str | None = Field(None, description="Your own key; default is the line number.")
     person: str | dict[str, Any] = Field(
@@ -93,7 +93,7 @@ class Answers(Benchmark):
             update={"language": sorted({person.language for person in people.values()})}
         )
         self.rows = list(rows)
-        """The answers, each to be compared with others."""
+        """The answers under test."""
         self._people = people
         self._notes = list(notes or [])
         self._wrong = _wrong_answers(self.rows, people, seed)
@@ -103,32 +103,32 @@ class Answers(Benchmark):
 
     @property
     def spent(self) -> pl.DataFrame:
-        """Seconds and cost of every answer, where the log says them."""
+        """Seconds and cost of every answer, null if the log does not have them."""
         known = [(row.system, row.system_context, row.seconds, row.cost) for row in self.rows]
         return pl.DataFrame(known, schema=SPENT, orient="row")
 
     def people(self) -> Iterator[Person]:
-        """Everyone in the log."""
+        """Iterate over the people in the log."""
         yield from self._people.values()
 
     def products(self) -> Iterator[Product]:
-        """Tested and opposing answers."""
+        """Iterate over the tested and the opposing answers."""
         for _, tested, other in self._pairs:
             yield tested
             yield other
 
     def items(self) -> Iterator[Item]:
-        """A pair per comparison, in an order that tells nothing."""
+        """Iterate over the pairs, one per comparison, with the answers in an order that reveals nothing."""
         for item, _, _ in self._pairs:
             yield item
 
     def gold(self) -> Iterator[Judgment]:
-        """Which of the two is the tested answer."""
+        """Iterate over the gold: the index of the tested answer."""
         for item, tested, _ in self._pairs:
             yield Judgment(item=item.id, rater=TESTED, label=str(item.products.index(tested.id)))
 
     def notes(self) -> list[str]:
-        """Answers that were missing or could not be compared, a sentence each."""
+        """Return notes on answers that are missing or could not be compared, one sentence each."""
         return self._notes
 
     def _make_pairs(self) -> Iterator[tuple[Item, Product, Product]]:
@@ -168,13 +168,13 @@ class Answers(Benchmark):
 
 
 def _product(text: str, row: AnswerRow, about: str) -> Product:
-    """An answer; one that was not made is empty and says so."""
+    """Return an answer as a product; an answer that was not made is empty, with status `failed`."""
     status = Status.OK if text else Status.FAILED
     return Product(kind="answer", text=text, maker=row.system, about=about, status=status)
 
 
 def _slices(row: AnswerRow, against: str) -> dict[str, str]:
-    """What tells comparisons apart, and what else the log says of the answer, under its own names."""
+    """Return the slices of a comparison, and the log's further fields under their own names."""
     slices = {"against": against, "expect": row.expect, "system": row.system, "given": row.system_context}
     more = {slice_name(name): _metadata(value) for name, value in (row.model_extra or {}).items()}
     own = {name: value for name, value in slices.items() if value is not None}
@@ -182,12 +182,12 @@ def _slices(row: AnswerRow, against: str) -> dict[str, str]:
 
 
 def slice_name(field: str) -> str:
-    """What a log's field is called among the slices of its items."""
+    """Return the slice name for a field of a log."""
     return f"log.{field}" if field in RESERVED else field
 
 
 def _metadata(value: object) -> str:
-    """A field of a log as a slice's value."""
+    """Convert a field of a log to a slice value."""
     if value is None or isinstance(value, str):
         return value or ""
     return json.dumps(value, ensure_ascii=False, default=str)
@@ -198,9 +198,9 @@ def _person_id(row: AnswerRow) -> str:
 
 
 def _wrong_answers(rows: list[AnswerRow], people: Mapping[str, Person], seed: int) -> dict[str, str]:
-    """For each row the answer that a drawn other person of the same language got, in the same script, to the same question.
+    """Return for each row the answer to the same question for a randomly drawn other person of the same language and script.
 
-    An answer in another language would lose for its language; where there is no other, the row goes without this control.
+    An answer in another language would lose for its language; rows without such an answer go without this control.
     """
     by_question: dict[tuple[str | None, str | None, str], list[AnswerRow]] = defaultdict(list)
     for row in rows:

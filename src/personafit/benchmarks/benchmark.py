@@ -1,4 +1,4 @@
-"""What a benchmark is: items about people, gold, controls, published figures, licence, and how scores add up."""
+"""The benchmark protocol: items about people, gold, controls, published scores, licence and metrics."""
 
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
@@ -17,7 +17,7 @@ BATCH = 2000
 T = TypeVar("T")
 
 _CONTEXT = AliasChoices("context", "view")
-"""Earlier folders say `view`; stores keep that name, so that data sets keep their ids."""
+"""Older folders say `view`; stores keep that name, so that data set ids do not change."""
 
 
 class Controls(BaseModel):
@@ -37,7 +37,7 @@ class Controls(BaseModel):
 
 
 class Published(BaseModel):
-    """One published score, quoted with its source; never ours."""
+    """A published score, quoted with its source; never measured by us."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -87,43 +87,43 @@ class BenchmarkInfo(BaseModel):
     )
 
     def identity(self) -> str:
-        """What the info adds to the hash of a data set."""
+        """Return the info as text, as it enters the hash of a data set."""
         return self.model_dump_json(exclude={"kind"} if self.kind is None else None, by_alias=True)
 
     def stored(self) -> dict[str, Any]:
-        """The info as stores keep it, under the names it always had there."""
+        """Return the info as stored, under the names used in stores."""
         return self.model_dump(by_alias=True)
 
 
 class Benchmark(Protocol):
-    """A source of people, products, items and gold. A reader without gold, published scores or notes inherits empty ones."""
+    """A source of people, products, items and gold. Readers without gold, published scores or notes inherit empty ones."""
 
     info: BenchmarkInfo
 
     def people(self) -> Iterator[Person]:
-        """Everyone the items refer to, and others who may stand in as the wrong person."""
+        """Iterate over the people the items refer to, and others who may serve as the wrong person."""
 
     def products(self) -> Iterator[Product]:
-        """The answers."""
+        """Iterate over the answers."""
 
     def items(self) -> Iterator[Item]:
-        """The items to judge."""
+        """Iterate over the items to judge."""
 
     def gold(self) -> Iterator[Judgment]:
-        """The right answers, with votes and tiers where known."""
+        """Iterate over the right answers, with votes and tiers if known."""
         yield from ()
 
     def published(self) -> list[Published]:
-        """Scores others have published on it."""
+        """Return the scores others have published on it."""
         return []
 
     def notes(self) -> list[str]:
-        """What was repaired or found odd while reading, a sentence each."""
+        """Return notes on repairs and oddities found while reading, one sentence each."""
         return []
 
 
 def ingest(store: Store, benchmark: Benchmark) -> str:
-    """Put a benchmark into the store once, and return the id of the data set: its name and a hash of its content."""
+    """Store a benchmark unless it is stored already; return the id of the data set, its name and a hash of its content."""
     fingerprint = hash_stream(
         chain(
             [benchmark.info.identity()],
@@ -169,27 +169,27 @@ def _batches(rows: Iterable[T]) -> Iterator[list[T]]:
 
 
 class Narrowed(Benchmark):
-    """A benchmark less some of its items: their gold goes with them, and people and products as a subclass says."""
+    """A benchmark without some of its items and their gold; subclasses decide about people and products."""
 
     def __init__(self, source: Benchmark, left_out: set[str]) -> None:
         self._source = source
         self._left_out = left_out
 
     def items(self) -> Iterator[Item]:
-        """The items that are left."""
+        """Iterate over the remaining items."""
         return (item for item in self._source.items() if item.id not in self._left_out)
 
     def gold(self) -> Iterator[Judgment]:
-        """The gold of the items that are left."""
+        """Iterate over the gold of the remaining items."""
         return (gold for gold in self._source.gold() if gold.item not in self._left_out)
 
     def notes(self) -> list[str]:
-        """The source's notes."""
+        """Return the source's notes."""
         return self._source.notes()
 
 
 class WithoutForgotten(Narrowed):
-    """A benchmark less the people who were forgotten: their items, their gold, and answers written for them."""
+    """A benchmark without forgotten people: their items, their gold, and answers written for them."""
 
     def __init__(self, source: Benchmark, forgotten: set[str]) -> None:
         self._count = len(forgotten)
@@ -219,24 +219,24 @@ class WithoutForgotten(Narrowed):
         super().__init__(source, left_out)
 
     def people(self) -> Iterator[Person]:
-        """Everyone who was not forgotten."""
+        """Iterate over the people who were not forgotten."""
         return (person for person in self._source.people() if person.id not in self._forgotten)
 
     def products(self) -> Iterator[Product]:
-        """Answers that others were given."""
+        """Iterate over the products, without those made for forgotten people or used only by dropped items."""
         return (product for product in self._source.products() if product.id not in self._unwanted)
 
     def published(self) -> list[Published]:
-        """The source's published scores."""
+        """Return the source's published scores."""
         return self._source.published()
 
     def notes(self) -> list[str]:
-        """The source's, and how many people are left out."""
+        """Return the source's notes, and how many people are left out."""
         return [*super().notes(), FORGOTTEN_NOTE.format(self._count)]
 
 
 class WithAttributes(Narrowed):
-    """The items of those people of whom something was induced."""
+    """A benchmark restricted to people with induced attributes."""
 
     def __init__(self, source: Benchmark, induced: Iterable[Person]) -> None:
         self._induced = {person.id: person.attributes for person in induced if person.attributes}
@@ -249,12 +249,12 @@ class WithAttributes(Narrowed):
         self.info = source.info.model_copy(update={"name": f"{source.info.name}-induced", "splits": {}})
 
     def people(self) -> Iterator[Person]:
-        """True profiles with induced attributes."""
+        """Iterate over people with their true profiles and their induced attributes."""
         for person in self._people:
             yield person.model_copy(update={"attributes": self._induced[person.id]})
 
     def products(self) -> Iterator[Product]:
-        """The answers of the items that are left."""
+        """Iterate over the answers of the remaining items."""
         wanted = {product for item in self.items() for product in item.products}
         return (product for product in self._source.products() if product.id in wanted)
 
@@ -263,7 +263,7 @@ class Prompts(Benchmark):
     """Each distinct (person, question) of another benchmark, once."""
 
     becomes = "choice"
-    """The kind of item that a system's answers make of them."""
+    """The kind of item that a system's answers turn them into."""
 
     def __init__(self, source: Benchmark) -> None:
         self._source = source
@@ -276,20 +276,20 @@ class Prompts(Benchmark):
         )
 
     def tiers(self) -> dict[str, str]:
-        """The tier of each question, where the source's gold has one: no part of the items, whose sample it would change."""
+        """Return the tier of each question whose gold has one; kept out of the items, since it would change their sample."""
         gold = self._source.gold()
         return {row.item: str(row.extra["tier"]) for row in gold if row.extra and row.extra.get("tier")}
 
     def people(self) -> Iterator[Person]:
-        """The source's people."""
+        """Iterate over the source's people."""
         return self._source.people()
 
     def products(self) -> Iterator[Product]:
-        """None: they are about to be made."""
+        """Iterate over nothing: the answers are yet to be made."""
         yield from ()
 
     def items(self) -> Iterator[Item]:
-        """The questions."""
+        """Iterate over the questions as prompt items."""
         seen: set[str] = set()
         for item in self._source.items():
             if item.group not in seen:

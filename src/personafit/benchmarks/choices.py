@@ -1,7 +1,7 @@
-"""Benchmarks of others in which one answer of several is the right one: what their readers share.
+"""Base of readers of published multiple-choice benchmarks.
 
-A reader says who the people are and what there is to choose; here that becomes products, items and gold. Answers stand in the order
-of their content hash, which tells nothing, wherever the source put the right one.
+A reader provides the people and the questions; this module turns them into products, items and gold. Answers are ordered by their content
+hash, so that their position reveals nothing.
 """
 
 from abc import ABC, abstractmethod
@@ -22,7 +22,7 @@ SPEAKERS = {"user": "User", "assistant": "Assistant", "system": "Note"}
 
 @dataclass(frozen=True, slots=True)
 class MultipleChoice:
-    """One question with its answers, the right one first."""
+    """A question with its right answer and its wrong ones."""
 
     id: str
     person: str
@@ -40,19 +40,19 @@ class ChoiceBenchmark(ABC):
 
     @abstractmethod
     def people(self) -> Iterator[Person]:
-        """Everyone the choices are for."""
+        """Iterate over the people the choices are for."""
 
     @abstractmethod
     def read(self) -> Iterable[MultipleChoice]:
         """Read the multiple-choice questions; called once."""
 
     def products(self) -> Iterator[Product]:
-        """All answers; a text that occurs several times is one product."""
+        """Iterate over all answers; a text that occurs several times is one product."""
         for choice in self._choices:
             yield from _options(choice)
 
     def items(self) -> Iterator[Item]:
-        """One item per choice."""
+        """Iterate over the items, one per choice."""
         for choice in self._choices:
             yield Item(
                 id=choice.id,
@@ -63,24 +63,24 @@ class ChoiceBenchmark(ABC):
             )
 
     def gold(self) -> Iterator[Judgment]:
-        """The right answer of each."""
+        """Iterate over the right answer of each choice."""
         for choice in self._choices:
             label = [product.text for product in _options(choice)].index(choice.right)
             extra = {"tier": choice.tier} if choice.tier else None
             yield Judgment(item=choice.id, rater=self.info.gold, label=str(label), extra=extra)
 
     def published(self) -> list[Published]:
-        """Scores others have published on it, where we saw them in a source that can be named."""
+        """Return published scores whose source can be named."""
         return read_published(self.info.name)
 
     def notes(self) -> list[str]:
-        """How many choices are left out, and the reader's own remarks."""
+        """Return the reader's remarks, and how many choices are left out."""
         same = len(self._all) - len(self._choices)
         left = [f"{same} choices in which a wrong answer is the right one word for word are left out."]
         return [*self.remarks(), *(left if same else [])]
 
     def remarks(self) -> list[str]:
-        """Notes of the reader itself, a sentence each."""
+        """Return the reader's own notes, one sentence each."""
         return []
 
     @cached_property
@@ -93,14 +93,14 @@ class ChoiceBenchmark(ABC):
 
 
 def read_published(name: str) -> list[Published]:
-    """The published scores kept under a name; none where there is no file of it."""
+    """Return the published scores of a benchmark; empty if there is no file of them."""
     path = PUBLISHED / f"{name}.json"
     rows = orjson.loads(path.read_bytes())["scores"] if path.is_file() else []
     return [Published.model_validate(row) for row in rows]
 
 
 def said(turns: Iterable[tuple[str, str]], source: str) -> list[Memory]:
-    """A conversation as memories, a turn each, that name their source."""
+    """Return a conversation as memories, one per turn, with their source."""
     return [
         Memory(id=f"{source}#{number}", text=f"{SPEAKERS[role]}: {text}", source=source)
         for number, (role, text) in enumerate(turns)

@@ -1,4 +1,4 @@
-"""What a run was asked for and how it ended, and what all kinds of run check before they begin."""
+"""The settings and the outcome of a run, and the naming and person selection shared by all kinds of run."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from personafit.store import RunRecord, Status
 
 @dataclass
 class RunConfig:
-    """The settings of one run, as the command line, `evaluate` and suites give them."""
+    """The settings of one run, from the command line, `evaluate` or a suite."""
 
     benchmark: str
     data: Path | None = None
@@ -23,13 +23,13 @@ class RunConfig:
     system_contexts: list[str] = field(default_factory=list)
     user: str | None = None
     options: dict[str, str] = field(default_factory=dict)
-    """Options of one kind only, as `-K NAME=VALUE` gives them."""
+    """Options that only one kind of run has, as given by `-K NAME=VALUE`."""
     kind: str | None = None
-    """Which kind of item is run, where a folder holds several."""
+    """The kind of item to run, if a folder has several."""
     people: str | list[str] | None = None
     """A number of people to draw, a file of ids, or the ids."""
     where: list[str] = field(default_factory=list)
-    """NAME=VALUE: only items of this slice."""
+    """Conditions NAME=VALUE that restrict the items to a slice."""
     limit: int | None = None
     seed: int = 0
     samples: int = 1
@@ -38,21 +38,21 @@ class RunConfig:
     command: str | None = None
     """The command or call, stored so that the run can be repeated."""
     gate: list[str] = field(default_factory=list)
-    """METRIC=X, as `--fail-under` gives them."""
+    """Conditions METRIC=X, as given by `--fail-under`."""
     fresh: bool = False
-    """Whether systems make their answers anew, unless their fingerprints cover what they do."""
+    """Whether systems make their answers again, unless their fingerprints cover their behaviour."""
 
 
 @dataclass
 class Finished:
-    """A run and the summary of what this command did for it."""
+    """A run with the summary of this command's work on it."""
 
     run: RunRecord
     summary: Summary
 
 
 def chosen_people(present: Sequence[str], people: str | list[str], seed: int) -> list[str]:
-    """The ids that `--people` selects: N people drawn by hash, those given, or those that a file lists."""
+    """Return the ids that `--people` selects: N people drawn by hash, the given ids, or those listed in a file."""
     if isinstance(people, str) and people.isdecimal():
         return sorted(present, key=lambda person: hash_text("users", person, str(seed)))[: int(people)]
     wanted, source = (people, "") if isinstance(people, list) else (_listed_people(people), f" {people}")
@@ -63,7 +63,7 @@ def chosen_people(present: Sequence[str], people: str | list[str], seed: int) ->
 
 
 def _listed_people(file: str) -> list[str]:
-    """The ids that a file lists, one a line."""
+    """Read ids from a file, one per line."""
     try:
         lines = Path(file).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -73,11 +73,11 @@ def _listed_people(file: str) -> list[str]:
 
 
 UNNAMED = ("notes", "command", "gate", "answers", "spent", "owner")
-"""What a run's record says beside its configuration, and so is no part of its name."""
+"""Fields of a run's record that are not part of its configuration and so not of its name."""
 
 
 def run_name(benchmark: str, record: Mapping[str, Any]) -> str:
-    """A run's name: the same configuration and data give the same name, so the same command resumes."""
+    """Return the name of a run; the same configuration and data give the same name, so repeating a command resumes."""
     parts = {name: value for name, value in record.items() if name not in ("raters", *UNNAMED)}
     raters = [rater["fingerprint"] for rater in record["raters"]]
     return f"{benchmark}-{content_hash([parts, raters])[:8]}"

@@ -1,4 +1,4 @@
-"""Fetching a data set from the hub: its files at one commit, tried before they are kept."""
+"""Fetch a data set from the hub: download its files at one commit and verify that they can be read."""
 
 import os
 import re
@@ -33,7 +33,7 @@ PARTIAL = ".partial"
 def fetch_dataset(
     name: str, out: Path | None, revision: str | None, say: Callable[[str], None]
 ) -> DatasetCopy:
-    """Fetch a data set by benchmark name or `org/name`; at once if that folder holds it already."""
+    """Fetch a data set by benchmark name or `org/name`; return at once if the folder holds it already."""
     repo = repo_of(name)
     folder = out or DATA / name
     if (found := _there(folder, repo, revision)) is not None:
@@ -77,7 +77,7 @@ def fetch_dataset(
 
 
 def _there(folder: Path, repo: str, revision: str | None) -> DatasetCopy | None:
-    """What the folder holds, if that is what is asked for; complains if it is in the way."""
+    """Return the copy in the folder if it is the one asked for; raise `UserError` if the folder is otherwise in use."""
     found = read_source(folder)
     if found is None:
         if folder.exists() and not folder.is_dir():
@@ -95,7 +95,7 @@ def _there(folder: Path, repo: str, revision: str | None) -> DatasetCopy | None:
 
 
 def _files(api: "HfApi", repo: str, commit: str) -> dict[str, int]:
-    """Names and sizes of the files, none of which would leave the folder they are fetched into."""
+    """Return names and sizes of the files; raise `UserError` if one would be written outside the target folder."""
     from huggingface_hub import RepoFile
 
     sizes: dict[str, int] = {}
@@ -116,7 +116,7 @@ def _climbs(name: str) -> bool:
 
 
 def _download(api: "HfApi", repo: str, commit: str, names: list[str], partial: Path) -> None:
-    """Fetch what is missing, then compare every file with the hash the hub lists for it."""
+    """Download missing files, then verify every file against the hub's hash."""
     api.snapshot_download(repo, repo_type="dataset", revision=commit, local_dir=partial, allow_patterns=names)
     checked = api.verify_repo_checksums(repo, repo_type="dataset", revision=commit, local_dir=partial)
     if missing := sorted(set(checked.missing_paths) & set(names)):

@@ -1,8 +1,8 @@
-"""The benchmark folder, what everything exchanges: read it, check it whole, write it.
+"""The benchmark folder, the exchange format: read it, check it, write it.
 
-`benchmark.toml` says what it is; `people.jsonl`, `products.jsonl`, `items.jsonl` and `gold.jsonl` hold the records, one
-a line; what else may stand there is optional. A folder may hold items of several kinds; a benchmark is made of one, and
-only who counts, compares or copies reads them all.
+`benchmark.toml` describes the benchmark; `people.jsonl`, `products.jsonl`, `items.jsonl` and `gold.jsonl` hold the records, one per line;
+other files are optional. A folder may hold items of several kinds; a benchmark has one kind, and only checking, counting and copying read
+them all.
 """
 
 import json
@@ -35,7 +35,7 @@ OPTIONAL = (
 
 
 class FolderBenchmark(Benchmark):
-    """A benchmark read from its folder; at the first fault met all of them are one error that names file, line and field of each."""
+    """A benchmark read from a folder; at the first fault all faults are raised as one error naming file, line and field."""
 
     def __init__(self, folder: Path, kind: str | None = "choice") -> None:
         for name in REQUIRED:
@@ -46,11 +46,11 @@ class FolderBenchmark(Benchmark):
         self.info = read_info(folder / "benchmark.toml")
         self.folder = folder
         self.kind = kind
-        """What kind of item is read; None reads all."""
+        """The kind of item that is read; None reads all."""
         self._records = FolderRecords(folder, self._refuse)
 
     def kind_place(self, kind: str) -> str:
-        """File, line and field by which the items are of this kind."""
+        """Return file, line and field that give the items this kind, for error messages."""
         if self.info.kind is not None:
             return located(self.folder / "benchmark.toml", None, "kind")
         path = self.folder / "items.jsonl"
@@ -62,38 +62,38 @@ class FolderBenchmark(Benchmark):
         refuse_faults(_faults(self.folder) or [fault], self.folder)
 
     def people(self) -> Iterator[Person]:
-        """The lines of people.jsonl."""
+        """Iterate over people.jsonl."""
         return self._records.people()
 
     def products(self) -> Iterator[Product]:
-        """The lines of products.jsonl, under the hash of their content."""
+        """Iterate over products.jsonl, with content hashes as ids."""
         return self._records.products()
 
     def items(self) -> Iterator[Item]:
-        """The lines of items.jsonl that are of the kind."""
+        """Iterate over the items of the selected kind in items.jsonl."""
         return (item for item in self._records.items() if self.kind in (None, item.kind))
 
     def gold(self) -> Iterator[Judgment]:
-        """The lines of gold.jsonl about such items."""
+        """Iterate over the labels of these items in gold.jsonl."""
         gold = self._records.gold()
         return (row for row in gold if self.kind in (None, self._records.kind(row.item)))
 
     def conversations(self) -> Iterator[Conversation]:
-        """The lines of conversations.jsonl, where there is one."""
+        """Iterate over conversations.jsonl, if it exists."""
         deque(self._records.people(), maxlen=0)
         return self._records.conversations()
 
     def notes(self) -> list[str]:
-        """Where the folder's labels come from."""
+        """Return the folder's description."""
         return [self.info.description] if self.info.description else []
 
 
 def read_info(path: Path) -> BenchmarkInfo:
-    """The contents of a benchmark.toml, which names nothing but what data may name."""
+    """Read a benchmark.toml; raise `Refused` if it names what data may not name."""
     try:
         with path.open("rb") as file:
             info = validated(BenchmarkInfo, tomllib.load(file), path, None)
-            orjson.dumps(info.model_dump())  # TOML knows numbers that JSON, and so the store, does not
+            orjson.dumps(info.model_dump())  # TOML has numbers that JSON, and so the store, cannot represent
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UserError(f"{path} is not TOML: {one_line(error)}.") from error
     except TypeError as error:
@@ -103,9 +103,9 @@ def read_info(path: Path) -> BenchmarkInfo:
 
 
 def check_folder(folder: Path) -> list[str]:
-    """Everything wrong with a benchmark folder, a sentence each; an empty list means it can be run.
+    """Return all faults of a benchmark folder, one sentence each; an empty list means it can be run.
 
-    A folder that names what data may not name raises at once: that is no slip to be listed among others.
+    A folder that names what data may not name raises at once instead of being listed among other faults.
     """
     try:
         FolderBenchmark(folder)
@@ -117,7 +117,7 @@ def check_folder(folder: Path) -> list[str]:
 
 
 def _faults(folder: Path, strict: bool = False) -> list[str]:
-    """What is wrong with the records of a folder; `strict` lists what can be run too: unlabelled items, repeated names and answers."""
+    """Return the faults in a folder's records; `strict` includes what can be run: unlabelled items, repeated names and answers."""
     problems: list[str] = []
     records = FolderRecords(folder, problems.append, strict)
     for stream in (records.people(), records.products(), records.items(), records.gold()):
@@ -129,7 +129,7 @@ def _faults(folder: Path, strict: bool = False) -> list[str]:
 
 
 def write_folder(folder: Path, benchmark: Benchmark, card: str = "") -> None:
-    """Write any benchmark as a folder, one that can be read again."""
+    """Write a benchmark as a folder that can be read again."""
     refuse_reach(benchmark.info, folder / "benchmark.toml")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "benchmark.toml").write_text(info_toml(benchmark.info), encoding="utf-8")
@@ -148,7 +148,7 @@ def write_folder(folder: Path, benchmark: Benchmark, card: str = "") -> None:
 
 
 def copy_folder(source: Path, folder: Path) -> None:
-    """Copy a benchmark folder as it is: items of every kind, and all that stands beside them."""
+    """Copy a benchmark folder with items of every kind and all optional files."""
     if problems := check_folder(source):
         raise UserError(problems[0])
     folder.mkdir(parents=True, exist_ok=True)
@@ -166,7 +166,7 @@ def _distinct(products: Iterator[Product]) -> Iterator[Product]:
 
 
 def info_toml(info: BenchmarkInfo) -> str:
-    """What a folder's benchmark.toml says of it."""
+    """Render the contents of a benchmark.toml."""
     said = info.model_dump(exclude_none=True)
     tables = {name: said.pop(name) for name in ("controls", "splits", "metrics")}
     lines = [f"{name} = {_toml(value)}" for name, value in said.items()]
@@ -177,7 +177,7 @@ def info_toml(info: BenchmarkInfo) -> str:
 
 
 def _toml(value: object) -> str:
-    """A value of JSON as TOML has it: the same but for tables."""
+    """Render a JSON value in TOML, where only tables differ."""
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{_toml(key)} = {_toml(one)}" for key, one in value.items()) + " }"
     return json.dumps(value, ensure_ascii=False)

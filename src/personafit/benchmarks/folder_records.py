@@ -1,7 +1,7 @@
-"""The records of a benchmark folder, each checked by itself and against the others.
+"""The records of a benchmark folder, each validated by itself and against the others.
 
-Ids of products are names within the folder. In the store a product goes by the hash of its content, so that two folders
-may use the same names, and an edited answer is another answer that nobody has judged yet.
+Product ids are names within the folder. In the store a product's id is its content hash, so that two folders may use the same names, and an
+edited answer is a new answer without judgments.
 """
 
 from collections import deque
@@ -25,34 +25,34 @@ COUNTS = {
     "preference": (3, ANY, "a preference item has two answers, then the attributes"),
     "choice": (2, MOST, f"a choice is between 2 to {MOST} products, not {{}}"),
 }
-"""Kind of item to how many products it has at least and at most, and what is said otherwise."""
+"""By kind of item: least and greatest number of products, and the message if it differs."""
 ANSWERS = {
     "relevance": ("yes", "no"),
     "preference": ("1", "2", "3", "4", "5"),
-}  # labels of other kinds of item
+}  # allowed labels by kind of item
 
 
 Complain = Callable[[str], None]
-"""Where faults go, which are not put right: raises the sentence as an error, or keeps it."""
+"""Callback for faults: it either raises the sentence as an error or collects it."""
 
 
 class FolderRecords:
-    """Reads a folder; every fault goes to `complain`. A faulty record is left out."""
+    """Reader of a folder's records; every fault goes to `complain`, and faulty records are left out."""
 
     def __init__(self, folder: Path, complain: Complain = refuse, strict: bool = False) -> None:
-        """`strict` refuses what can be run and is most likely a slip."""
+        """Open the folder; `strict` also reports what can be run but is probably a mistake."""
         self._folder = folder
         self._complain = complain
         self._strict = strict
         self._people: set[str] | None = None
         self._products: dict[str, str] | None = None
-        """Each with the hash it goes by in the store."""
+        """Content hash by product name."""
         self._items: dict[str, tuple[str, int]] | None = None
-        """Each with its kind and how many products it has."""
+        """Kind and number of products by item."""
         self._labelled: set[str] = set()
 
     def people(self) -> Iterator[Person]:
-        """Everyone, each id once."""
+        """Iterate over the people, each id once."""
         seen: set[str] = set()
         for _, person in self._unique("people.jsonl", Person, lambda person: person.id):
             seen.add(person.id)
@@ -60,7 +60,7 @@ class FolderRecords:
         self._people = seen
 
     def products(self) -> Iterator[Product]:
-        """The answers, under their content hash."""
+        """Iterate over the products, with content hashes as ids."""
         seen: dict[str, str] = {}
         for number, product in self._unique("products.jsonl", Product, lambda product: product.id):
             content = product.model_copy(update={"id": ""})
@@ -73,7 +73,7 @@ class FolderRecords:
         self._products = seen
 
     def items(self) -> Iterator[Item]:
-        """The items; their products exist, their person is known."""
+        """Iterate over the items whose products and person exist."""
         if self._people is None:
             deque(self.people(), maxlen=0)
         if self._products is None:
@@ -82,7 +82,7 @@ class FolderRecords:
         for number, item in self._unique("items.jsonl", Item, lambda item: item.id):
             seen[item.id] = item.kind, len(item.products)
             if self._fits(item, number):
-                # The hash is made anew: one that was written beside a text since edited would be wrong.
+                # The hash is recomputed, since the text may have been edited after it was written.
                 products = [self._hash(product) for product in item.products]
                 content = item.model_copy(update={"products": products, "hash": ""})
                 content.model_post_init(None)
@@ -90,7 +90,7 @@ class FolderRecords:
         self._items = seen
 
     def gold(self) -> Iterator[Judgment]:
-        """The labels; each names an item and, for a choice, one of its products."""
+        """Iterate over the labels; each must name an item and, for a choice, one of its products."""
         if self._items is None:
             deque(self.items(), maxlen=0)
         path = self._folder / "gold.jsonl"
@@ -102,11 +102,11 @@ class FolderRecords:
                 yield gold.model_copy(update={"target": self._hash(gold.target)}) if gold.target else gold
 
     def kind(self, item: str) -> str | None:
-        """What kind an item is of, once the items were read."""
+        """Return the kind of an item, once the items have been read."""
         return (self._items or {}).get(item, (None, 0))[0]
 
     def tasks(self) -> Iterator[Task]:
-        """The dialogue tasks, if there are any; their people and the preferences they name are known."""
+        """Iterate over the dialogue tasks, if any; their people and preferences must exist."""
         path = self._folder / "tasks.jsonl"
         if not path.is_file():
             return
@@ -123,7 +123,7 @@ class FolderRecords:
                 yield task
 
     def conversations(self) -> Iterator[Conversation]:
-        """The conversations, if there are any; their people are known."""
+        """Iterate over the conversations, if any; their people must exist."""
         path = self._folder / "conversations.jsonl"
         for number, one in self._lines(path, Conversation) if path.is_file() else ():
             if one.person in (self._people or ()):
@@ -132,7 +132,7 @@ class FolderRecords:
                 self._complain(f"{located(path, number, 'person')}: '{one.person}' is not in people.jsonl.")
 
     def votes(self) -> Iterator[Judgment]:
-        """The single votes, if there are any; they name items, and whatever labels their question has."""
+        """Iterate over the individual votes, if any; their items must exist, their labels are not restricted."""
         path = self._folder / "votes.jsonl"
         for number, vote in self._lines(path, Judgment) if path.is_file() else ():
             if vote.item in (self._items or ()):
@@ -141,16 +141,16 @@ class FolderRecords:
                 self._complain(f"{located(path, number, 'item')}: '{vote.item}' is not in items.jsonl.")
 
     def unlabelled(self) -> list[str]:
-        """A sentence for each item without gold, once all has been read."""
+        """Return a sentence for each item without gold, once all has been read."""
         missing = sorted(set(self._items or ()) - self._labelled)
         return [f"{self._folder / 'gold.jsonl'}: item '{item}' has no gold." for item in missing]
 
     def _hash(self, product: str) -> str:
-        """What a product of the folder goes by in the store; the name itself where it is none of the folder's."""
+        """Return the content hash of a product by its name; an unknown name is returned unchanged."""
         return (self._products or {}).get(product, product)
 
     def _labels(self, gold: Judgment, number: int) -> bool:
-        """Whether a label is an answer to the question about its item."""
+        """Return whether a label is a valid answer about its item."""
         kind, products = (self._items or {})[gold.item]
         if kind == "choice":
             allowed = (*(str(index) for index in range(products)), TIE)
@@ -166,7 +166,7 @@ class FolderRecords:
         return gold.label in allowed
 
     def _fits(self, item: Item, number: int) -> bool:
-        """Whether an item's person and products exist, and are as many as its kind takes."""
+        """Return whether an item's person and products exist, and the number of products suits its kind."""
         path, count, faults = self._folder / "items.jsonl", len(item.products), []
         if item.person not in (self._people or ()):
             faults.append(f"{located(path, number, 'person')}: '{item.person}' is not in people.jsonl.")
@@ -189,7 +189,7 @@ class FolderRecords:
     def _unique(
         self, file: str, model: type[M], key: Callable[[M], str], field: str = "id"
     ) -> Iterator[tuple[int, M]]:
-        """The records of a file, each key once."""
+        """Iterate over the records of a file; repeated keys are faults."""
         return read_records(self._folder / file, model, self._complain, self._strict, key, field)
 
     def _lines(self, path: Path, model: type[M]) -> Iterator[tuple[int, M]]:
@@ -197,5 +197,5 @@ class FolderRecords:
 
 
 def _gold_key(gold: Judgment) -> str:
-    """What there may be one of: an item's label by a rater, for each target."""
+    """Return the key that gold must not repeat: item, target and rater."""
     return " ".join(filter(None, [gold.item, f"({gold.target})" if gold.target else "", "by", gold.rater]))

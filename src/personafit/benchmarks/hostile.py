@@ -1,4 +1,4 @@
-"""Which texts of a benchmark look as if they were written to steer a judge: a warning beside its data, never a verdict on it."""
+"""Warn about benchmark texts that look as if they were written to steer a judge."""
 
 import re
 from collections import Counter
@@ -9,15 +9,15 @@ from personafit.items.hostile import SIGNS, signs
 from personafit.people import Person, render_person
 
 TURN = re.compile(r"\n[^\S\n]*(?:user|assistant|用户|助手)\s*[:：]\s*", re.IGNORECASE)
-"""Where the next turn begins in a memory that holds a conversation."""
+"""Pattern of the start of the next turn in a memory that holds a conversation."""
 
 
 Texts = Iterable[tuple[str, Iterable[str]]]
-"""Pieces of text by the id of the answer or person they belong to."""
+"""Pairs of an answer's or person's id and its pieces of text."""
 
 
 def profile_pieces(person: Person) -> Iterator[str]:
-    """Everything of a person that a judge may be shown, a memory at a time: each may begin with who said it."""
+    """Iterate over the texts of a person that a judge may see; labels of later turns are removed from memories."""
     yield render_person(person)
     for memory in person.memories:
         yield TURN.sub("\n", memory.text)
@@ -26,14 +26,14 @@ def profile_pieces(person: Person) -> Iterator[str]:
 
 
 def hostile_note(benchmark: Benchmark) -> str | None:
-    """A sentence on the texts with signs of an attempt to steer, or None where there are none."""
+    """Return a sentence on the texts with signs of an attempt to steer, or None."""
     answers = {product.id: [product.text] for product in benchmark.products()}
     people = {person.id: profile_pieces(person) for person in benchmark.people()}
     return describe(answers.items(), people.items())
 
 
 def describe(answers: Texts, people: Texts) -> str | None:
-    """The sentence, from texts by their ids."""
+    """Return the sentence for answers and profiles given as texts by id, or None."""
     kinds: Counter[str] = Counter()
     counts, first = [], ""
     for name, texts in (("answers", answers), ("profiles", people)):

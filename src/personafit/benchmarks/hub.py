@@ -1,9 +1,8 @@
-"""Benchmarks on the Hugging Face hub: where copies lie on this machine, how a run without --data finds one, and `data get`.
+"""Benchmarks on the Hugging Face hub: known layouts and repositories, and local copies made by `data get`.
 
-A snapshot is checked file by file, and in its folder only when whole: everything is fetched into a part of the target folder that is
-dropped in the end, so that a broken download is never mistaken for data; files that arrived are kept there, and the same command goes
-on with the others. Only `huggingface_hub` (extra `hub`) talks to the hub, through `models/hub.py`; it is imported when something is
-fetched.
+A copy is verified file by file and moved into its folder only when complete: everything is first fetched into a subfolder, which is deleted
+at the end, so that an interrupted download is never mistaken for data; files already there are kept, and the same command resumes. Only
+`huggingface_hub` (extra `hub`) talks to the hub, through `models/hub.py`; it is imported when something is fetched.
 """
 
 import re
@@ -24,17 +23,17 @@ REWARD = " --rater reward:PATH"
 
 
 class Layout(NamedTuple):
-    """One way data is laid out; patterns are those of `fnmatch`, where a star also matches slashes."""
+    """A layout of a data set; patterns are those of `fnmatch`, where a star also matches slashes."""
 
     name: str
     needs: tuple[str, ...]
-    """Some file must match each."""
+    """Patterns each of which must match some file."""
     takes: tuple[str, ...]
-    """What is fetched, besides notices; whatever else is there stays there."""
+    """Patterns of the files to fetch, besides notices."""
     benchmark: str | None
     """The benchmark that reads it; None for a benchmark folder, which is read as it is."""
     options: str = ""
-    """What a run of it needs."""
+    """Options that a run of it needs."""
 
 
 LAYOUTS = (
@@ -74,7 +73,7 @@ LAYOUTS = (
 
 
 def layout_of(names: Sequence[str]) -> Layout | None:
-    """The first layout whose needs are all there."""
+    """Return the first layout whose required files are all present; None if there is none."""
     for layout in LAYOUTS:
         if all(any(fnmatchcase(name, need) for name in names) for need in layout.needs):
             return layout
@@ -82,7 +81,7 @@ def layout_of(names: Sequence[str]) -> Layout | None:
 
 
 def wanted(layout: Layout, names: Sequence[str]) -> list[str]:
-    """The files of a repository that a layout takes."""
+    """Return the files of a repository that a layout fetches."""
     patterns = (*layout.takes, *(NOTICES if layout.benchmark else ()))
     return [name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)]
 
@@ -95,13 +94,13 @@ REPOS = {
     "helpsteer2": "nvidia/HelpSteer2",
 }
 DATA = Path(".personafit") / "data"
-SOURCE = ".hub.json"  # in a fetched folder, written last: without it the copy is not whole
+SOURCE = ".hub.json"  # written last into a fetched folder: without it the copy is incomplete
 
 _REPO = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*/[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 
 class DatasetCopy(BaseModel):
-    """A whole copy of a data set, and where it came from."""
+    """A complete local copy of a data set, with its origin."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -112,11 +111,11 @@ class DatasetCopy(BaseModel):
     layout: str = Field(description="What it was recognised as.")
     folder: Path = Field(Path(), exclude=True)
     fresh: bool = Field(False, exclude=True)
-    """Whether it was fetched just now."""
+    """Whether it was fetched by this call."""
 
 
 def repo_of(name: str) -> str:
-    """The repository that a benchmark's name or an `org/name` stands for."""
+    """Return the repository of a benchmark's name or an `org/name`."""
     repo = REPOS.get(name, name)
     if not _REPO.fullmatch(repo) or ".." in repo:
         raise UserError(
@@ -126,7 +125,7 @@ def repo_of(name: str) -> str:
 
 
 def read_source(folder: Path) -> DatasetCopy | None:
-    """What was fetched into a folder; nothing where no whole copy is."""
+    """Return the record of the copy in a folder; None if there is no complete copy."""
     try:
         record = orjson.loads((folder / SOURCE).read_bytes())
         return DatasetCopy.model_validate({**record, "folder": folder})
@@ -135,13 +134,13 @@ def read_source(folder: Path) -> DatasetCopy | None:
 
 
 def data_folder(name: str, data: Path | None) -> Path | None:
-    """The folder that --data names, or else a copy of that benchmark fetched before; nothing if there is none."""
+    """Return the folder given by --data, or else a copy of that benchmark fetched before; None if there is none."""
     fetched = DATA / name
     return fetched if data is None and read_source(fetched) is not None else data
 
 
 def how_to_run(copy: DatasetCopy, name: str, out: Path | None) -> str:
-    """The command that uses what was fetched."""
+    """Return the command that runs the fetched data."""
     layout = next(layout for layout in LAYOUTS if layout.name == copy.layout)
     if layout.benchmark is None:
         return f"personafit run {copy.folder}"

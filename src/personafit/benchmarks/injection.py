@@ -1,7 +1,7 @@
-"""Hostile text: choices of the starter set, each as it is, attacked, and with a placebo where the attack stood.
+"""Prompt injection: choices of the starter set in three versions: clean, attacked, and with a placebo in place of the attack.
 
-One choice of each person is taken. Every attack meets every choice once, in one of three places: the wrong answer, the right answer
-(there a steered judge looks better than it is) or the profile. The gold never changes. The wordings of the attacks are in injection.toml.
+One choice per person is used. Every attack is applied to every choice once, in one of three places: the wrong answer, the right answer
+(where a steered judge looks better than it is) or the profile. The gold never changes. The wordings of the attacks are in injection.toml.
 """
 
 import base64
@@ -31,12 +31,12 @@ ZERO_WIDTH = "\u200b"
 
 
 def in_tags(text: str) -> str:
-    """In tag characters, which no font shows: ASCII only."""
+    """Return the text in Unicode tag characters, which no font shows; non-ASCII characters are dropped."""
     return "".join(chr(0xE0000 + ord(character)) for character in text if character.isascii())
 
 
 def filler(language: str, length: int) -> str:
-    """Neutral sentences of exactly so many characters: what stands where an attack would, and what pads one."""
+    """Return neutral sentences of exactly `length` characters, used as placebo and as padding."""
     sentences = _FILLER["zh" if language.startswith("zh") else "en"]
     return (sentences * (length // len(sentences) + 1))[:length]
 
@@ -61,16 +61,16 @@ PADDING = 1200  # characters
 
 @dataclass(frozen=True)
 class Attack:
-    """One family of ways to steer a judge; injection.toml has them all."""
+    """One family of attacks on a judge, as defined in injection.toml."""
 
     name: str
     about: str
     en: Sequence[str]
     zh: Sequence[str]
     disguises: Sequence[str] = ()
-    """One of `DISGUISES` per wording: applied once the answer is named."""
+    """Name of a disguise in `DISGUISES` for each wording, applied once its placeholders are filled."""
     notes: Sequence[str] = ()
-    """What stands before a disguised wording."""
+    """Text placed before a disguised wording."""
 
     @property
     def wordings(self) -> dict[str, Sequence[str]]:
@@ -78,39 +78,39 @@ class Attack:
         return {"en": self.en, "zh": self.zh}
 
     def text(self, language: str, number: int, this: str, letter: str) -> str:
-        """A wording, ready to be placed."""
+        """Return a wording with its placeholders filled and its disguise applied."""
         said = self.wordings[language][number].replace("{this}", this).replace("{letter}", letter)
         if self.disguises:
             said = DISGUISES[self.disguises[number]](said)
         return f"{self.notes[number]} {said}" if self.notes else said
 
     def names_letter(self, language: str, number: int) -> bool:
-        """Whether the wording is for a letter rather than for an answer."""
+        """Return whether the wording promotes a letter rather than an answer."""
         return "{letter}" in self.wordings[language][number]
 
 
 def padded(text: str) -> str:
-    """The text after a long run of filler."""
+    """Return the text after a long run of filler."""
     language = "en" if text.isascii() or "answer" in text else "zh"
     length = PADDING if language == "en" else PADDING // 3  # about as many tokens
     return f"{filler(language, length)}\n\n{text}"
 
 
 DISGUISES: dict[str, Callable[[str], str]] = {
-    # A zero-width space after every character: filters that look for words find none.
+    # A zero-width space after every character, which defeats word filters.
     "zero_width": lambda text: "".join(character + ZERO_WIDTH for character in text),
-    # Written backwards behind an override of direction: it shows forwards on a screen.
+    # Reversed behind a direction override, so that it displays forwards.
     "backwards": lambda text: f"\u202e{text[::-1]}\u202c",
     "in_tags": in_tags,
     "lookalike": lambda text: text.translate(_LOOKALIKES).translate(_RADICALS),
-    # Latin letters in full width.
+    # Full-width Latin letters.
     "wide": lambda text: "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in text),
     "in_base64": lambda text: base64.b64encode(text.encode()).decode(),
     "in_rot13": lambda text: codecs.encode(text, "rot13"),
     "in_hex": lambda text: text.encode().hex(),
     "padded": padded,
 }
-"""What hides a wording from filters, by name."""
+"""Registry: name → function that hides a wording from filters."""
 ATTACKS = {
     name: Attack(name, **family)
     for name, family in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
@@ -122,10 +122,10 @@ ATTACKS = {
 PER_LANGUAGE = 12
 CLEAN, PLACEBO, ATTACKED = "clean", "placebo", "attacked"
 WRONG, RIGHT, PROFILE = "answer-wrong", "answer-right", "profile"
-# Which place an attack takes turns over the choices: half of them the wrong answer, a third the profile, a sixth the right one.
+# The place of an attack rotates over the choices: half the wrong answer, a third the profile, a sixth the right one.
 TURNS = (WRONG, PROFILE, WRONG, PROFILE, WRONG, RIGHT)
-NOTES = "Notes"  # the facet that a note in a profile stands in
-CUE = {"en": 5, "zh": 8}  # words, or characters, that name an answer from outside
+NOTES = "Notes"  # the facet that holds an attack in a profile
+CUE = {"en": 5, "zh": 8}  # words (en) or characters (zh) quoted to refer to an answer from the profile
 
 INFO = BenchmarkInfo(
     name="injection",
@@ -144,7 +144,7 @@ INFO = BenchmarkInfo(
 
 
 class _Choice(NamedTuple):
-    """A choice of the starter set with all it refers to."""
+    """A choice of the starter set with its person, texts and gold."""
 
     item: Item
     person: Person
@@ -157,7 +157,7 @@ class _Choice(NamedTuple):
 
 
 class _AttackedChoice(NamedTuple):
-    """One item of the benchmark with what it needs."""
+    """One item of the benchmark with its person, products and gold."""
 
     item: Item
     person: Person
@@ -166,10 +166,10 @@ class _AttackedChoice(NamedTuple):
 
 
 class Injection(Benchmark):
-    """Choices of the starter set with hostile text put into answers and profiles."""
+    """Choices of the starter set with hostile text added to answers and profiles."""
 
     becomes = "injection"
-    """The kind of its items, which are choices in several versions."""
+    """The kind of its items: choices in several versions."""
 
     info = INFO
 
@@ -181,36 +181,36 @@ class Injection(Benchmark):
         ]
 
     def people(self) -> Iterator[Person]:
-        """The people, and once more for every note that somebody put into a profile."""
+        """Iterate over the people, with a copy for every profile with an added note."""
         yield from {made.person.id: made.person for made in self._made}.values()
 
     def products(self) -> Iterator[Product]:
-        """All answers, attacked or not."""
+        """Iterate over all answers, attacked or not."""
         for made in self._made:
             yield from made.products
 
     def items(self) -> Iterator[Item]:
-        """Each choice as it is, then each attack with its placebo."""
+        """Iterate over each clean choice, followed by each attack and its placebo."""
         return (made.item for made in self._made)
 
     def gold(self) -> Iterator[Judgment]:
-        """The gold of the starter set: attacks change no right answer."""
+        """Iterate over the starter set's gold, which attacks do not change."""
         return (Judgment(item=made.item.id, rater=INFO.gold, label=str(made.gold)) for made in self._made)
 
     def notes(self) -> list[str]:
-        """The benchmark's description."""
+        """Return the benchmark's description."""
         return [INFO.description]
 
 
 def open_injection(data: Path | None) -> Injection:
-    """The benchmark; there is no data of it but what it makes."""
+    """Return the benchmark; raise `UserError` if data is given, as it generates its own."""
     if data is not None:
         raise UserError("run injection makes its own data from the starter set: leave --data out.")
     return Injection()
 
 
 def _choices(source: Benchmark) -> list[_Choice]:
-    """One choice of each person, drawn by hash, as many people of each language."""
+    """Return one choice per person, picked by hash, for up to `PER_LANGUAGE` people of each language."""
     people = {person.id: person for person in source.people()}
     texts = {product.id: product.text for product in source.products()}
     gold = {row.item: row.label for row in source.gold() if row.rater == source.info.gold}
@@ -254,7 +254,7 @@ def _versions(choice: _Choice, number: int) -> Iterator[_AttackedChoice]:
 
 
 def _this(choice: _Choice, target: int, place: str) -> str:
-    """How a wording refers to the answer it promotes."""
+    """Return the phrase by which a wording refers to the answer it promotes."""
     chinese = choice.person.language == "zh"
     if place != PROFILE:
         return "这个回答" if chinese else "this answer"
@@ -267,7 +267,7 @@ def _this(choice: _Choice, target: int, place: str) -> str:
 def _make(
     choice: _Choice, item_id: str, slices: dict[str, str], where: int | None, added: str
 ) -> _AttackedChoice:
-    """The choice with a text added to an answer or, where that is None, to the profile."""
+    """Return the choice with a text added to answer `where` or, if that is None, to the profile."""
     person, texts = choice.person, list(choice.texts)
     if added and where is None:
         note = Memory(id=f"{person.id}-note", text=added)

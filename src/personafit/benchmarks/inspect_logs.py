@@ -1,4 +1,4 @@
-"""Logs of Inspect AI, `.eval` or `.json`: the answers of any task whose samples say in their metadata whom they are for, as an answer log."""
+"""Read Inspect AI logs (`.eval` or `.json`) as answer logs, if the samples' metadata say who each answer is for."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +17,7 @@ UNREAD = {"events", "store", "attachments", "timelines", "events_data"}
 
 
 class InspectLog:
-    """The part of an Inspect log that is read."""
+    """The answers in an Inspect log."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -30,14 +30,14 @@ class InspectLog:
 
     @property
     def ending(self) -> str:
-        """How the evaluation ended, in words: Inspect's status, and the error that stopped it."""
+        """The status of the evaluation, with the error that stopped it, if any."""
         error = self._header.error
         return self._header.status + (f": {one_line(Exception(error.message))}" if error is not None else "")
 
     def answers(self, person: str, generic: "InspectLog | None" = None) -> Iterator[dict[str, Any]]:
-        """A task's answers as lines of an answer log; `person` names the field that says whom for.
+        """Iterate over the answers as lines of an answer log; `person` is the metadata field with the person.
 
-        A sample that failed or said nothing has no answer, and loses to the generic one.
+        A sample that failed or has no text has no answer, and loses to the generic one.
         """
         plain = {_key(sample): _answer(sample) or "" for sample in generic._samples()} if generic else {}
         for sample in self._samples():
@@ -84,7 +84,7 @@ class InspectLog:
             )
         except UserError:
             raise
-        except Exception as error:  # a damaged archive fails in many ways
+        except Exception as error:  # a damaged archive can raise anything
             raise UserError(f"{self.path}: a sample cannot be read ({one_line(error)}).") from error
 
 
@@ -97,7 +97,7 @@ def _header(path: Path) -> "EvalLog":
         raise UserError(f"{path} is not there; check the path.")
     try:
         return read_eval_log(str(path), header_only=True)
-    except Exception as error:  # whatever is no log fails in its own way
+    except Exception as error:  # reading a non-log can raise anything
         raise UserError(f"{path} is not a log of Inspect ({one_line(error)}).") from error
 
 
@@ -106,7 +106,7 @@ def _key(sample: "EvalSample") -> str:
 
 
 def _answer(sample: "EvalSample") -> str | None:
-    """What the system answered; None where it failed or said nothing."""
+    """Return the system's answer; None if the sample failed or has no text."""
     if sample.error is not None or not sample.output.choices:
         return None
     return sample.output.completion if sample.output.completion.strip() else None

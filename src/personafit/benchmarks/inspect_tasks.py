@@ -1,9 +1,9 @@
-"""personafit's choice benchmarks as an Inspect AI task: the same prompts and parser, so the same replies score the same.
+"""personafit's choice benchmarks as an Inspect AI task, with the same prompts and parser and so the same scores.
 
-`inspect eval personafit/choices -T benchmark=starter --model PROVIDER/MODEL`. Installed with the extra `inspect` and found by
-Inspect through its entry point. One sample is one item under one context in one order; a reply that names no letter is scored
-unanswered and left out of the accuracy, with the share of answered samples beside it, as everywhere in personafit. There is no
-re-ask here: Inspect's log shows each reply as it came.
+`inspect eval personafit/choices -T benchmark=starter --model PROVIDER/MODEL`. Installed with the extra `inspect` and found by Inspect
+through its entry point. One sample is one item under one context in one order; a reply that names no letter is scored unanswered and left
+out of the accuracy, with the share of answered samples reported beside it, as everywhere in personafit. Unlike in personafit, a reply that
+cannot be parsed is not followed by a second request: Inspect logs each reply as it came.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ MAX_TOKENS = 4096  # room for models that reason first; others stop after a lett
 def choices(
     benchmark: str = "starter", data: str | None = None, context: str | None = None, seed: int = 0
 ) -> Task:
-    """Which answer fits the person: every item of a choice benchmark, in both orders, under its own context or another."""
+    """Choose the answer that fits the person: each item of a choice benchmark in both orders, under its own or another context."""
     opened = open_benchmark(benchmark, Path(data) if data else None, "choice")
     context = context or opened.info.context
     return Task(
@@ -79,7 +79,7 @@ def _samples(benchmark: Benchmark, context: str, seed: int) -> Iterator[Sample]:
 
 @metric
 def accuracy_of_answered() -> Metric:
-    """Mean over the samples that were answered."""
+    """Mean score over the answered samples."""
 
     def value(scores: list[SampleScore]) -> float:
         answered = [s.score.as_float() for s in scores if not _unanswered(s.score)]
@@ -100,7 +100,7 @@ def coverage() -> Metric:
 
 @scorer(metrics=[accuracy_of_answered(), coverage()])
 def fit() -> Scorer:
-    """Right if the letter stands for the gold answer."""
+    """Score a reply as correct if its letter stands for the gold answer."""
 
     async def score(state: TaskState, target: Target) -> Score:
         order: list[int] = state.metadata["order"]

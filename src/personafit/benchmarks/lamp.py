@@ -1,9 +1,9 @@
-"""LaMP (arXiv 2304.11406): what people cited, tagged and rated, as choices, and what they wrote, for systems to write again.
+"""LaMP (arXiv 2304.11406): classification tasks (citation, tags, ratings) as choices, and writing tasks.
 
 A task is two files, `dev_questions.json` (a list of `{"id", "input", "profile"}`) and `dev_outputs.json` (`{"task", "golds": [{"id",
-"output"}]}`). They are downloaded one by one, so copies lie as `LaMP_4/`, as `LaMP_4/dev/` or, for the newer LaMP_2, as
-`LaMP_2/new/dev/`: the outputs say which task it is. dev is taken, or train where there is no dev, since the outputs of test are
-mostly not published. Profiles become memories.
+"output"}]}`). They are downloaded one by one, so copies lie in `LaMP_4/`, `LaMP_4/dev/` or, for the newer LaMP_2, in `LaMP_2/new/dev/`; the
+task is read from the outputs. dev is used, or train if there is no dev, since most outputs of test are not published. Profiles become
+memories.
 """
 
 import re
@@ -27,10 +27,10 @@ T = TypeVar("T")
 
 LICENCE = "CC-BY-NC-SA-4.0 (its method); the data under the licences of their sources"
 VERSION = "2304.11406"
-# Retrieval as in the paper; no embedder is needed, and four entries are told whole.
+# Retrieval as in the paper, with room for four whole entries; no embedder is needed.
 CONTEXT = "memory:k=4,by=bm25,budget=4000"
 SPLITS = ("dev", "train")
-UNFIT = 0.01  # of a task's questions may be malformed, as one of LaMP_2's dev is; more are a wrong file
+UNFIT = 0.01  # share of a task's questions that may be malformed (one of LaMP_2's dev is)
 
 _TASK = re.compile(r"LaMP[_-]?([1-7])(?!\d)")
 
@@ -49,7 +49,7 @@ class _Outputs(_LampLine):
 
 
 class LampQuestion(_LampLine):
-    """One question, whose it is, and what they answered themselves."""
+    """A question with its person's profile and gold output."""
 
     id: FilledText
     input: FilledText
@@ -57,7 +57,7 @@ class LampQuestion(_LampLine):
     output: str = ""
 
     def memories(self, worded: Callable[[dict[str, str]], str]) -> list[Memory]:
-        """The profile as memories, each entry as `worded` puts it; entries of which nothing is said are left out."""
+        """Return the profile as memories, each entry formatted by `worded`; entries with an empty text are left out."""
         found = []
         for number, entry in enumerate(self.profile):
             texts = {name: str(value).strip() for name, value in entry.items() if value is not None}
@@ -70,9 +70,9 @@ class LampQuestion(_LampLine):
 def read_tasks(
     folder: Path, wanted: Mapping[str, object], make: Callable[[str, LampQuestion], T], expected: str
 ) -> tuple[list[T], list[str]]:
-    """What `make` makes of each question of the tasks that a folder holds, and notes on what was read and what was left out.
+    """Apply `make` to each question of the tasks in a folder; return the results, and notes on what was read and left out.
 
-    A few questions that do not fit their task are left out and said; many of them are an error.
+    A few questions that do not fit their task are left out and noted; many of them are an error.
     """
     every: list[T] = []
     notes: list[str] = []
@@ -114,7 +114,7 @@ def read_tasks(
 
 
 def _find_tasks(folder: Path) -> dict[str, Path]:
-    """The outputs of each task that a folder holds; of several copies dev before train, the newer LaMP_2, then the nearest."""
+    """Return the outputs file of each task in a folder, preferring dev to train, the newer LaMP_2, then the shortest path."""
     found: dict[str, Path] = {}
     for split in SPLITS:
         paths = [(path.relative_to(folder).parts, path) for path in folder.rglob(f"{split}_outputs.json")]
@@ -142,25 +142,25 @@ INFO = BenchmarkInfo(
     context=CONTEXT,
     layout=[["task"]],
     controls=Controls(contexts=["none", f"wrong:{CONTEXT}"]),
-    metrics={"chance": 0},  # no one number: each task has its own number of answers
+    metrics={"chance": 0},  # undefined: the number of answers differs by task
 )
 
 
 LampChoice = tuple[str, str, tuple[str, ...], str]
-"""A row as a multiple-choice question: the prompt, the right answer, the wrong ones and the task's name."""
+"""A question as a multiple choice: the prompt, the right answer, the wrong ones and the task's name."""
 
 
 class ChoiceTask(NamedTuple):
-    """How the rows of one LaMP task become questions and memories."""
+    """How the questions of a classification task become choices and memories."""
 
     ask: Callable[[str, str], LampChoice | None]
-    """From input and output; None where they do not fit the task."""
+    """Function from input and output to a choice; None if they do not fit the task."""
     memory: tuple[str, ...]
-    """Fields of a profile's entry that are told, those that are there."""
+    """Fields of a profile entry that make up a memory, as far as present."""
 
 
 class LaMP(ChoiceBenchmark):
-    """The classification tasks that a folder holds."""
+    """The classification tasks in a folder."""
 
     info = INFO
 
@@ -174,15 +174,15 @@ class LaMP(ChoiceBenchmark):
         )
 
     def people(self) -> Iterator[Person]:
-        """Whoever is asked about, with their past papers, tags or reviews as memories."""
+        """Iterate over the people, with their past papers, tags or reviews as memories."""
         return (person for person, _ in self._made)
 
     def read(self) -> Iterator[MultipleChoice]:
-        """One choice per question."""
+        """Iterate over the choices, one per question."""
         return (choice for _, choice in self._made)
 
     def remarks(self) -> list[str]:
-        """What is read, and how far it is the published task."""
+        """Return notes on what was read and how it differs from the published tasks."""
         if not any(choice.slices["task"] == "LaMP_3" for _, choice in self._made):
             return self._notes
         rated = "LaMP_3 is scored as a choice among five ratings; its authors report MAE and RMSE."
@@ -244,9 +244,9 @@ TASKS = {
 
 WRITING = "lamp-writing"
 MAKERS = ("the person", "their nearest earlier words", "the text as it was given")
-"""Whose the products of an item are, in this order; the last only where the text itself is to be written otherwise."""
+"""Makers of an item's products, in this order; the last only for tasks that rewrite the given text."""
 COPIES = {MAKERS[1]: "copied entry", MAKERS[2]: "copied text"}
-"""Texts that need no writing, and what kind of control each is."""
+"""Makers whose texts are controls that need no writing, and the kind of control."""
 
 WRITING_INFO = BenchmarkInfo(
     name=WRITING,
@@ -265,16 +265,16 @@ WRITING_INFO = BenchmarkInfo(
 
 
 class WritingTask(NamedTuple):
-    """How one task is put to a system, and how its memories are told."""
+    """How a writing task is put to a system, and how its profile becomes memories."""
 
     ask: str
-    """What the system is asked, above the text itself."""
+    """The instruction above the text."""
     sort: str
-    """What the published input calls the text."""
+    """The name of the text in the published input."""
     told: dict[str, str]
-    """Fields of a profile's entry, by what they are called; the first is what the person wrote."""
+    """Fields of a profile entry by their labels; the first is what the person wrote."""
     rewrites: bool = False
-    """Whether the text itself is what is to be written otherwise."""
+    """Whether the task is to rewrite the given text."""
 
 
 WRITING_TASKS = {
@@ -303,14 +303,14 @@ WRITING_TASKS = {
 
 
 WritingItem = tuple[Person, Item, list[Product]]
-"""A writing item with its person and the texts that need no writing, such as the gold text."""
+"""A writing item with its person and its products: the gold text and the controls."""
 
 
 class LaMPWriting(Benchmark):
-    """The writing tasks that a folder holds."""
+    """The writing tasks in a folder."""
 
     becomes = "writing"
-    """The kind of item that a system's texts make of them."""
+    """The kind of item that a system's texts turn them into."""
 
     info = WRITING_INFO
 
@@ -324,24 +324,24 @@ class LaMPWriting(Benchmark):
         )
 
     def people(self) -> Iterator[Person]:
-        """Whoever wrote, with what they wrote before as memories."""
+        """Iterate over the people, with their earlier texts as memories."""
         return (person for person, _, _ in self._made)
 
     def products(self) -> Iterator[Product]:
-        """What they wrote, and what may be had without writing."""
+        """Iterate over the gold texts and the controls that need no writing."""
         for _, _, products in self._made:
             yield from products
 
     def items(self) -> Iterator[Item]:
-        """One item per text."""
+        """Iterate over the items, one per text."""
         return (item for _, item, _ in self._made)
 
     def published(self) -> list[Published]:
-        """Scores others have published on the same questions."""
+        """Return the scores others have published on the same questions."""
         return read_published(WRITING)
 
     def notes(self) -> list[str]:
-        """What was read, a sentence each."""
+        """Return notes on what was read, one sentence each."""
         return self._notes
 
 
@@ -357,7 +357,7 @@ def _written(retriever: Retriever, name: str, question: LampQuestion) -> Writing
         )
     )
     person = Person(id=f"{name}/{question.id}", language="en", memories=memories)
-    # The person's own words in the entry that retrieval finds first; in the latest where it finds none.
+    # The person's own words in the first retrieved entry, or in the last entry if none is found.
     nearest = retriever.find(question.id, memories, text, 1) or memories[-1:]
     own = next(iter(task.told.values()))
     words = [str(question.profile[int(memory.id)].get(own) or "").strip() for memory in nearest]

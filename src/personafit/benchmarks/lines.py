@@ -1,4 +1,4 @@
-"""Reading JSON, JSONL, CSV and parquet with errors that name file, line and field; shared by all readers."""
+"""Readers of JSON, JSONL, CSV and parquet, with errors that name file, line and field."""
 
 import codecs
 import csv
@@ -27,42 +27,42 @@ def _filled(text: str) -> str:
 
 
 FilledText = Annotated[str, AfterValidator(_filled)]
-"""A field of a line that must be a text with something in it."""
+"""A text field that must not be blank."""
 
 
 class PublishedLine(BaseModel):
-    """A line of somebody else's data: what we read of it is checked, of the exact type; what else it has is passed over."""
+    """A line of published data: the fields we read are type-checked strictly, others are ignored."""
 
     model_config = ConfigDict(strict=True, extra="ignore")
 
 
 @contextmanager
 def noted(faults: list[str]) -> Iterator[None]:
-    """Keep what is refused within the block as faults, and go on after it."""
+    """Collect the faults of a `UserError` raised within the block, and continue after it."""
     try:
         yield
     except UserError as error:
         faults += error.faults
 
 
-LONGEST = 64 << 20  # bytes of one line or one object: longer ones are mistakes, and would fill the memory
-DEEPEST = 100  # objects and lists within each other
-LONGEST_CELL = 8 << 20  # characters: a cell beyond that is a quote that was never closed
+LONGEST = 64 << 20  # bytes of one line or object; longer ones are mistakes and would fill the memory
+DEEPEST = 100  # levels of nested objects and lists
+LONGEST_CELL = 8 << 20  # characters; a longer cell is an unclosed quote
 BOM = codecs.BOM_UTF8
 
 
 def refuse(sentence: str) -> None:
-    """Raise a fault as a UserError."""
+    """Raise a fault as a `UserError`."""
     raise UserError(sentence)
 
 
 def read_lines(
     path: Path, complain: Callable[[str], None] = refuse, strict: bool = False
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each line of a JSONL file, packed or not, with its number; blank lines are passed over.
+    """Iterate over the objects of a JSONL file, gzipped or not, with line numbers; blank lines are skipped.
 
-    A line that is no JSON object goes to `complain` and is passed over; so does a file that cannot be read any further. `strict`
-    refuses a name that an object has twice, of which readers of JSON take the last.
+    A line that is not a JSON object is passed to `complain` and skipped; so is the rest of a file that cannot be read any further. `strict`
+    rejects objects with repeated names, of which JSON parsers keep the last.
     """
     fault = None
     try:
@@ -103,9 +103,9 @@ def read_records(
     key: Callable[[M], str] | None = None,
     field: str = "id",
 ) -> Iterator[tuple[int, M]]:
-    """Each line of a JSONL file as a record, with its number; faulty lines go to `complain` and are passed over.
+    """Iterate over the records of a JSONL file with line numbers; faulty lines are passed to `complain` and skipped.
 
-    Of two records with the same `key`, which `field` holds, the second is a fault.
+    Of two records with the same `key`, which is the value of `field`, the second is a fault.
     """
     seen: set[str] = set()
     for number, row in read_lines(path, complain, strict):
@@ -129,15 +129,15 @@ def read_records(
 def read_csv(
     path: Path, needed: Sequence[str] = (), complain: Callable[[str], None] = refuse
 ) -> Iterator[tuple[int, dict[str, str | None]]]:
-    """Each row of a CSV file with the number of its first line, an empty cell as None; `needed` are columns it must have.
+    """Iterate over the rows of a CSV file with the numbers of their first lines; empty cells are None.
 
-    A row with too few or too many cells goes to `complain` and is passed over.
+    `needed` are the columns it must have. A row with too few or too many cells is passed to `complain` and skipped.
     """
     number = 1
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             csv.field_size_limit(LONGEST_CELL)
-            reader = csv.DictReader(line.replace("\x00", "\ufffd") for line in file)  # no database takes NUL
+            reader = csv.DictReader(line.replace("\x00", "\ufffd") for line in file)  # NUL cannot be stored
             names = list(reader.fieldnames or [])
             if missing := [name for name in needed if name not in names]:
                 raise UserError(
@@ -151,7 +151,7 @@ def read_csv(
                     yield number, {name: value or None for name, value in row.items()}
                 else:
                     complain(f"{located(path, number)} has another number of cells than the first line.")
-                number = reader.line_num + 1  # a row may run over several lines
+                number = reader.line_num + 1  # a row may span several lines
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}); check the path.") from error
     except UnicodeDecodeError as error:
@@ -163,7 +163,7 @@ def read_csv(
 
 
 def read_parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each row of a parquet file with its number."""
+    """Iterate over the rows of a parquet file with their numbers."""
     import polars as pl
 
     try:
@@ -175,7 +175,7 @@ def read_parquet(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def read_entries(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each object of a file that is one JSON list, with its place, such as `file.json, entry 3`."""
+    """Iterate over the objects of a file that is one JSON list, with their places, such as `file.json, entry 3`."""
     try:
         data = path.read_bytes().removeprefix(BOM)
         value, nul = orjson.loads(data), b"\\u0000" in data
@@ -196,7 +196,7 @@ def read_entries(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def parse_object(data: bytes, path: Path, number: int | None = None) -> dict[str, Any]:
-    """One JSON object, or a sentence that says why it is none."""
+    """Parse one JSON object; raise `UserError` with the reason if it is not one."""
     try:
         value = orjson.loads(data)
     except orjson.JSONDecodeError as error:
@@ -223,7 +223,7 @@ def _refuse_repeated_names(data: bytes, path: Path, number: int) -> None:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """A file that is one JSON object."""
+    """Read a file that is one JSON object."""
     try:
         with path.open("rb") as file:
             data = file.read(LONGEST + 1)
@@ -235,7 +235,7 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def _depth(value: object) -> int:
-    """How deep lists and objects are nested, counted without recursion and no further than needed."""
+    """Return the nesting depth, counted without recursion and no further than `DEEPEST` + 1."""
     depth, level = 0, [value]
     while level and depth <= DEEPEST:
         below = [list(entry.values()) if isinstance(entry, dict) else entry for entry in level]
@@ -245,7 +245,7 @@ def _depth(value: object) -> int:
 
 
 def _without_nul(value: object) -> object:
-    """The value with U+FFFD for NUL in every text, names included: no database takes it, and ids must match."""
+    """Replace NUL by U+FFFD in all texts and names, as no database stores NUL and ids must match."""
     if isinstance(value, str):
         return value.replace("\x00", "\ufffd")
     if isinstance(value, list):
@@ -256,7 +256,7 @@ def _without_nul(value: object) -> object:
 
 
 def required_text(row: Mapping[str, Any], field: str, path: object, number: int | None = None) -> str:
-    """A field that must be a text with something in it."""
+    """Return a text field; raise `UserError` if it is missing, not a text or blank."""
     value = row.get(field)
     if value is None:
         raise UserError(f"{located(path, number, field)} is missing.")
@@ -268,11 +268,11 @@ def required_text(row: Mapping[str, Any], field: str, path: object, number: int 
 
 
 def validated(model: type[M], row: dict[str, Any], path: object, number: int | None) -> M:
-    """A record from a row, or an error that names every field that does not fit."""
+    """Return a record from a row; raise `UserError` naming every invalid field."""
     try:
         return model.model_validate(row)
     except ValidationError as error:
-        found: dict[str, str] = {}  # a field that may be of several kinds has a message for each of them
+        found: dict[str, str] = {}  # a field of a union type has a message for each member
         for one in error.errors():
             found.setdefault(field_name(one["loc"]), one["msg"][0].lower() + one["msg"][1:])
         faults = [f"{located(path, number, field)}: {what}." for field, what in found.items()]

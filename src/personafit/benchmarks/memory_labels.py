@@ -1,6 +1,6 @@
-"""`relevant_memories.jsonl` of a benchmark folder: which of a person's memories bear on an item, as somebody judged it.
+"""Relevance labels of memories, from `relevant_memories.jsonl` of a benchmark folder, to evaluate retrieval.
 
-A line is `{"item": ID, "relevant": [MEMORY ID, ...]}`; an empty list says that none does. Retrieval is measured against it.
+A line is `{"item": ID, "relevant": [MEMORY ID, ...]}`; an empty list means that no memory is relevant.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ FILE = "relevant_memories.jsonl"
 
 
 class MemoryLabel(BaseModel):
-    """Which memories bear on an item."""
+    """The memories relevant to an item."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -32,7 +32,7 @@ class MemoryLabel(BaseModel):
 
 
 class LabelledMemories:
-    """A benchmark's people, items and labels of memories."""
+    """The people, items and memory labels of a benchmark."""
 
     def __init__(self, benchmark: str) -> None:
         folder = STARTER if benchmark == "starter" else Path(benchmark)
@@ -49,7 +49,7 @@ class LabelledMemories:
         self.memories = {person.id: len(memories_of(person)) for person in self.people.values()}
 
     def retrieved(self, retriever: Retriever, depth: int) -> Iterator[tuple[str, Retrieval]]:
-        """For each labelled item its person's language, and what is found beside what bears on it."""
+        """Iterate over the labelled items with their person's language, what was retrieved and what is relevant."""
         for item, relevant in self.labels:
             person = self.people[item.person]
             found = retriever.find(person.id, memories_of(person), item.prompt, depth)

@@ -1,8 +1,8 @@
 """PersonaFeedback (arXiv 2506.12915): which of two answers fits an explicit persona; human gold in three tiers.
 
-Reads both layouts in circulation. GitHub: `rm_benchmark_all/general_{easy,mid,hard}.jsonl` and
-`persona_all/<user_id>.json`. Hub: `data/{general,spedific}/{easy,medium,hard}.jsonl` (the folder is really spelled so)
-and `persona/all_personas.jsonl`, where `user_id` is a 1-based line number. The losing answer's key is `reject`.
+Reads both layouts in circulation. GitHub: `rm_benchmark_all/general_{easy,mid,hard}.jsonl` and `persona_all/<user_id>.json`. Hub:
+`data/{general,spedific}/{easy,medium,hard}.jsonl` (spelled so in the data) and `persona/all_personas.jsonl`, where `user_id` is a 1-based
+line number. The losing answer's key is `reject`.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ TIERS = {"easy": "easy", "mid": "medium", "medium": "medium", "hard": "hard"}
 PUBLISHED = Path(__file__).parent / "published" / "personafeedback.json"
 HALVES = {"specific": "specific", "spedific": "specific", "general": "general"}
 
-# Keys as they occur in the files, to the ones meant (facts measured on all 1,714 personas).
+# Misspelled keys in the files and their corrections, from all 1,714 personas.
 RENAMED = {
     "TravelDaily_Outings": "Daily_Outings",
     "Extraversion_or_Intuition": "Extraversion_or_Introversion",
@@ -64,7 +64,7 @@ class _Source(NamedTuple):
 
 
 class PersonaFeedback(ChoiceBenchmark):
-    """The benchmark as read from a folder in either layout."""
+    """The benchmark, read from a folder in either layout."""
 
     info = INFO
 
@@ -74,11 +74,11 @@ class PersonaFeedback(ChoiceBenchmark):
         self._repairs: Counter[str] = Counter()
 
     def people(self) -> Iterator[Person]:
-        """Every persona of the folder; those without items may stand in as the wrong person."""
+        """Iterate over all personas of the folder; those without items may serve as the wrong person."""
         yield from self._people.values()
 
     def read(self) -> Iterator[MultipleChoice]:
-        """One choice per line; the id is half, tier and line, because the same pair occurs in several tiers."""
+        """Iterate over the choices, one per line; ids are half, tier and line, since the same pair occurs in several tiers."""
         for source in self._sources:
             for number, row in read_records(source.path, _FeedbackLine):
                 user = str(row.user_id)
@@ -91,7 +91,7 @@ class PersonaFeedback(ChoiceBenchmark):
                 yield MultipleChoice(item, user, row.question, row.chosen, (row.reject,), slices, source.tier)
 
     def remarks(self) -> list[str]:
-        """Which persona keys were normalised, and how often; which half is missing."""
+        """Return notes on normalised persona keys, missing halves and missing pairs."""
         _ = self._people
         notes = [
             f"Persona key normalised: {repair} ({count} times)."

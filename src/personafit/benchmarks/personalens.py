@@ -1,7 +1,7 @@
-"""PersonaLens in its published layout (arXiv 2506.09902; CC-BY-NC-4.0): people and tasks, checked and put right.
+"""PersonaLens in its published layout (arXiv 2506.09902; CC-BY-NC-4.0): people and tasks, validated and repaired.
 
-Everything is keyed by (domain, attribute) and by task id, never by order; the interest mask is applied. Every repair is counted by
-kind, with the people concerned; what cannot be put right is counted too and left out.
+Records are matched by (domain, attribute) and by task id, never by order, and the interest mask is applied. Every repair is counted by kind
+and person; what cannot be repaired is counted too and left out.
 """
 
 import re
@@ -58,12 +58,12 @@ REPAIRS = {
     "preamble": "summaries open with their generator's own words, which were removed",
     "summary placeholder": "summaries hold a placeholder in brackets; they are kept",
 }
-NAMED = 12  # people named in a sentence; `repairs` names all
+NAMED = 12  # people named in a note; `repairs` lists all
 _BRACKETED = re.compile(r"\[([^\[\]]*)\]")
 _HEDGED = re.compile(r"\bor\b|\be\.g\.|/", re.IGNORECASE)
 _SUFFIX = re.compile(r"^(?P<name>.*\S)\s*\((?P<domain>[^()]+)\)$")
 _MARKS = re.compile(r"(?<![^\w\s])[^\w\s]+$")
-# A generator's first paragraph about what it is going to write, up to its colon.
+# A generator's introduction to what it is going to write, up to its colon.
 _PREAMBLE = re.compile(
     r"^(?:here(?:'s| is)|sure|certainly|based on|below is|the following)\b[^\n]{0,400}?:\s*\n+", re.IGNORECASE
 )
@@ -104,18 +104,18 @@ class _Profile(PublishedLine):
 
 
 Domains = dict[str, dict[str, _Attribute]]
-"""The ontology: domain to attribute name to attribute."""
+"""The ontology: domain → attribute name → attribute."""
 
 
 class TaskDefinition(NamedTuple):
-    """A task as PersonaLens defines it for everybody."""
+    """A task of PersonaLens, common to all people."""
 
     line: _DefinitionLine
     domains: list[str]
     preferences: list[str]
     """Facet paths that its attribute names resolve to."""
     findings: list[str]
-    """A kind of repair for each name that did not resolve plainly, and for each domain left without a name."""
+    """The kind of repair for each name that needed one, and for each domain left without a name."""
 
 
 class PersonaLens(TaskBenchmark):
@@ -153,7 +153,7 @@ class PersonaLens(TaskBenchmark):
         self._faults: list[str] = []
 
     def read(self) -> Iterator[tuple[Person, list[Task]]]:
-        """Each person with their tasks, in the order of their numbers; all faults of the data are one error."""
+        """Iterate over the people with their tasks, in the order of their numbers; all faults are raised as one error."""
         self._repairs, self._faults = {}, []
         found = []
         for folder in sorted((path for path in self._profiles.iterdir() if path.is_dir()), key=_number):
@@ -166,7 +166,7 @@ class PersonaLens(TaskBenchmark):
         yield from found
 
     def repairs(self) -> list[dict[str, object]]:
-        """Each kind of repair that occurred: what it is, how often, and with whom."""
+        """Return the kinds of repair that occurred, with their counts and people."""
         _ = self.users
         met = self._repairs
         return [
@@ -176,7 +176,7 @@ class PersonaLens(TaskBenchmark):
         ]
 
     def notes(self) -> list[str]:
-        """Every kind of repair, a sentence each."""
+        """Return a sentence for each kind of repair."""
         said = []
         for row in self.repairs():
             users = list(self._repairs[str(row["kind"])])
@@ -225,7 +225,7 @@ class PersonaLens(TaskBenchmark):
             elif name != "user_id":
                 facets[f"Demographics.{name}"] = value
         summaries = {}
-        for domain in order:  # all are counted; what the person does not care about is left out
+        for domain in order:  # repairs are counted in all domains, facets kept for interests only
             for name, raw in profile.affinities.get(domain, {}).items():
                 kept = self._value(raw, self._ontology[domain].get(name), user)
                 if not kept:
@@ -240,7 +240,7 @@ class PersonaLens(TaskBenchmark):
         )
 
     def _interests(self, profile: _Profile, path: Path) -> set[str]:
-        """The domains that the person cares about."""
+        """Return the domains that the person is interested in."""
         found: set[str] = set()
         for name, wanted in profile.interests.items():
             domain = name if name in self._ontology else _MARKS.sub("", name).strip()
@@ -253,7 +253,7 @@ class PersonaLens(TaskBenchmark):
         return found
 
     def _value(self, raw: str | list[str], attribute: _Attribute | None, user: str) -> FacetValue:
-        """A preference with its values written as in the ontology; empty ones are left out."""
+        """Return a preference with its values spelled as in the ontology; empty values are dropped."""
         kept = []
         for each in raw if isinstance(raw, list) else [raw]:
             if attribute is not None and attribute.is_categorical and each not in attribute.possible_values:
@@ -313,7 +313,7 @@ class PersonaLens(TaskBenchmark):
         )
 
     def _situation(self, raw: dict[str, str], user: str) -> dict[str, str]:
-        """The situation with everything put right that can be."""
+        """Return the situation with its values normalised; placeholders are dropped."""
         situation = {}
         for name, value in raw.items():
             value = value.strip()
@@ -332,7 +332,7 @@ class PersonaLens(TaskBenchmark):
 
 
 def _usual(name: str, value: str) -> str | None:
-    """The value in the usual words; None when it has none."""
+    """Return the value in standard wording; None if it has none."""
     if name == "Device":
         return " ".join(
             word.capitalize() if word.islower() and word.isalpha() else word for word in value.split()
@@ -344,7 +344,7 @@ def _usual(name: str, value: str) -> str | None:
 
 
 def _resolved(names: list[str], touched: list[str], ontology: Domains) -> tuple[list[str], list[str]]:
-    """Facet paths for attribute names in these domains, and what had to be put right on the way."""
+    """Return the facet paths of attribute names in these domains, and the repairs that were needed."""
     paths: dict[str, None] = {}
     findings: list[str] = []
     for name in names:
@@ -374,7 +374,7 @@ def _number(path: Path) -> tuple[int, str]:
 
 
 def open_tasks(data: Path | None) -> TaskBenchmark:
-    """The people and tasks that --data names: the published layout, a benchmark folder, or `starter`."""
+    """Return the people and tasks given by --data: the published layout, a benchmark folder, or `starter`."""
     data = data_folder("personalens", data)
     if data is None:
         raise UserError(

@@ -1,8 +1,8 @@
-"""PersonaMem (arXiv 2504.14225), version 1: which of four replies suits what the person has said over many sessions.
+"""PersonaMem (arXiv 2504.14225), version 1: which of four replies suits what the person said over many sessions.
 
-Reads its published layout: `questions_32k.csv` (or 128k, 1M) with options and the letter of the right one, and
-`shared_contexts_32k.jsonl`, a line per history: `{ID: [{"role", "content"}, ...]}`. A question is asked at some place of a history and
-sees nothing beyond it. The persona is the person, so questions about one persona are one cluster whatever history they come from.
+Reads the published layout: `questions_32k.csv` (or 128k, 1M) with options and the letter of the right one, and `shared_contexts_32k.jsonl`,
+one history per line: `{ID: [{"role", "content"}, ...]}`. A question is asked at some point of a history and sees nothing beyond it. The
+persona is the person, so questions about one persona form one cluster whatever their history.
 """
 
 import ast
@@ -21,7 +21,7 @@ from personafit.benchmarks.lines import FilledText, PublishedLine, read_csv, rea
 from personafit.items import MOST
 from personafit.people import Memory, Person
 
-# Sizes, and how much of a history is told: all. Our count takes four letters for a token where theirs has 5.6 (616,669 letters in
+# Token budgets by size, enough for whole histories. We count four letters per token where theirs have 5.6 (616,669 letters in
 # 110,966 tokens), so that a history of 128,000 tokens is one of 178,000 here.
 SIZES = {"32k": 48_000, "128k": 192_000, "1M": 1_500_000}
 _OPTION = re.compile(r"\(([a-h])\)\s*", re.IGNORECASE)
@@ -52,7 +52,7 @@ class _Question(PublishedLine):
 
     @property
     def until(self) -> int:
-        """How many turns of the history had been said."""
+        """Number of turns of the history before the question."""
         return int(self.end_index_in_shared_context)
 
 
@@ -66,7 +66,7 @@ class _History(PublishedLine):
 
 
 class PersonaMem(ChoiceBenchmark):
-    """PersonaMem's questions of one size."""
+    """The questions of one size of PersonaMem."""
 
     def __init__(self, data: Path) -> None:
         self._questions, self._size = _find(data)
@@ -79,7 +79,7 @@ class PersonaMem(ChoiceBenchmark):
             raise UserError(f"{self._contexts} is not there; it belongs beside {self._questions.name}.")
 
     def people(self) -> Iterator[Person]:
-        """The personas, with everything they ever said in any history that is asked about."""
+        """Iterate over the personas, with all turns of the histories that are asked about."""
         asked: dict[str, dict[str, int]] = {}
         for _, row in self._rows:
             longest = asked.setdefault(row.persona_id, {})
@@ -91,7 +91,7 @@ class PersonaMem(ChoiceBenchmark):
             yield Person(id=f"persona-{persona}", language="en", memories=memories)
 
     def read(self) -> Iterator[MultipleChoice]:
-        """One choice per question."""
+        """Iterate over the choices, one per question."""
         seen: set[str] = set()
         for place, row in self._rows:
             right, wrong = _options(row, place)
@@ -114,7 +114,7 @@ class PersonaMem(ChoiceBenchmark):
             )
 
     def remarks(self) -> list[str]:
-        """Which size this is, and what a blind model scores on it."""
+        """Return notes on the size, and on the published score without any history."""
         others = (self._questions.with_name(f"questions_{size}.csv") for size in SIZES if size != self._size)
         return [
             f"Histories of the size {self._size}; the published scores are of models that were given them whole.",
@@ -146,7 +146,7 @@ class PersonaMem(ChoiceBenchmark):
 
     @cached_property
     def _histories(self) -> dict[str, list[tuple[str, str]]]:
-        """The turns of every history that is asked about; of the 128k size nearly half are not."""
+        """The turns of every history that is asked about; nearly half of those of the 128k size are not."""
         rows = read_csv(self._questions, tuple(_Question.model_fields))
         asked = {str(row["shared_context_id"]) for _, row in rows}
         histories: dict[str, list[tuple[str, str]]] = {}
@@ -158,7 +158,7 @@ class PersonaMem(ChoiceBenchmark):
 
 
 def _find(data: Path) -> tuple[Path, str]:
-    """The file of questions that --data names or that lies in its folder, and its size."""
+    """Return the questions file that --data names, or that its folder holds, and its size."""
     for size in SIZES:
         for path in (data, data / f"questions_{size}.csv"):
             if path.is_file() and path.name == f"questions_{size}.csv":
@@ -169,7 +169,7 @@ def _find(data: Path) -> tuple[Path, str]:
 
 
 def _options(row: _Question, place: str) -> tuple[str, tuple[str, ...]]:
-    """The right reply and the others; the column is a list as Python writes one."""
+    """Return the right reply and the others; the column holds a Python list literal."""
     try:
         listed = ast.literal_eval(row.all_options)
     except (ValueError, SyntaxError, MemoryError, RecursionError):

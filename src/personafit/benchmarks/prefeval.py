@@ -1,9 +1,9 @@
-"""PrefEval (arXiv 2502.09597), its multiple choice: which of four answers follows what the person said they want.
+"""PrefEval (arXiv 2502.09597), multiple choice: which of four answers follows the person's stated preference.
 
-Reads `benchmark_dataset/` as on GitHub: `mcq_options/TOPIC.json` with the four answers, the first of which is right, and beside it
-the conversations in which the preference is implied, `implicit_preference/{choice-based,persona-driven}/TOPIC.json`, entry by
-entry the same preferences. A preference is one person; the forms in which it is told are that person's histories. The stated form is
-the wording in `mcq_options`, which its own classification code takes; `explicit_preference/` lacks the word "absolutely" in 30 of 1,000.
+Reads `benchmark_dataset/` as on GitHub: `mcq_options/TOPIC.json` with four answers, the first of which is right, and the conversations that
+imply the preference, `implicit_preference/{choice-based,persona-driven}/TOPIC.json`, with the same preferences entry by entry. Each
+preference is one person; the forms in which it is expressed are that person's histories. The stated form is the wording in `mcq_options`,
+which the authors' classification code uses; `explicit_preference/` lacks the word "absolutely" in 30 of 1,000.
 """
 
 from collections.abc import Iterator
@@ -63,11 +63,11 @@ class _Exchange(PublishedLine):
 
 class _PersonaTalk(PublishedLine):
     conversation: dict[str, _Exchange | None] = Field(min_length=1)
-    """Copies that went through a table have a column for the most turns there are, null where there is none."""
+    """Exchanges by name; copies converted to a table have null for exchanges that do not exist."""
 
 
 class PrefEval(ChoiceBenchmark):
-    """The multiple choice part of PrefEval."""
+    """The multiple-choice part of PrefEval."""
 
     info = INFO
 
@@ -83,17 +83,17 @@ class PrefEval(ChoiceBenchmark):
             )
 
     def people(self) -> Iterator[Person]:
-        """One person for each preference."""
+        """Iterate over the people, one for each preference."""
         for person, _ in self._read:
             yield person
 
     def read(self) -> Iterator[MultipleChoice]:
-        """Each preference in every form there is."""
+        """Iterate over the choices: each preference in every available form."""
         for _, choices in self._read:
             yield from choices
 
     def remarks(self) -> list[str]:
-        """Which forms are missing, and what is not comparable."""
+        """Return notes on missing forms and on the comparability of published scores."""
         forms = {choice.slices["form"] for _, choices in self._read for choice in choices}
         notes = [
             f"The form '{form}' is not in this folder: only stated preferences are asked about there."
@@ -148,7 +148,7 @@ class PrefEval(ChoiceBenchmark):
 def _matching(
     entries: list[tuple[str, dict[str, Any]]], number: int, preference: str, form: str, place: str
 ) -> list[Memory]:
-    """The conversation that implies this preference."""
+    """Return the conversation that implies this preference."""
     if number >= len(entries) or _bare(entries[number][1].get("preference")) != _bare(preference):
         raise UserError(
             f"{place}: the preference is not entry {number + 1} of implicit_preference/{IMPLICIT[form]}; take both from one copy."

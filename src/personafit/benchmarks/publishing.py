@@ -1,7 +1,7 @@
-"""`data push`: a benchmark folder, checked first, becomes a data set on the hub in one commit.
+"""`data push`: check a benchmark folder and publish it as a data set on the hub in one commit.
 
-Checked are the folder itself, the licence it may be published under, and strings that look private: e-mail addresses, telephone and card
-numbers, keys. That is a simple search (`people.redaction`); it knows no names, addresses or identity numbers.
+The checks cover the folder itself, the licence, and strings that look private: e-mail addresses, telephone and card numbers, keys. That is
+a pattern search (`people.redaction`); it does not find names, postal addresses or identity numbers.
 """
 
 import re
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
 
-# Short names of the hub. Those that allow no changed copies are not among them: a benchmark folder is a changed copy.
+# Licence names of the hub, without those that forbid derivatives: a benchmark folder is a derivative.
 OPEN = (
     "apache-2.0 mit bsd-2-clause bsd-3-clause cc0-1.0 cc-by-2.0 cc-by-3.0 cc-by-4.0 cc-by-sa-3.0 cc-by-sa-4.0 cc-by-nc-3.0 "
     "cc-by-nc-4.0 cc-by-nc-sa-3.0 cc-by-nc-sa-4.0 odc-by odbl pddl cdla-permissive-1.0 cdla-permissive-2.0 cdla-sharing-1.0 unlicense"
@@ -29,14 +29,14 @@ OPEN = (
 
 
 def open_licence(text: str) -> str | None:
-    """The hub's name of the licence that a text begins with, such as 'Apache-2.0 (c) 2025 ...'."""
+    """Return the hub's name of the licence that a text begins with, such as 'Apache-2.0 (c) 2025 ...'; None if unknown."""
     said = re.sub(r"[\s_-]+", "-", text.strip().lower())
     known = [name for name in OPEN if said == name or re.match(rf"{re.escape(name)}[^a-z0-9.]", said)]
     return max(known, key=len, default=None)
 
 
 def publishable(stated: str, given: str | None, where: str) -> dict[str, str]:
-    """What the card says of the licence: the data's own, or what the user vouches for."""
+    """Return the licence fields of the card: the data's own licence, or the one given by the user."""
     if given is not None:
         if not given.strip():
             raise UserError("--licence is empty; give a licence such as CC-BY-4.0.")
@@ -51,12 +51,12 @@ def publishable(stated: str, given: str | None, where: str) -> dict[str, str]:
     return {"license": known}
 
 
-# Telephone numbers are looked for where people speak or are described: answers rightly name help lines.
+# Telephone numbers count as private only where people speak or are described.
 ABOUT_PEOPLE = (
     "people.jsonl",
     "conversations.jsonl",
     "tasks.jsonl",
-)  # elsewhere a telephone number may be a help line
+)  # elsewhere, a number may be a help line
 PRIVATE = {
     "e-mail": "an e-mail address",
     "key": "a key or password",
@@ -66,7 +66,7 @@ PRIVATE = {
 
 
 def find_private(folder: Path) -> list[str]:
-    """Places that look private, a sentence part each; what stands there is not repeated."""
+    """Return the places with strings that look private, without repeating the strings."""
     found = []
     for path in (folder / name for name in FOLDER_FILES if name.endswith(".jsonl")):
         for number, row in read_lines(path) if path.is_file() else ():
@@ -79,7 +79,7 @@ def find_private(folder: Path) -> list[str]:
 
 
 def _texts(value: Any, field: str = "") -> Iterator[tuple[str, str]]:
-    """Every text of a record with its field."""
+    """Iterate over the texts of a record with their fields."""
     if isinstance(value, str):
         yield field, value
     elif isinstance(value, dict):
@@ -90,12 +90,12 @@ def _texts(value: Any, field: str = "") -> Iterator[tuple[str, str]]:
             yield from _texts(inner, field)
 
 
-SPLIT = "test"  # a benchmark is nothing to train on
+SPLIT = "test"  # a benchmark is not for training
 FIRST = "items.jsonl"  # the configuration shown first
 
 
 def dataset_card(folder: Path, info: BenchmarkInfo, repo: str, licence: dict[str, str]) -> str:
-    """The README.md of the repository: what the hub and `datasets.load_dataset` go by, the folder's own card, and how to use it."""
+    """Return the repository's README.md: front matter for the hub, the folder's own card, and how to use it."""
     from huggingface_hub import DatasetCardData
 
     records = [folder / name for name in FOLDER_FILES if name.endswith(".jsonl")]
@@ -128,17 +128,17 @@ OURS = {*FOLDER_FILES, CARD, ".gitattributes"}
 
 
 class Publication(NamedTuple):
-    """Where a folder was published on the hub, and which files were left out."""
+    """The published data set: its address, revision and licence, and the files left out."""
 
     url: str
     revision: str
     licence: str
     left: list[str]
-    """Files of the folder that are no part of the format and stayed at home."""
+    """Files of the folder that are not part of the format and were not uploaded."""
 
 
 def push_folder(folder: Path, repo: str, private: bool, licence: str | None, anyway: bool) -> Publication:
-    """Check a benchmark folder and publish it; nothing leaves the machine unless every check passed."""
+    """Check a benchmark folder and publish it; nothing is uploaded unless every check passed."""
     repo = repo_of(repo)
     if problems := check_folder(folder):
         raise UserError(
@@ -173,7 +173,7 @@ def push_folder(folder: Path, repo: str, private: bool, licence: str | None, any
 
 
 def _prepare(api: "HfApi", repo: str, private: bool) -> set[str]:
-    """Make the repository if it is not there; what it holds, if that is a benchmark folder and as private as asked for."""
+    """Create the repository if needed; return its files, if it is a benchmark folder and as private as asked for."""
     api.create_repo(repo, repo_type="dataset", private=private or None, exist_ok=True)
     info = api.dataset_info(repo)
     if private and not info.private:

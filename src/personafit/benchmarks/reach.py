@@ -1,7 +1,7 @@
-"""What data may say of how it is run: data never chooses code, hosts, keys or paths. See docs/guides/security.md.
+"""Limits on what data may configure: it never chooses code, hosts, keys or paths. See docs/guides/security.md.
 
-A benchmark folder and a log come from others, so what they name is held against fixed lists before anything is made of it. What a
-user types, or writes into a suite or a build config that they name, is theirs and passes by here.
+Benchmark folders and logs come from others, so the raters and contexts they name are checked against fixed lists first. What users type, or
+write into a suite or build config that they name, is trusted and not checked here.
 """
 
 import re
@@ -12,18 +12,16 @@ from personafit._names import RULE, is_name
 from personafit.benchmarks.benchmark import BenchmarkInfo
 from personafit.contexts import PLAIN, is_plain
 
-_RATER = re.compile(
-    r"rule:[a-z0-9-]{1,40}|embedding"
-)  # the embedder that comes along: no address, no model named
-_SHOWN = 80  # characters of what is refused
+_RATER = re.compile(r"rule:[a-z0-9-]{1,40}|embedding")  # the bundled embedder: no address, no model name
+_SHOWN = 80  # characters quoted in an error message
 
 
 class Refused(UserError):
-    """Data that names what is not for data to name; unlike other faults nothing goes on beside it."""
+    """Data that names what it may not name; unlike other faults this ends reading at once."""
 
 
 def refuse_reach(info: BenchmarkInfo, path: Path) -> None:
-    """Refuse a benchmark.toml that names more than rules, plain contexts and a plain name; the sentence names the field."""
+    """Raise `Refused` if a benchmark.toml names more than rules, plain contexts and a plain name."""
     if not is_name(info.name):
         raise Refused(
             f"{located(path, field='name')}: '{info.name[:_SHOWN]}' cannot name a benchmark: {RULE}."
@@ -40,7 +38,7 @@ def refuse_reach(info: BenchmarkInfo, path: Path) -> None:
 
 
 def refuse_context(context: str, place: str) -> None:
-    """Refuse a context that is more than the person's record."""
+    """Raise `Refused` if a context is more than the person's record."""
     if not is_plain(context):
         raise Refused(
             f"{place}: '{context[:_SHOWN]}' is not for data to name, only {PLAIN}; take it out, and name it with --context if you want it."

@@ -1,8 +1,8 @@
-"""RewardBench and HelpSteer2: better and worse answers that are nobody's, to see what a personal rater lost on ordinary ones.
+"""RewardBench and HelpSteer2: pairs without a person, to measure what a personal rater loses on ordinary answers.
 
-RewardBench as on the hub: `data/filtered-*.parquet` of version 1 (prompt, chosen, rejected, subset, id) or `data/test-*.parquet` of
-version 2 (one right answer among four); any parquet or JSONL file with those columns is read. HelpSteer2 as on the hub:
-`validation.jsonl.gz`, two rated answers to a prompt on consecutive lines, those two or more points of helpfulness apart.
+RewardBench as on the hub: `data/filtered-*.parquet` of version 1 (prompt, chosen, rejected, subset, id) or `data/test-*.parquet` of version
+2 (one right answer among four); any parquet or JSONL file with those columns is read. HelpSteer2 as on the hub: `validation.jsonl.gz`, two
+rated answers to a prompt on consecutive lines; pairs two or more points of helpfulness apart are used.
 """
 
 import re
@@ -25,7 +25,7 @@ from personafit.benchmarks.lines import (
 from personafit.items import MOST
 from personafit.people import Person
 
-GAP = 2  # points of helpfulness between the answers, as the paper asks for
+GAP = 2  # least difference in helpfulness, as in the paper
 TURN = re.compile(r"\n?<extra_id_1>(User|Assistant)\n")
 
 
@@ -36,7 +36,7 @@ class _RatedLine(PublishedLine):
 
 
 class RatedPair(NamedTuple):
-    """One prompt with a better and a worse answer."""
+    """A prompt with a better and a worse answer."""
 
     line: int
     prompt: str
@@ -46,7 +46,7 @@ class RatedPair(NamedTuple):
 
 
 def rated_pairs(path: Path) -> Iterator[RatedPair]:
-    """Every two answers that follow each other on one prompt, `GAP` or more points apart."""
+    """Iterate over pairs of consecutive answers to one prompt that are `GAP` or more points apart."""
     before: _RatedLine | None = None
     for number, line in read_records(path, _RatedLine):
         if before is None or before.prompt != line.prompt:
@@ -60,7 +60,7 @@ def rated_pairs(path: Path) -> Iterator[RatedPair]:
 
 
 def _spoken(prompt: str) -> str:
-    """The prompt with its speakers named, where it has several turns."""
+    """Return the prompt, with its speakers named if it has several turns."""
     first, *rest = TURN.split(prompt)
     if not rest:
         return prompt
@@ -78,7 +78,7 @@ SECTION_OF = {subset: section for section, subsets in SECTIONS.items() for subse
 FILES = ("data/filtered-*.parquet", "data/test-*.parquet", "*.parquet", "*.jsonl")
 HELPSTEER = ("validation.jsonl.gz", "validation.jsonl", "train.jsonl.gz", "train.jsonl")
 TIES = "Ties"
-NOBODY = Controls(contexts=[], raters=["rule:length"])  # there is no person to know or to mistake
+NOBODY = Controls(contexts=[], raters=["rule:length"])  # no person, so no controls about the person
 
 REWARDBENCH = BenchmarkInfo(
     name="rewardbench",
@@ -96,7 +96,7 @@ SECOND = {
     "title": "RewardBench 2: is the one right answer of four preferred, whoever asks?",
     "layout": [["subset"]],
     "metrics": {"chance": 1 / 4},
-}  # what is otherwise in version 2
+}  # fields that differ in version 2
 HELPSTEER2 = BenchmarkInfo(
     name="helpsteer2",
     version="2406.08673",
@@ -111,10 +111,10 @@ HELPSTEER2 = BenchmarkInfo(
 
 
 class Impersonal(ChoiceBenchmark):
-    """Choices of nobody: each stands for a person of whom nothing is known, so that intervals are over prompts."""
+    """Choices without a person: each gets an empty person of its own, so that intervals are over prompts."""
 
     def people(self) -> Iterator[Person]:
-        """A person of whom nothing is known, for each choice."""
+        """Iterate over the empty people, one for each choice."""
         for choice in self._all:
             yield Person(id=choice.person, language="en")
 
@@ -128,7 +128,7 @@ class _RewardRow(PublishedLine):
 
 
 class RewardBench(Impersonal):
-    """Files in RewardBench's columns."""
+    """Files with RewardBench's columns."""
 
     def __init__(self, folder: Path) -> None:
         self._files = next((found for pattern in FILES if (found := sorted(folder.glob(pattern)))), [])
@@ -141,7 +141,7 @@ class RewardBench(Impersonal):
         self.info = REWARDBENCH.model_copy(update=SECOND if second else {})
 
     def read(self) -> Iterator[MultipleChoice]:
-        """One choice per row; what has several right answers is no choice and is left out."""
+        """Iterate over the choices, one per row; rows with several right answers are left out."""
         seen: Counter[str] = Counter()
         for number, (place, raw) in enumerate(self._rows()):
             row = validated(_RewardRow, raw, place, None)
@@ -153,17 +153,17 @@ class RewardBench(Impersonal):
                 raise UserError(f"{place}: one right answer and at most {MOST - 1} others make a choice.")
             item = f"rewardbench/{subset}/{number if row.id is None else row.id}"
             seen[item] += 1
-            if seen[item] > 1:  # ids are those of the sources, which need not be unique
+            if seen[item] > 1:  # ids come from the sources and need not be unique
                 item += f".{seen[item]}"
             slices = {"subset": subset, "section": SECTION_OF.get(subset, subset)}
             yield MultipleChoice(item, item, row.prompt, right[0], tuple(wrong), slices)
 
     def published(self) -> list[Published]:
-        """By section for version 1, by subset for version 2."""
+        """Return the published scores: by section for version 1, by subset for version 2."""
         return read_published("rewardbench" if self.info.version == "1" else "rewardbench-2")
 
     def remarks(self) -> list[str]:
-        """How a score here differs from the leaderboard's."""
+        """Return notes on how scores here differ from the leaderboard's."""
         if self.info.version == "1":
             return [
                 "The leaderboard weighs math-prm as much as all code and averages the four sections; a section here is the mean over "
@@ -194,7 +194,7 @@ class HelpSteer2(Impersonal):
         self._path = found[0]
 
     def read(self) -> Iterator[MultipleChoice]:
-        """Every two answers that are far enough apart."""
+        """Iterate over the pairs of answers that are far enough apart."""
         found = False
         for number, prompt, better, worse, gap in rated_pairs(self._path):
             found = True
@@ -207,5 +207,5 @@ class HelpSteer2(Impersonal):
             )
 
     def remarks(self) -> list[str]:
-        """The file that was read, and which pairs are left out."""
+        """Return notes on the file that was read and the pairs left out."""
         return [f"Read from {self._path.name}; pairs less than two points of helpfulness apart are left out."]

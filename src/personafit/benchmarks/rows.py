@@ -1,8 +1,8 @@
 """Rows in memory or in a file as a benchmark: pairs with a chosen answer, or a system's own answers.
 
-A person is an object with whatever is known of them (and an `id`, if they have one), an id beside `person.FIELD` columns, an
-id of somebody known, or a text about them. All faults of a file are said at once, and repeated rows are counted the same everywhere.
-Of pairs `id`, `tier` and `language` are optional, and every other column becomes a slice.
+A person is an object with known facts (and an `id`, if any), an id beside `person.FIELD` columns, an id of a known person, or a
+description. All faults of a file are reported at once, and repeated rows are counted the same everywhere. In pairs `id`, `tier` and
+`language` are optional, and every other column becomes a slice.
 """
 
 import re
@@ -26,7 +26,7 @@ from personafit.people.prompts import prompt_text
 PAIRS = ("person", "question", "chosen", "rejected")
 ANSWERS = ("person", "question", "answer")
 _PAIRS_FIELDS = (*PAIRS, "id", "tier", "language")
-_TEXTS = ("answer", "generic", "wrong")  # an empty one is an answer that was not made
+_TEXTS = ("answer", "generic", "wrong")  # empty means that the answer was not made
 _ANSWERS_ALSO = (
     "id",
     "generic",
@@ -39,20 +39,20 @@ _ANSWERS_ALSO = (
     "cost",
     "language",
 )
-NEAR = 0.75  # how alike an unknown field is to one we know, for it to look like a slip
-IN_MEMORY = Path("rows")  # stands for the file where rows come from none
+NEAR = 0.75  # similarity from which an unknown field looks like a typo of a known one
+IN_MEMORY = Path("rows")  # stands for the file if rows are in memory
 
 Row = Mapping[str, Any]
 Numbered = Sequence[tuple[int, Row]]
 NumberedPair = tuple[int, Person, MultipleChoice]
-"""The number of a row, whom it is about, and its pair."""
+"""The number of a row, its person and its pair."""
 
 
 class RowChecks:
-    """Collects the faults of one file: ids are unique, a person is described in one way, repeated rows are read once."""
+    """Collects the faults of one file: ids are unique, a person is described consistently, repeated rows are read once."""
 
     def __init__(self, place: Path, known: Mapping[str, Person] | None = None) -> None:
-        """`place` stands before the number of a row; `known` people may be named by id."""
+        """Set the file named in faults, and the `known` people that may be named by id."""
         self.place = place
         self.known = known or {}
         self.people = dict(self.known)
@@ -63,7 +63,7 @@ class RowChecks:
         self._repeated: list[int] = []
 
     def add(self, number: int, field: str | None, what: str) -> None:
-        """Note a fault; `what` follows the place, as in "is empty." or ": nobody is called 'x'."."""
+        """Record a fault; `what` follows the place, as "is empty." or ": nobody is called 'x'." would."""
         space = "" if what.startswith(":") else " "
         self.faults.append(f"{located(self.place, number, field)}{space}{what}")
 
@@ -72,7 +72,7 @@ class RowChecks:
         return noted(self.faults)
 
     def is_new(self, number: int, id: str, content: Hashable) -> bool:
-        """Whether a row says something new; one that repeats an earlier row is counted and to be passed over."""
+        """Return whether a row is new; a repeated row is counted and should be skipped."""
         if content in self._contents:
             self._repeated.append(number)
             return False
@@ -82,7 +82,7 @@ class RowChecks:
         return True
 
     def meet(self, number: int, person: Person) -> None:
-        """Take somebody in; one who was described differently before is a fault that names what differs."""
+        """Add a person; a description that differs from an earlier one is a fault that names the difference."""
         before, now = self.people.setdefault(person.id, person).facets, person.facets
         differs = next((path for path in {**before, **now} if before.get(path) != now.get(path)), None)
         if differs is None:
@@ -97,7 +97,7 @@ class RowChecks:
         )
 
     def notes(self) -> list[str]:
-        """How many rows repeat an earlier one and are read once."""
+        """Return a note on how many rows repeat an earlier one."""
         if not self._repeated:
             return []
         count, first = len(self._repeated), self._repeated[0]
@@ -106,7 +106,7 @@ class RowChecks:
         return [f"{said} word for word and {are} read once, the first on line {first}."]
 
     def refuse(self) -> None:
-        """Raise one error for all that was found, if anything was."""
+        """Raise one error for all faults found, if any."""
         refuse_faults(sorted(self.faults, key=_line), self.place)
 
 
@@ -116,7 +116,7 @@ def _line(fault: str) -> int:
 
 
 def inline_person(profile: Mapping[str, Any], place: Path, number: int) -> Person:
-    """Somebody described within a row."""
+    """Return a person described within a row."""
     person_id = profile.get("id")
     if not isinstance(person_id, str) or not person_id:
         raise UserError(f"{located(place, number, 'person.id')} is missing; an inline person needs an id.")
@@ -131,10 +131,10 @@ def inline_person(profile: Mapping[str, Any], place: Path, number: int) -> Perso
 
 
 class ChosenPairs(ChoiceBenchmark):
-    """Rows of pairs as a benchmark: each a choice of which the chosen answer is the right one."""
+    """Rows of pairs as a benchmark of choices, with the chosen answer as gold."""
 
     def __init__(self, rows: Numbered, name: str, source: str, checks: RowChecks) -> None:
-        """`source` is said in the title; `checks` hold what is wrong with the rows so far, and raise for all of it."""
+        """Read the pairs; `source` appears in the title, and `checks` raises for all faults found so far."""
         read = [one for number, row in rows if (one := _pair(number, row, checks)) is not None]
         self._pairs: list[MultipleChoice] = []
         for number, person, pair in read:
@@ -156,15 +156,15 @@ class ChosenPairs(ChoiceBenchmark):
         self._notes = checks.notes()
 
     def people(self) -> Iterator[Person]:
-        """Everyone in the rows."""
+        """Iterate over the people in the rows."""
         yield from self._people.values()
 
     def read(self) -> list[MultipleChoice]:
-        """One choice a row."""
+        """Return the choices, one per row."""
         return self._pairs
 
     def remarks(self) -> list[str]:
-        """Where the pairs come from, and how many rows repeat another."""
+        """Return notes on the origin of the pairs and on repeated rows."""
         return [self.info.description, *self._notes]
 
 
@@ -182,16 +182,16 @@ class ImportedPairs(ChosenPairs):
 def rows_benchmark(
     rows: Iterable[Row], known: Mapping[str, Person] | None = None, seed: int = 0, name: str = "pairs"
 ) -> Benchmark:
-    """The benchmark that rows in memory make up; `known` people may be named by id. The same rows give the same data set.
+    """Return a benchmark from rows in memory; `known` people may be named by id.
 
-    `name` is what a benchmark of pairs is called.
+    The same rows give the same data set. `name` is the name of a benchmark of pairs.
     """
     source = "rows" if name == "pairs" else name
     return _benchmark(list(enumerate(rows, 1)), RowChecks(IN_MEMORY, known), seed, name, source)
 
 
 def file_benchmark(path: Path, known: Mapping[str, Person] | None = None, seed: int = 0) -> Benchmark:
-    """The benchmark that the rows of a .jsonl, .csv or .parquet file make up; all faults of the file are one error."""
+    """Return a benchmark from the rows of a .jsonl, .csv or .parquet file; all faults are raised as one error."""
     checks = RowChecks(path, known)
     if path.suffix == ".csv":
         rows: Numbered = list(read_csv(path, ANSWERS[:2], checks.faults.append))
@@ -269,7 +269,7 @@ def _answer(number: int, row: Row, checks: RowChecks) -> AnswerRow | None:
 
 
 def _metadata_notes(columns: Sequence[str]) -> list[str]:
-    """Which fields are kept as metadata, and which of them look like a slip."""
+    """Return a note on the fields kept as metadata, and which of them look like typos."""
     used = {*ANSWERS, *_ANSWERS_ALSO}
     unknown = [name for name in columns if name not in used and not name.startswith("person.")]
     known = [name for name in used if name not in columns]
@@ -310,7 +310,7 @@ def _person(row: Row, question: str, number: int, checks: RowChecks) -> Person |
     facets: dict[str, FacetValue] = {
         name.removeprefix("person."): str(row[name]) for name in fields if _value(row, name) is not None
     }
-    # With such columns `person` is an id, also on a row that leaves them empty; somebody described in words is known by a hash.
+    # With such columns `person` is an id, even on a row that leaves them empty; a description is identified by its hash.
     return Person(
         id=words.strip() if fields else hash_text(words.strip())[:12],
         language=str(_value(row, "language") or ("zh" if re.search("[一-鿿]", question) else "en")),
@@ -319,7 +319,7 @@ def _person(row: Row, question: str, number: int, checks: RowChecks) -> Person |
 
 
 def _refuse_bare_ids(rows: Numbered, checks: RowChecks) -> None:
-    """Ids of people of whom nothing is known would be shown to judges as if they described somebody."""
+    """Report ids of unknown people, which would be shown to judges as if they were descriptions."""
     if any(column.startswith("person.") for _, row in rows for column in row):
         return
     told = [(number, _value(row, "person")) for number, row in rows]
@@ -340,7 +340,7 @@ def _refuse_bare_ids(rows: Numbered, checks: RowChecks) -> None:
 
 
 def _question(row: Row, number: int, checks: RowChecks) -> str:
-    """What the person asked: a text, or messages of several turns as one."""
+    """Return the person's question: a text, or messages of several turns as one text."""
     asked = row.get("question")
     if not isinstance(asked, list):
         return _text(row, "question", number, checks)
@@ -351,7 +351,7 @@ def _question(row: Row, number: int, checks: RowChecks) -> str:
 
 
 def _text(row: Row, name: str, number: int, checks: RowChecks) -> str:
-    """A text that must be there; "" where it is not, which is noted."""
+    """Return a required text; "" if it is missing, which is recorded as a fault."""
     value = _value(row, name)
     if value is None or (isinstance(value, str) and not value.strip()):
         checks.add(number, name, "is empty." if name in row else "is missing.")
@@ -359,16 +359,16 @@ def _text(row: Row, name: str, number: int, checks: RowChecks) -> str:
     if not isinstance(value, str):
         checks.add(number, name, f"must be a text, not {json_kind(value)}.")
         return ""
-    return value.replace("\x00", "\ufffd")  # no database takes NUL
+    return value.replace("\x00", "\ufffd")  # databases cannot store NUL
 
 
 def _filled(row: Row) -> dict[str, Any]:
-    """The cells of a row that hold something, but for those that describe the person."""
+    """Return the non-empty cells of a row, without those that describe the person."""
     values = {name: _value(row, name) for name in row if not name.startswith("person.")}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def _value(row: Row, name: str) -> Any:
-    """A cell; None where there is nothing, as pandas says by a number that is not one."""
+    """Return a cell; None if it is empty, which pandas represents as NaN."""
     value = row.get(name)
     return None if value is None or (isinstance(value, float) and value != value) else value

@@ -1,17 +1,17 @@
-"""What systems took for their answers: seconds and money."""
+"""Time and cost of systems' answers."""
 
 from typing import Any
 
 import polars as pl
 
 SPENT = {"system": pl.String, "system_context": pl.String, "seconds": pl.Float64, "cost": pl.Float64}
-"""Columns that say what answers took."""
+"""Columns with the time and cost of answers."""
 
 
 def spending(rows: pl.DataFrame) -> list[dict[str, Any]]:
-    """What each system took for its answers under each context, as `--json` says it.
+    """Summarize time and cost of the answers of each system under each context, as printed by `--json`.
 
-    `rows` has a row per answer: `system`, `system_context`, `seconds` and `cost` in USD, null where that is unknown.
+    `rows` has a row per answer: `system`, `system_context`, `seconds` and `cost` in USD, null if unknown.
     """
     return (
         rows.group_by("system", "system_context", maintain_order=True)
@@ -28,7 +28,7 @@ def spending(rows: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def spent_notes(rows: pl.DataFrame, what: str = "answers") -> list[str]:
-    """What the answers took in time and money, a sentence for each system of which that is known."""
+    """Return a sentence on time and cost for each system for which they are known."""
     notes = []
     for one in spending(rows.with_columns(system_context=pl.lit(None, pl.String))):
         said = []

@@ -1,7 +1,7 @@
-"""Labelled statements about the users of conversations, in the shape that fitting a verifier takes.
+"""Labelled statements about the users of conversations, as training data for a verifier.
 
-A folder has `conversations.jsonl`, whose attributes are known to be true, and `labels.jsonl` with statements that somebody
-labelled: accepted, unsure or rejected, with what is wrong. `starter` is our own set.
+A folder has `conversations.jsonl`, whose attributes are known to be true, and `labels.jsonl` with labelled statements: accepted, unsure or
+rejected, with the kind of failure. `starter` is our own set.
 """
 
 from collections.abc import Sequence
@@ -19,8 +19,8 @@ from personafit.benchmarks.starter import FOLDER as STARTER
 from personafit.people import Conversation
 from personafit.raters.fitted.verifier import MODES, Turn
 
-FEWEST_PEOPLE = 3  # one to test on, and two to choose thresholds by leaving one out
-# What our own labels tell apart more finely than the published failure modes do.
+FEWEST_PEOPLE = 3  # one to test on, and two to choose thresholds by leave-one-out
+# Our own finer failure labels, mapped to the published failure modes.
 FINER = {
     "other-person": "missing-evidence",
     "assistant-guess": "missing-evidence",
@@ -29,7 +29,7 @@ FINER = {
 
 
 class StatementLabel(BaseModel):
-    """A label of one statement, as a line of a file has it."""
+    """A label of one statement, as one line of a file."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -48,7 +48,7 @@ class StatementLabel(BaseModel):
 
 @dataclass(frozen=True)
 class Statements:
-    """Labelled statements, column by column, with the conversations they are about."""
+    """Labelled statements, column by column, with their conversations."""
 
     source: str
     conversations: dict[str, Conversation]
@@ -56,7 +56,7 @@ class Statements:
     texts: list[str]
     labels: list[str]
     failures: list[str]
-    """Empty where the statement is accepted."""
+    """Kind of failure; empty if the statement is accepted."""
     same_as: list[str | None]
 
     def __len__(self) -> int:
@@ -64,22 +64,22 @@ class Statements:
 
     @property
     def people(self) -> list[str]:
-        """Whose conversation each is about."""
+        """The person of each statement's conversation."""
         return [self.conversations[conversation].person for conversation in self.of]
 
     @property
     def problematic(self) -> NDArray[np.bool_]:
-        """Whether each is anything but accepted."""
+        """Whether each statement has any label but accepted."""
         return np.array([label != "accepted" for label in self.labels], dtype=bool)
 
     @property
     def modes(self) -> list[str]:
-        """The failure in the terms a verifier speaks in; empty where the statement is accepted."""
+        """The failure mode of each statement as verifiers report it; empty if it is accepted."""
         return [FINER.get(failure, failure) for failure in self.failures]
 
 
 def load_statements(data: str | Path) -> Statements:
-    """Read a folder, or `starter`."""
+    """Read labelled statements from a folder, or `starter`."""
     if str(data) == "starter":
         files = [STARTER.parent / "traps.jsonl", STARTER.parent / "statements.jsonl"]
         return _joined("starter", STARTER / "conversations.jsonl", files)
@@ -88,7 +88,7 @@ def load_statements(data: str | Path) -> Statements:
 
 
 def turns_of(conversation: Conversation) -> list[Turn]:
-    """The turns as a verifier takes them."""
+    """Return the turns in the format that a verifier takes."""
     return [("user" if turn.role == "user" else "other", turn.text) for turn in conversation.turns]
 
 

@@ -1,6 +1,6 @@
-"""A suite: several benchmarks with the raters and systems they share, in one TOML file, run as one.
+"""A suite: several benchmarks in one TOML file, with shared raters and systems, run together.
 
-Each `[[run]]` takes what `personafit run` takes, under the same names in the plural; what stands above the first of them is shared.
+Each `[[run]]` takes the options of `personafit run`, under the same names in the plural; entries above the first `[[run]]` are shared.
 """
 
 import tomllib
@@ -68,32 +68,32 @@ class SuiteFile(BaseModel):
     run: list[SuiteRun] = Field(min_length=1, description="The runs, in order.")
 
 
-UNJUDGED = ("lamp-writing",)  # what nobody judges gets no shared raters
+UNJUDGED = ("lamp-writing",)  # benchmarks without judges, which get no shared raters
 TAKE_SYSTEMS = ("answers", "responses", "personalens", "lamp-writing")
-"""Benchmarks that the shared systems are for."""
+"""Benchmarks that the shared systems are applied to."""
 
 
 @dataclass(frozen=True)
 class SuiteEntry:
-    """One run of a suite that is ready to be run."""
+    """One run of a suite, ready to be started."""
 
     benchmark: str
     arguments: dict[str, Any]
-    """What `evaluate` is asked for."""
+    """Arguments for `evaluate`."""
     bars: list[str]
-    """The bars it must clear."""
+    """Conditions METRIC=X that it must meet."""
 
 
 @dataclass(frozen=True)
 class Suite:
-    """A suite that is ready to be run."""
+    """A suite, ready to be run."""
 
     title: str
     runs: list[SuiteEntry]
 
 
 def read_suite(path: Path) -> Suite:
-    """The suite in a file."""
+    """Read a suite from a file."""
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -119,6 +119,6 @@ def read_suite(path: Path) -> Suite:
 
 
 def _place(suite: Path, named: Path) -> Path:
-    """A path beside the suite's file, where there is such a thing; else as it stands."""
+    """Return a path relative to the suite's file if it exists there, otherwise the path as given."""
     beside = suite.parent / named.expanduser()
     return beside if beside.exists() else named

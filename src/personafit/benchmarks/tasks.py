@@ -1,4 +1,4 @@
-"""People with tasks, which dialogues are held about: what readers of such data share, and the folder with `tasks.jsonl`."""
+"""People with tasks for dialogues: the base of their readers, and the folder with `tasks.jsonl`."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -22,35 +22,35 @@ LAYOUT = [["tasks"], ["domain"]]
 
 
 class TaskBenchmark(Benchmark, ABC):
-    """Base of readers that give people with tasks."""
+    """Base of readers of people with tasks."""
 
     @abstractmethod
     def read(self) -> Iterator[tuple[Person, list[Task]]]:
-        """Read each person with their tasks; all faults of the data are one error."""
+        """Iterate over the people with their tasks; all faults of the data are raised as one error."""
 
     @cached_property
     def users(self) -> list[tuple[Person, list[Task]]]:
-        """Everyone with their tasks, read once and kept: going into a store they are wanted several times."""
+        """All people with their tasks; cached, since ingesting reads them several times."""
         return list(self.read())
 
     def repairs(self) -> list[dict[str, object]]:
-        """What was put right: its kind, what it is, how often it occurred, and with whom."""
+        """Return the repairs made to the data: kind, description, count and people."""
         return []
 
     def tasks(self) -> Iterator[Task]:
-        """All tasks, by person."""
+        """Iterate over all tasks, by person."""
         return (task for _, tasks in self.users for task in tasks)
 
     def people(self) -> Iterator[Person]:
-        """Everyone."""
+        """Iterate over all people."""
         return (person for person, _ in self.users)
 
     def products(self) -> Iterator[Product]:
-        """The tasks in full."""
+        """Iterate over the tasks as products."""
         return (item.product for item in self.items())
 
     def items(self) -> Iterator[TaskItem]:
-        """The tasks as items."""
+        """Iterate over the tasks as items."""
         return (task_item(task) for task in self.tasks())
 
 
@@ -84,7 +84,7 @@ class FolderTasks(TaskBenchmark):
         self.info.metrics["closed_values"] = _closed_values(folder / "ontology.json")
 
     def read(self) -> Iterator[tuple[Person, list[Task]]]:
-        """Each person with their tasks, in the order of the files."""
+        """Iterate over the people with their tasks, in file order."""
         faults: list[str] = []
         records = FolderRecords(self._folder, faults.append)
         tasks: dict[str, list[Task]] = {}
@@ -95,12 +95,12 @@ class FolderTasks(TaskBenchmark):
             yield person, tasks.get(person.id, [])
 
     def notes(self) -> list[str]:
-        """Where the folder comes from."""
+        """Return the folder's description."""
         return [self.info.description] if self.info.description else []
 
 
 def _closed_values(path: Path) -> dict[str, tuple[str, ...]]:
-    """Facet path to the values it can have, where ontology.json lists them."""
+    """Return the possible values by facet path, from ontology.json if it exists."""
     if not path.is_file():
         return {}
     ontology = validated(_Ontology, {"domains": read_object(path)}, path, None)

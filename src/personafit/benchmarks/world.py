@@ -1,7 +1,7 @@
 """A tool world as a benchmark: its people, and their requests as items that agents carry out.
 
-`world` is the shipped one. With `--data` it is made of PersonaLens's people, domains and preferences, read from a copy of your own, or
-of your own domains: a folder with a TOML file for each.
+Without --data it is the shipped world. With `--data` it is built from PersonaLens's people, domains and preferences, read from your copy,
+or from your own domains: a folder with a TOML file for each.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from personafit.worlds.requests import World
 from personafit.worlds.sources import personalens, shipped
 from personafit.worlds.storage import INSTRUMENT, request_item
 
-PEOPLE = 40  # of a world of one's own domains
+PEOPLE = 40  # people in a world built from a folder of domains
 ABOUT = (
     "People ask an assistant for something that many offers would do for. It acts through tools, and what it has done is held against "
     "what is true of the person: nobody judges, and an invented booking is no booking."
@@ -48,24 +48,24 @@ class WorldBenchmark(Benchmark):
 
     @cached_property
     def _requests(self) -> list[tuple[Item, Product]]:
-        """The requests as items and products, made once: going into a store they are wanted several times."""
+        """The requests as items and products; cached, since ingesting reads them several times."""
         return [request_item(request) for request in self.world.requests.values()]
 
     def people(self) -> Iterator[Person]:
-        """Everyone, as assistants may be told of them."""
+        """Iterate over the people, as assistants may see them."""
         return (resident.person for resident in self.world.residents.values())
 
     def products(self) -> Iterator[Product]:
-        """What makes each request."""
+        """Iterate over the products of the requests."""
         return (product for _, product in self._requests)
 
     def items(self) -> Iterator[Item]:
-        """The requests."""
+        """Iterate over the requests."""
         return (item for item, _ in self._requests)
 
 
 def open_world(data: Path | None) -> WorldBenchmark:
-    """The shipped world, or the one made of the domains or the PersonaLens people in a folder."""
+    """Return the shipped world, or one built from the domains or the PersonaLens people in a folder."""
     if data is None:
         return WorldBenchmark(shipped(), "as this package", "The shipped people and offers are generated.")
     if files := sorted(data.glob("*.toml")):

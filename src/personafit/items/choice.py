@@ -1,7 +1,7 @@
-"""What is asked about a choice, kept in one place: wording, letters, how a reply is read, and other guards against hostile text.
+"""The choice question: wording, letters, parser, and guards against hostile text.
 
-Texts of people, questions and answers are material, not instructions: they stand between tags, and nothing in them
-can close a tag. Whoever changes a wording or a parser raises the question's version, so that scores are not mixed.
+Texts of people, questions and answers are material, not instructions: they stand between tags, and nothing in them can close a tag. A
+change of a wording or a parser must raise the question's version, so that scores are not mixed.
 """
 
 import re
@@ -31,12 +31,12 @@ from personafit.models import ChatReply
 from personafit.store import TIE, Status
 
 MOST = 20
-"""Answers in a choice: services show the scores of twenty tokens, so each letter can have one."""
-TESTED_ANSWER = "answer"  # what an item says is unmade where it is the system's own answer
-UNMADE_NOTE = "unmade"  # on the part of an item whose tested answer the system did not make
+"""Most answers in a choice: APIs return the scores of twenty tokens, so each letter can have one."""
+TESTED_ANSWER = "answer"  # an item's `unmade` value if the missing answer is the system's own
+UNMADE_NOTE = "unmade"  # note on the part of an item whose tested answer was not made
 LOST = "the system made no answer, and loses to the one that was made: nobody was asked"
 SAME = "the answers are identical: nobody was asked"
-_LETTERS = "ABCDEFGHJKLMNOPQRSTU"  # no I: many a reply begins with that word
+_LETTERS = "ABCDEFGHJKLMNOPQRSTU"  # without I, as many replies begin with that word
 TAGS = Tags("person", "question", "answer")
 ASPECTS = (
     "helpfulness",
@@ -44,14 +44,14 @@ ASPECTS = (
     "coherence",
     "complexity",
     "verbosity",
-)  # what `aspects:` raters mark
+)  # rated by `aspects:` raters
 
 
 class ChoiceQuestion(Question):
     """Asks which of up to `MOST` answers fits the person best."""
 
     version: ClassVar[str] = "1"
-    """Of wording, layout and parser together."""
+    """Version of wording, layout and parser together."""
     reading: ClassVar[str] = "letters-then-parser-1"
     order_matters: ClassVar[bool] = True
     scored_by: ClassVar[tuple[str, ...]] = ("answer", "choice")
@@ -61,14 +61,14 @@ class ChoiceQuestion(Question):
     words = words_of("fit")
 
     def letters(self, count: int) -> tuple[str, ...]:
-        """The letters the answers are marked with."""
+        """Return the letters that mark the answers."""
         return tuple(_LETTERS[:count])
 
     def _prompt(self, shown: Shown) -> list[str]:
         letters = self.options(shown)
         texts = (shown.context.text, shown.prompt, *shown.answers)
         person, question, *answers = (self._guarded(text) for text in texts)
-        # The person's tags depend on nothing but the person, so that prompts about one person begin alike.
+        # The person's tags depend only on the person, so that prompts about one person share a prefix.
         about, mark = self._mark(person), self._mark(person, question, *answers)
         named = [
             ("question", question),
@@ -83,7 +83,7 @@ class ChoiceQuestion(Question):
         ]
 
     def _guarded(self, text: str) -> str:
-        """A text that can neither close nor open the tags it stands between."""
+        """Return the text made safe to stand between tags."""
         return TAGS.inert(text)
 
     def _mark(self, *texts: str) -> str:
@@ -95,11 +95,11 @@ class ChoiceQuestion(Question):
         return []
 
     def again(self, shown: Shown) -> str:
-        """What is said after a reply that names no letter."""
+        """Return the follow-up message after a reply that names no letter."""
         return self.words["reminder"].format(letters=" or ".join(self.options(shown)))
 
     def read(self, reply: ChatReply, shown: Shown) -> Reading | None:
-        """The choice by the scores of the letters, with its margin; without them by the letter that the reply names."""
+        """Return the choice with its margin, from the letters' scores if there are any, else from the letter in the reply."""
         letters, said = self.options(shown), reply.letter_scores
         if said is not None and set(letters) <= said.keys():
             scores = {index: said[letter] for letter, index in zip(letters, shown.order, strict=True)}
@@ -114,15 +114,15 @@ class ChoiceQuestion(Question):
         return Reading((PartAnswer(shown.parts[0], label, margin, letters=said),))
 
     def options(self, shown: Shown) -> tuple[str, ...]:
-        """The letters of the answers shown."""
+        """Return the letters of the answers shown."""
         return self.letters(len(shown.order))
 
     def recorded_as(self, shown: Shown) -> str:
-        """The name of the request in recordings."""
+        """Return the request's key in recordings."""
         return replay_key(shown.about, shown.context.name, shown.order_name, shown.sample)
 
     def foregone(self, shown: Shown) -> Verdict | None:
-        """An answer that was not made loses, and identical answers tie."""
+        """Return the verdict that needs no rater: a part to skip, an answer that was not made (loses), identical answers (tie)."""
         part = shown.parts[0]
         if part.skip is not None:
             return Verdict(status=Status.SKIPPED, detail=part.skip, calls=0, answers=[PartAnswer(part)])
@@ -135,7 +135,7 @@ class ChoiceQuestion(Question):
         return None
 
     def units(self, shown: Shown, unit: str) -> list[Unit]:
-        """Every answer, in the item's order; the two of a pair as one."""
+        """Return every answer as a unit, in the item's order; or both answers of a pair as one unit."""
         if unit == "answer":
             return [Unit(text, shown.prompt, shown.context) for text in shown.texts]
         return [Unit("", shown.prompt, shown.context, shown.texts)]
@@ -143,7 +143,7 @@ class ChoiceQuestion(Question):
     def decide(
         self, shown: Shown, scores: Sequence[float], unit: str, threshold: float | None, on_scale: bool
     ) -> list[PartAnswer]:
-        """The answer with the highest score; of a pair, the one that leads."""
+        """Return the answer with the highest score; for a pair unit, the sign of its margin decides."""
         if unit == "answer":
             return [PartAnswer(shown.parts[0], *choice_of(scores))]
         margin = scores[0]
@@ -151,7 +151,7 @@ class ChoiceQuestion(Question):
         return [PartAnswer(shown.parts[0], label, margin)]
 
     def accept(self, shown: Shown, returned: Any, threshold: float | None = None) -> list[PartAnswer] | None:
-        """An index, a letter or `tie`, or one number per answer, in the order shown."""
+        """Return the choice from an index, a letter or `tie`, or one number per answer, in the order shown."""
         scores = self._scores(returned, len(shown.order))
         if scores is None:
             return None
@@ -161,7 +161,7 @@ class ChoiceQuestion(Question):
         return [PartAnswer(shown.parts[0], *choice_of(by_product))]
 
     def expected(self, shown: Shown) -> str:
-        """What a function has to return, in words."""
+        """Describe what a function has to return."""
         return f"{len(shown.order)} finite numbers, an index or a letter"
 
     def _scores(self, returned: Any, count: int) -> list[float] | None:
@@ -179,7 +179,7 @@ class ChoiceQuestion(Question):
         return numbers_for(range(count), returned)
 
     def parse(self, reply: str, count: int) -> str | None:
-        """The letter a reply names, or None. Strict: the last line must say a letter and nothing else."""
+        """Return the letter that a reply names, or None. Strict: the last line must be a letter and nothing else."""
         lines = [line.strip() for line in reply.strip().splitlines() if line.strip()]
         if not lines:
             return None
@@ -196,26 +196,26 @@ def _between(name: str, text: str) -> str:
 
 
 def inert(text: str) -> str:
-    """The text with the tags of a choice disarmed: it can neither close nor open those it stands between."""
+    """Disarm a choice's tags in a text, so that it can neither close nor open them."""
     return TAGS.inert(text)
 
 
 FIT = ChoiceQuestion()
-"""Which answer fits the person better?"""
+"""The question which answer fits the person better."""
 
 
 CHOICES = QuestionSet("choice", (FIT,))
 
 
 GUARDS = ("off", "tags", "marks", "nonce", "all")
-"""Ways to guard a judge against texts that try to steer it."""
+"""Ways to guard a judge against hostile text."""
 
 NONCE_DIGITS = 8
 _GUARD = words_of("guard")
 
 
 class GuardedQuestion(ChoiceQuestion):
-    """The same question with another protection against hostile text."""
+    """The choice question with another guard against hostile text."""
 
     version: ClassVar[str] = "1"
 
@@ -229,7 +229,7 @@ class GuardedQuestion(ChoiceQuestion):
 
     @property
     def instrument(self) -> str:
-        """Fingerprint of the plain question: a guard is a setting of the rater."""
+        """Fingerprint of the plain question, since a guard is a setting of the rater."""
         return FIT.fingerprint
 
     def _notes(self, about: str, mark: str) -> list[str]:
@@ -240,7 +240,7 @@ class GuardedQuestion(ChoiceQuestion):
             from personafit.items.hostile import cleaned
 
             text = cleaned(text)
-        # Without `inert` only where nothing, or the nonce alone, is to stand in an attack's way.
+        # `inert` is skipped for "off" and "nonce", which measure no guard and the nonce alone.
         return text if self.guard in ("off", "nonce") else TAGS.inert(text)
 
     def _mark(self, *texts: str) -> str:
@@ -251,7 +251,7 @@ class GuardedQuestion(ChoiceQuestion):
 
 
 def guarded_question(guard: str) -> ChoiceQuestion:
-    """The question behind a guard; `tags` is the usual one."""
+    """Return the choice question with a guard; `tags` is the default."""
     if guard not in GUARDS:
         raise UserError(f"guard={guard}: there is no such guard; there are {', '.join(GUARDS)}.")
     return FIT if guard == "tags" else GuardedQuestion(guard)

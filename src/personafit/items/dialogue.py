@@ -1,10 +1,9 @@
-"""A dialogue between a simulated user and an assistant, and what is asked about it: rubrics of our own, what the judge is shown, and how a
-reply is read.
+"""Dialogues between a simulated user and an assistant, and the questions about them: rubrics, prompt and parser.
 
-Six questions are about the dialogue as a whole, a seventh about each of the assistant's turns. A reply has to be one JSON object,
-bare or in one code fence, with whole numbers inside the scale; anything else is no answer, whatever the question. Everything said
-in a dialogue is material: it stands between tags that nothing in it can close. How dialogues are kept in the store is told in
-`simulate.records`; raters and reports get them whole.
+Six questions are about the dialogue as a whole, a seventh about each of the assistant's turns. A reply has to be one JSON object, bare or
+in one code fence, with whole numbers inside the scale; any other reply counts as unparsed. Everything said in a dialogue is material: it
+stands between tags that nothing in it can close. How dialogues are stored is documented in `simulate.records`; raters and reports get them
+whole.
 """
 
 import re
@@ -37,23 +36,23 @@ from personafit.people import Task
 from personafit.store import Item
 
 Role = Literal["user", "assistant"]
-"""Who speaks."""
+"""The speaker of a turn."""
 
 
 class StopReason(StrEnum):
     """Why a dialogue ended."""
 
-    SATISFIED = "satisfied"  # the user has what they came for
-    CAP = "cap"  # the most exchanges a dialogue may have were used up and the user would have gone on
+    SATISFIED = "satisfied"  # the user has reached the goal
+    CAP = "cap"  # the limit on exchanges was reached before the user ended the dialogue
     GAVE_UP = "gave-up"  # the user gave up
     EMPTY = "empty"
-    """Somebody said nothing usable, and nothing usable when asked again: no words, far too many, a bare tool call."""
+    """A turn was unusable, and again after a retry: no words, far too many, or a bare tool call."""
     REFUSED = "refused"  # a model refused its turn
-    FAILED = "failed"  # a call failed for good; the same command tries that turn again
+    FAILED = "failed"  # a call failed for good; the same command retries that turn
 
     @property
     def whole(self) -> bool:
-        """Whether the dialogue ran to an end of its own and can be judged."""
+        """Whether the dialogue reached an end of its own and can be judged."""
         return self in (StopReason.SATISFIED, StopReason.CAP, StopReason.GAVE_UP)
 
 
@@ -63,15 +62,15 @@ class DialogueTurn:
 
     role: Role
     text: str
-    index: int  # place in the dialogue, from 0; even places are the user's
+    index: int  # position in the dialogue, from 0; even positions are the user's
     ask: str  # id of the ask it came from
     product: str  # id of the turn as a product
-    thought: str | None = None  # what a chain-of-thought user thought before speaking
+    thought: str | None = None  # reasoning of a chain-of-thought user before the turn
 
 
 @dataclass(frozen=True)
 class Dialogue:
-    """One dialogue, from the user's request to its end. A whole one ends with an assistant's turn."""
+    """A dialogue from the user's request to its end. A whole one ends with an assistant's turn."""
 
     id: str
     slot: str
@@ -82,24 +81,24 @@ class Dialogue:
     system_name: str
     user: str  # fingerprint of the user agent
     user_name: str
-    given: str  # name of the context the assistant was given, such as `D+I+S` or `wrong:I`
-    context: str  # id of that context as a product
-    brief: str  # id of what the user agent was told, as a product
+    given: str  # name of the system context, such as `D+I+S` or `wrong:I`
+    context: str  # id of the system context as a product
+    brief: str  # id of the user agent's brief as a product
     seed: int
     sample: int
     turns: tuple[DialogueTurn, ...]
     stop: StopReason
-    closing: str = ""  # what the user said at the end and nobody had to answer
-    detail: str | None = None  # the sentence that says what went wrong, if anything did
+    closing: str = ""  # the user's last message, which needs no reply
+    detail: str | None = None  # what went wrong, if anything
 
     @property
     def exchanges(self) -> int:
-        """How often the assistant spoke."""
+        """Number of the assistant's turns."""
         return sum(turn.role == "assistant" for turn in self.turns)
 
     @property
     def item(self) -> Item:
-        """The dialogue as something to be judged; dialogues about one task of one person share a group."""
+        """The dialogue as an item; dialogues about one task of one person share a group."""
         return Item(
             id=self.id,
             kind="dialogue",
@@ -112,7 +111,7 @@ class Dialogue:
 
     @cached_property
     def content(self) -> str:
-        """Hash of what was said, for job keys of judgments."""
+        """Hash of the messages, for job keys of judgments."""
         return content_hash([[turn.role, turn.text] for turn in self.turns] + [["closing", self.closing]])
 
 
@@ -131,11 +130,11 @@ SPEAKERS = {"user": "person who wants something from an assistant", "assistant":
 
 @dataclass(frozen=True)
 class DialogueMaterial:
-    """What is shown of a dialogue; one serves all questions. What is known of the person is the context."""
+    """The part of a dialogue that judges are shown, shared by all questions. The person is described by the context."""
 
     dialogue: Dialogue
     preferences: str = ""
-    """The person's preferences that bear on the task; those who judge completion see them."""
+    """The person's preferences that bear on the task, shown to judges of completion."""
 
     @cached_property
     def transcript(self) -> str:
@@ -151,7 +150,7 @@ class DialogueMaterial:
 
 @dataclass(frozen=True)
 class DialogueQuestion(Question):
-    """One question about a dialogue: wording, scale and parser together."""
+    """One question about a dialogue: wording, scale and parser."""
 
     reading: ClassVar[str] = "dialogue-1"
     sought: ClassVar[str] = "how good a dialogue is"
@@ -160,9 +159,9 @@ class DialogueQuestion(Question):
     rubric: str
     low: int
     high: int
-    needs: frozenset[str] = frozenset()  # what the judge is shown beside the dialogue: goal, known
+    needs: frozenset[str] = frozenset()  # what the judge sees besides the dialogue: goal, known
     by_turn: bool = False
-    version: str = "1"  # of rubric, layout and parser together
+    version: str = "1"  # version of rubric, layout and parser together
 
     @property
     def truth(self) -> bool:
@@ -187,7 +186,7 @@ class DialogueQuestion(Question):
         return [*parts, self.rubric, self.closing(material.dialogue)]
 
     def closing(self, dialogue: Dialogue) -> str:
-        """The last words of the prompt: what a reply has to look like."""
+        """Return the end of the prompt, which describes the format of the reply."""
         reason = '"reason" (one sentence) and '
         if self.truth:
             return f'Reply with one JSON object and nothing else: {reason}"complete" (true or false).'
@@ -200,11 +199,11 @@ class DialogueQuestion(Question):
         return f'Reply with one JSON object and nothing else: {reason}"score", {scale}.'
 
     def again(self, shown: Shown) -> str:
-        """What is said after a reply that cannot be read."""
+        """Return the follow-up message after a reply that cannot be parsed."""
         return f"That could not be read. {self.closing(shown.material.dialogue)}"
 
     def read(self, reply: ChatReply, shown: Shown) -> Reading | None:
-        """The mark, or one for each turn of the assistant."""
+        """Return the rating, or one for each turn of the assistant."""
         found = self.parse(reply.text, shown.material.dialogue)
         return None if found is None else Reading(tuple(answered(shown, marks(found))))
 
@@ -212,39 +211,39 @@ class DialogueQuestion(Question):
         return tuple(str(mark) for mark in range(self.low, self.high + 1))
 
     def said(self, shown: Shown, answer: str) -> PartAnswer | None:
-        """The mark of the one part shown."""
+        """Return the rating of the one part shown."""
         return answered(shown, marks([int(answer)]))[0] if answer in self.choices(shown) else None
 
     def parts(self, dialogue: Dialogue) -> tuple[Part, ...]:
-        """What gets a mark: the dialogue, or each turn of the assistant."""
+        """Return the parts that are rated: the dialogue, or each turn of the assistant."""
         if not self.by_turn:
             return (Part(dialogue.id),)
         turns = [turn for turn in dialogue.turns if turn.role == "assistant"]
         return tuple(Part(dialogue.id, f"turn {turn.index + 1}", turn.text) for turn in turns)
 
     def reply_tokens(self, shown: Shown) -> int:
-        """Room for a reason and the marks."""
+        """Return the token limit, with room for a reason and the ratings."""
         return REPLY_TOKENS
 
     def recorded_as(self, shown: Shown) -> str:
-        """The name of the request in recordings."""
+        """Return the request's key in recordings."""
         return judge_key(shown.material.dialogue, shown.context.name, self.name, shown.sample)
 
     def accept(self, shown: Shown, returned: Any, threshold: float | None = None) -> list[PartAnswer] | None:
-        """A mark inside the scale, a truth value where that is asked, or a list of marks, one for each turn."""
+        """Return the answers from a rating inside the scale, a bool for a yes-or-no question, or a list with one for each turn."""
         given = numbers_for(shown.parts, returned if self.by_turn else [returned])
         if given is None or any(mark not in range(self.low, self.high + 1) for mark in given):
             return None
         return answered(shown, marks(int(mark) for mark in given))
 
     def expected(self, shown: Shown) -> str:
-        """What a function has to return, in words."""
+        """Describe what a function has to return."""
         scale = f"from {self.low} to {self.high}"
         turns = f" for each of the assistant's turns ({len(shown.parts)})" if self.by_turn else ""
         return f"a whole number {scale}{turns}"
 
     def parse(self, reply: str, dialogue: Dialogue) -> list[int] | None:
-        """The marks, one or one per turn, or None."""
+        """Return the ratings, one or one per turn, or None."""
         body = read_object(reply)
         if body is None:
             return None
@@ -259,14 +258,14 @@ class DialogueQuestion(Question):
         return scores if all(self._in_scale(score) for score in scores) else None
 
     def _in_scale(self, score: Any) -> bool:
-        # True is an int to isinstance, but no mark.
+        # A bool passes isinstance(score, int) but is not a rating.
         return type(score) is int and self.low <= score <= self.high
 
 
 class DialogueScore(Question):
-    """A score of what the assistant said, for raters that score answers: rules and reward models.
+    """A score of the assistant's turns, for raters that score answers: rules and reward models.
 
-    Scores have no scale in common with marks: they are compared by rank, and between systems on one task.
+    Scores share no scale with ratings: they are compared by rank, and between systems on one task.
     """
 
     version: ClassVar[str] = "1"
@@ -280,20 +279,20 @@ class DialogueScore(Question):
         return fingerprint_of("dialogue/score", self.version)
 
     def units(self, shown: Shown, unit: str) -> list[Unit]:
-        """All that the assistant said, as an answer to what the user wants."""
+        """Return all of the assistant's turns as one answer to the user's intent."""
         dialogue: Dialogue = shown.material.dialogue
         said = "\n\n".join(turn.text for turn in dialogue.turns if turn.role == "assistant")
         return [Unit(said, shown.prompt, shown.context)]
 
 
 def judge_key(dialogue: Dialogue, view: str, question: str, sample: int) -> str:
-    """The name of a request in recordings; what was said is part of it, not who is on record as having said it."""
+    """Return a request's key in recordings, which depends on the messages but not on who wrote them."""
     item = f"{dialogue.person}/{dialogue.task.id}|{dialogue.given}|{dialogue.sample}|{dialogue.content}"
     return replay_key(item, view, question, sample)
 
 
 def read_object(reply: str) -> dict[str, Any] | None:
-    """The one JSON object a reply consists of, bare or in a code fence; None if it is anything else."""
+    """Return the JSON object that a reply consists of, bare or in a code fence; None if it is anything else."""
     text = reply.strip()
     if match := _FENCE.fullmatch(text):
         text = match[1].strip()
@@ -321,7 +320,7 @@ DIALOGUE_QUESTIONS: tuple[DialogueQuestion, ...] = (
 GOAL_ALONE = DialogueQuestion(
     "completion", _WORDS["completion_by_goal"], 0, 1, frozenset({"goal"}), version="goal alone 1"
 )
-"""Completion as PersonaLens has it judged: the judge is shown the goal and no preferences."""
+"""Completion as judged in PersonaLens: the judge sees the goal but no preferences."""
 QUESTIONS_BY_NAME = {question.name: question for question in DIALOGUE_QUESTIONS}
 INSTRUMENT = content_hash([question.fingerprint for question in DIALOGUE_QUESTIONS])
 SCORE = DialogueScore()

@@ -1,7 +1,7 @@
-"""Text that tries to steer a judge: what a reader cannot see in it, and the signs by which it can be told.
+"""Hostile text that tries to steer a judge: removing invisible characters, and signs by which attempts can be detected.
 
-`cleaned` takes out what is invisible and says so in its place: a model reads hidden characters, a person does not. `signs`
-is a set of plain rules. They find clumsy attempts and are easily evaded, so they warn and never change a score.
+`cleaned` removes invisible characters and marks their removal: a model reads hidden characters, a person does not. `signs` is a set of
+simple rules. They find clumsy attempts and are easily evaded, so they warn and never change a score.
 """
 
 import base64
@@ -39,18 +39,18 @@ _HEX = re.compile(r"(?<![0-9A-Fa-f])(?:[0-9A-Fa-f]{2}[\s:]?){16,}(?![0-9A-Fa-f])
 
 
 def hidden_count(text: str) -> int:
-    """Count the invisible characters of a text."""
+    """Return the number of invisible characters in a text."""
     return sum(len(found[0]) for found in HIDDEN.finditer(text))
 
 
 def cleaned(text: str) -> str:
-    """The text without invisible characters, and a visible remark in its end where there were any."""
+    """Return the text without invisible characters, with a visible note at its end if there were any."""
     count = hidden_count(text)
     return f"{HIDDEN.sub('', text)} {MARK.format(count=count)}" if count else text
 
 
 def signs(text: str) -> tuple[str, ...]:
-    """The signs of an attempt to steer whoever judges the text, as far as rules can tell."""
+    """Return the signs of an attempt to steer the judge of a text, as far as rules can tell."""
     visible = HIDDEN.sub("", text)
     found = {
         HIDES: len(visible) < len(text),
@@ -64,7 +64,7 @@ def signs(text: str) -> tuple[str, ...]:
 
 
 def _hides_words(text: str) -> bool:
-    """Whether something in it decodes to words: base64 or hex of a sentence, or a sentence in rot13."""
+    """Return whether the text contains encoded words: base64 or hex of a sentence, or a sentence in rot13."""
     for pattern, decode in ((_BASE64, base64.b64decode), (_HEX, bytes.fromhex)):
         for found in pattern.finditer(text):
             try:

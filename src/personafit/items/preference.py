@@ -1,7 +1,7 @@
-"""Which of two answers somebody with a given attribute would rather have: a mark from 1 to 5 for each attribute.
+"""Which of two answers a person with a given attribute would prefer: a rating from 1 to 5 for each attribute.
 
-The two answers are shown as A and B, and nothing says which of them was written with the person in mind. The mark runs from
-A to B and is turned afterwards, so that 1 always prefers the generic answer, 3 neither, 5 the personalized one.
+The two answers are shown as A and B, and nothing says which of them was written for the person. The rating runs from A to B and is
+reoriented afterwards, so that 1 always prefers the generic answer, 3 neither, 5 the personalized one.
 """
 
 import json
@@ -33,7 +33,7 @@ PREFERENCE = "preference"
 MENTION = "mention"
 LOWEST, MIDDLE, HIGHEST = 1, 3, 5
 REPLY_HEAD, REPLY_PER_ATTRIBUTE = 32, 16  # tokens
-GENERIC, PERSONAL = 0, 1  # places of the two answers in an item's products; the attributes follow
+GENERIC, PERSONAL = 0, 1  # indices of the two answers in an item's products; the attributes follow
 
 TAGS = Tags("question", "answer", "attributes")
 
@@ -43,39 +43,39 @@ SAME = "the answers are identical: nobody was asked"
 
 
 CONTEXT = Context("attributes", "", (), None)
-"""What raters of preferences are told: the attributes that the question shows, and nothing else of the person."""
+"""Context of raters of preferences: the attributes in the question, and nothing else of the person."""
 
 
 def shown_content(content: str, prompt: str, answers: Sequence[str], parts: Sequence[Part]) -> str:
-    """Hash of everything that is shown of a pair; `content` is the item's."""
+    """Return a hash of everything that is shown of a pair; `content` is the item's hash."""
     return hash_text(content, prompt, *answers, *(text for one in parts for text in (one.target, one.text)))
 
 
 class AttributeQuestion(Question):
-    """What is asked about all attributes of a pair at once; the texts are the generic answer and the personalized one."""
+    """A question about all attributes of a pair at once; its texts are the generic and the personalized answer."""
 
     version: ClassVar[str]
     reading: ClassVar[str] = "preference-1"
 
     def reply_tokens(self, shown: Shown) -> int:
-        """Room for an answer about every attribute."""
+        """Return the token limit, with room for an answer about every attribute."""
         return REPLY_HEAD + REPLY_PER_ATTRIBUTE * len(shown.parts)
 
     def recorded_as(self, shown: Shown) -> str:
-        """The name of the request in recordings."""
+        """Return the request's key in recordings."""
         return replay_key(shown.about, self.name, shown.order_name, shown.sample)
 
     def foregone(self, shown: Shown) -> Verdict | None:
-        """An answer that was not made (an empty text) loses by every attribute."""
+        """Return the verdict if the personalized answer was not made (an empty text): it loses for every attribute."""
         if shown.texts[PERSONAL]:
             return None
         return Verdict(answers=answered(shown, [self.lost] * len(shown.parts)), detail=NOT_MADE, calls=0)
 
-    lost: ClassVar[tuple[str | None, float]] = ("no", 0.0)  # what is said of an answer that was not made
+    lost: ClassVar[tuple[str | None, float]] = ("no", 0.0)  # label and value for an answer that was not made
 
 
 class PreferenceQuestion(AttributeQuestion):
-    """Asks for a mark per attribute: wording and parser together, with one version for both."""
+    """Asks for a rating per attribute: wording and parser, with one version for both."""
 
     version: ClassVar[str] = "1"
     order_matters: ClassVar[bool] = True
@@ -100,12 +100,12 @@ class PreferenceQuestion(AttributeQuestion):
         ]
 
     def again(self, shown: Shown) -> str:
-        """What is said after a reply that leaves attributes without a mark."""
+        """Return the follow-up message after a reply that leaves attributes without a rating."""
         keys = ", ".join(f'"{number}"' for number in range(1, len(shown.parts) + 1))
         return self.words["reminder"].format(keys=keys)
 
     def read(self, reply: ChatReply, shown: Shown) -> Reading | None:
-        """The marks that can be read, perhaps not all, turned so that 5 prefers the personalized answer."""
+        """Return the ratings that can be parsed, possibly not all, oriented so that 5 prefers the personalized answer."""
         found = marks_in(reply.text, len(shown.parts))
         toward = {number: turned(mark, shown.order) for number, mark in found.items()}
         said = [
@@ -119,20 +119,20 @@ class PreferenceQuestion(AttributeQuestion):
         return tuple(str(mark) for mark in range(LOWEST, HIGHEST + 1))
 
     def said(self, shown: Shown, answer: str) -> PartAnswer | None:
-        """The mark of the one attribute shown."""
+        """Return the rating of the one attribute shown."""
         found = self.accept(shown, [int(answer)]) if answer in self.choices(shown) else None
         return found[0] if found else None
 
     def foregone(self, shown: Shown) -> Verdict | None:
-        """An answer that was not made gets the lowest mark; identical answers, shown side by side, the middle one."""
+        """Return the lowest rating for an answer that was not made; the middle one for identical answers shown together."""
         lost = super().foregone(shown)
-        # Who looks at each answer by itself finds no difference anyway, on a scale of its own.
+        # Raters that score each answer by itself find no difference anyway, on their own scale.
         if lost is not None or not shown.place or shown.texts[GENERIC] != shown.texts[PERSONAL]:
             return lost
         return Verdict(answers=answered(shown, marks([MIDDLE] * len(shown.parts))), detail=SAME, calls=0)
 
     def units(self, shown: Shown, unit: str) -> list[Unit]:
-        """For every attribute the two answers as one pair, or one after the other, told of somebody with that attribute alone."""
+        """Return for each attribute both answers as one pair, or each one in a context with that attribute alone."""
         generic, personal = shown.texts
         if unit == "pair":
             return [Unit(part.text, shown.prompt, shown.context, (personal, generic)) for part in shown.parts]
@@ -142,7 +142,7 @@ class PreferenceQuestion(AttributeQuestion):
     def decide(
         self, shown: Shown, scores: Sequence[float], unit: str, threshold: float | None, on_scale: bool
     ) -> list[PartAnswer]:
-        """Marks, or the personalized answer's lead without one: reports put leads on the scale by rank."""
+        """Return ratings, or the personalized answer's lead without a label: reports map leads to the scale by rank."""
         if unit == "pair":
             return answered(shown, [(str(round(one)) if on_scale else None, float(one)) for one in scores])
         pairs = zip(scores[::2], scores[1::2], strict=True)
@@ -152,23 +152,23 @@ class PreferenceQuestion(AttributeQuestion):
         ]
 
     def accept(self, shown: Shown, returned: Any, threshold: float | None = None) -> list[PartAnswer] | None:
-        """A mark from 1 (clearly the first answer shown) to 5 (clearly the second) for each attribute."""
+        """Return the answers from a rating from 1 (clearly the first answer shown) to 5 (the second) per attribute."""
         given = numbers_for(shown.parts, returned)
         if given is None or any(mark not in range(LOWEST, HIGHEST + 1) for mark in given):
             return None
         return answered(shown, marks(turned(int(mark), shown.order) for mark in given))
 
     def expected(self, shown: Shown) -> str:
-        """What a function has to return, in words."""
+        """Describe what a function has to return."""
         return f"{len(shown.parts)} whole numbers from {LOWEST} to {HIGHEST}"
 
     def drawn_order(self, shown: Shown) -> tuple[int, ...]:
-        """The order in which a function sees the two answers that is asked once."""
+        """Return the order in which a function that is asked once sees the two answers."""
         return (PERSONAL, GENERIC) if draw("shown", shown.about, among=2) else (GENERIC, PERSONAL)
 
 
 class MentionQuestion(AttributeQuestion):
-    """Asks which attributes the personalized answer names: wording and parser together, with one version for both."""
+    """Asks which attributes the personalized answer names: wording and parser, with one version for both."""
 
     version: ClassVar[str] = "1"
     sought: ClassVar[str] = "which attributes an answer names"
@@ -187,7 +187,7 @@ class MentionQuestion(AttributeQuestion):
         ]
 
     def read(self, reply: ChatReply, shown: Shown) -> Reading | None:
-        """Yes or no for each attribute."""
+        """Return yes or no for each attribute."""
         numbers = numbers_in(reply.text, len(shown.parts))
         if numbers is None:
             return None
@@ -201,7 +201,7 @@ def _numbered(shown: Shown) -> str:
 
 
 def numbers_in(reply: str, count: int) -> set[int] | None:
-    """The numbers of a JSON list, as the whole reply or its last line; None if it is none, or names what is not there."""
+    """Return the numbers of a JSON list, the whole reply or its last line; None if there is none, or a number is out of range."""
     for value in json_values(reply):
         if isinstance(value, list) and all(type(one) is int and 1 <= one <= count for one in value):
             return set(value)
@@ -209,14 +209,14 @@ def numbers_in(reply: str, count: int) -> set[int] | None:
 
 
 def turned(mark: int, order: tuple[int, ...]) -> int:
-    """A mark from A to B as one from generic to personalized; turning it twice gives it back."""
+    """Convert a rating from A to B to one from generic to personalized, or back."""
     return mark if order == (GENERIC, PERSONAL) else LOWEST + HIGHEST - mark
 
 
 def marks_in(reply: str, count: int) -> dict[int, int]:
-    """The marks of a reply by number. Strict: one JSON object, as the whole reply or its last line, and whole numbers.
+    """Return the ratings in a reply by number. Strict: one JSON object, the whole reply or its last line, of whole numbers.
 
-    A number that is named twice, or is on no list, or has no mark from 1 to 5, has no mark.
+    A number that occurs twice, is not on the list, or has no rating from 1 to 5 is left out.
     """
     for value in json_values(reply, object_pairs_hook=_JsonPairs):
         if isinstance(value, _JsonPairs):
@@ -225,7 +225,7 @@ def marks_in(reply: str, count: int) -> dict[int, int]:
 
 
 class _JsonPairs(list[tuple[str, Any]]):
-    """A JSON object with every name as often as it stands there."""
+    """A JSON object as pairs, which keeps repeated names."""
 
 
 def _valid(pairs: _JsonPairs, count: int) -> dict[int, int]:

@@ -1,8 +1,8 @@
-"""What one ask puts before a rater, and what every question offers: its prompt, how a reply is read, how scores become answers.
+"""What a rater is shown in one ask, and the interface of questions: prompt, parser, and conversion of scores to answers.
 
-A question serves every sort of rater. A model gets `messages` and its reply goes through `read`; a rule, a reward model or a fitted
-model scores `units` and `decide` turns the scores into answers; a function's return value goes through `accept`; a person takes one of
-`choices` or writes an answer, which goes through `said`.
+A question serves every sort of rater. A model gets `messages` and its reply goes through `read`; a rule, a reward model or a fitted model
+scores `units` and `decide` turns the scores into answers; a function's return value goes through `accept`; a person picks one of `choices`
+or writes an answer, which goes through `said`.
 """
 
 import json
@@ -30,7 +30,7 @@ def _file() -> dict[str, Any]:
 
 
 def words_of(section: str) -> dict[str, str]:
-    """The texts of one question by their names; `section` is its table in wordings.toml, such as `relevance.pair`."""
+    """Return the texts of one question by name; `section` is its table in wordings.toml, such as `relevance.pair`."""
     found = _file()
     for name in section.split("."):
         found = found[name]
@@ -50,7 +50,7 @@ def _sentences(text: str) -> list[str]:
 
 
 NOTHING = Context("none", "", (), None)
-PLACES = "0123456789abcdefghij"  # an answer's place in the name of an order
+PLACES = "0123456789abcdefghij"  # symbols for the answers' indices in the name of an order
 SHORT_REPLY = 16  # tokens
 
 
@@ -62,31 +62,31 @@ class Part:
     target: str = ""
     text: str = ""
     note: str | None = None
-    """What else is known of it, such as why an attribute is believed of the person."""
+    """Additional information, such as why an attribute was inferred."""
     content: str = ""
     """The item's content hash."""
     skip: str | None = None
-    """Why nobody is asked about it."""
+    """Why the part is skipped, if it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartAnswer:
-    """What a rater says of one part."""
+    """A rater's answer about one part."""
 
     part: Part
     label: str | None = None
     value: float | None = None
     scores: Sequence[float] = ()
-    """The scores behind the value, where there are several."""
+    """The scores behind the value, if there are several."""
     letters: Mapping[str, float] | None = None
-    """The log-probabilities of the options, where a model shows them."""
+    """Log-probabilities of the options, if the model returns them."""
     status: Status | None = None
-    """How this part ended, where that differs from the whole ask."""
+    """Status of this part, if it differs from that of the whole ask."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a reply says of the parts, of which some may be missing."""
+    """The parsed answers of a reply; some parts may be missing."""
 
     answers: tuple[PartAnswer, ...]
     remark: str | None = None
@@ -94,7 +94,7 @@ class Reading:
 
 @dataclass(slots=True)
 class Verdict(Exchange):
-    """A rater's answer to one ask, and what it took."""
+    """A rater's answers to one ask, with its cost."""
 
     calls: int = 1
     answers: list[PartAnswer] = field(default_factory=list)
@@ -102,7 +102,7 @@ class Verdict(Exchange):
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One thing that a scorer scores: a text, or two answers against each other."""
+    """One thing that a scorer scores: a text, or two answers compared."""
 
     text: str
     prompt: str
@@ -120,25 +120,25 @@ class Shown:
     about: str
     """Id of the item or list that it is about."""
     content: str
-    """Hash of everything that is shown, as job keys have it."""
+    """Hash of everything that is shown, as in job keys."""
     person: str
     """Id of the person."""
     prompt: str
-    """What the person asked."""
+    """The person's prompt."""
     parts: tuple[Part, ...]
-    """What gets an answer: one part for a choice, one for each attribute of a list."""
+    """The parts that get an answer: one for a choice, one for each attribute of a list."""
     texts: tuple[str, ...] = ()
-    """The answers that are judged, in the item's own order."""
+    """The answers to be judged, in the item's own order."""
     context: Context = NOTHING
-    """What is told of the person."""
+    """The context: what the rater is shown about the person."""
     context_id: str | None = None
-    """The context as it stands in the job key; None where its name says all."""
+    """The context in the job key; None if its name identifies it."""
     order: tuple[int, ...] = ()
     place: str = ""
-    """What is stored as the order: that of the answers, or which part of a long list it is."""
+    """The stored order: that of the answers, or which part of a long list it is."""
     sample: int = 0
     material: Any = None
-    """What else the question shows, such as a dialogue."""
+    """Further material of the question, such as a dialogue."""
 
     @property
     def order_name(self) -> str:
@@ -152,44 +152,44 @@ class Shown:
 
     @property
     def attributes(self) -> list[str]:
-        """The texts of the parts: the attributes that are asked about."""
+        """The texts of the parts, i.e. the attributes."""
         return [part.text for part in self.parts]
 
 
 def answered(shown: Shown, said: Iterable[tuple[str | None, float]]) -> list[PartAnswer]:
-    """The answers about the parts shown, from a label and a number for each."""
+    """Build the answers about the parts shown from a label and a number for each."""
     return [PartAnswer(part, label, value) for part, (label, value) in zip(shown.parts, said, strict=True)]
 
 
 def marks(numbers: Iterable[int]) -> list[tuple[str | None, float]]:
-    """Whole marks as labels and numbers."""
+    """Convert whole ratings to labels and numbers."""
     return [(str(number), float(number)) for number in numbers]
 
 
 class Question:
-    """Wording, scale and parser of one thing that can be asked, with an explicit version."""
+    """A versioned question: wording, scale and parser."""
 
     name: str
-    """What asks and judgments call it."""
+    """Its name in asks and judgments."""
     reading: ClassVar[str] = "1"
-    """Version of how replies are read; part of a model's fingerprint."""
+    """Version of the parser; part of a model's fingerprint."""
     order_matters: ClassVar[bool] = False
-    """Whether the order of the answers is seen, so that both are asked."""
+    """Whether raters see the order of the answers, so that both orders are asked."""
     most_parts: ClassVar[int | None] = None
-    """How many parts one ask may show; None for any number."""
+    """Most parts in one ask; None for any number."""
     scored_by: ClassVar[tuple[str, ...]] = ()
-    """Sorts of unit whose scores answer it, the fitting one first: `answer`, `attribute`, `pair`, `choice`."""
+    """Sorts of unit whose scores answer it, the best suited first: `answer`, `attribute`, `pair`, `choice`."""
     sought: ClassVar[str] = "what is asked"
-    """What it asks for, in the sentence that says a rater cannot answer it."""
+    """What it asks for, as worded in the message that a rater cannot answer it."""
 
     words: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """The texts of its prompt by their names, from wordings.toml."""
+    """The texts of its prompt by name, from wordings.toml."""
 
     @property
     def instruction(self) -> list[list[str]]:
-        """What is to be judged and how, as paragraphs of sentences in the prompt's words: people are shown the same.
+        """The instruction of the prompt as paragraphs of sentences, which people are shown too.
 
-        It is without what only a model has to be told: that material stands between tags, and how to spell a reply.
+        It omits what only a model needs: that material stands between tags, and the format of a reply.
         """
         paragraphs = [_sentences(line) for line in self.words["task"].splitlines()]
         paragraphs.append([one for one in _sentences(self.words["closing"]) if one.endswith("?")])
@@ -213,86 +213,86 @@ class Question:
         return self.fingerprint
 
     def messages(self, shown: Shown) -> tuple[Message, ...]:
-        """The prompt: what many asks share comes first, so that prompt caches are hit."""
+        """Return the prompt; what many asks share comes first, for prompt caches."""
         return ({"role": "user", "content": "\n\n".join(self._prompt(shown))},)
 
     def _prompt(self, shown: Shown) -> list[str]:
-        """The paragraphs of the prompt."""
+        """Return the paragraphs of the prompt."""
         return []
 
     def again(self, shown: Shown) -> str:
-        """What is said after a reply that cannot be read."""
+        """Return the follow-up message after a reply that cannot be parsed."""
         return self.words.get("reminder", "")
 
     def read(self, reply: ChatReply, shown: Shown) -> Reading | None:
-        """What a reply says; None if nothing can be read."""
+        """Parse a reply; return None if nothing can be parsed."""
         return None
 
     def options(self, shown: Shown) -> tuple[str, ...]:
-        """Words of one token whose scores are an answer, where the model shows them."""
+        """Return the one-token words whose scores are an answer, if the model returns them."""
         return ()
 
     def choices(self, shown: Shown) -> tuple[str, ...]:
-        """What a person can choose among, a button each; none where they write their answer, which `said` reads."""
+        """Return the options a person can choose from, one button each; empty if answers are written, which `said` reads."""
         found: dict[str | None, str] = {}
         for option in self.options(shown):
             said = self.said(shown, option)
             if said is not None:
-                found.setdefault(said.label, option)  # spellings of one answer are one choice
+                found.setdefault(said.label, option)  # several spellings of an answer are one choice
         return tuple(found.values())
 
     def said(self, shown: Shown, answer: str) -> PartAnswer | None:
-        """What a person's answer about the one part shown means; None if it cannot be read. By default as a reply is read."""
+        """Read a person's answer about the one part shown; None if it cannot be parsed. By default as a reply is read."""
         reading = self.read(ChatReply(answer), shown)
         return reading.answers[0] if reading is not None and reading.answers else None
 
     def reply_tokens(self, shown: Shown) -> int:
-        """How long a reply may be."""
+        """Return the token limit of a reply."""
         return SHORT_REPLY
 
     def recorded_as(self, shown: Shown) -> str:
-        """The name of the request in recordings."""
+        """Return the request's key in recordings."""
         return replay_key(shown.about, shown.context.name, shown.place, shown.sample)
 
     def foregone(self, shown: Shown) -> Verdict | None:
-        """The verdict that needs no rater, such as a tie of identical answers; None where somebody has to be asked."""
+        """Return the verdict that needs no rater, such as a tie of identical answers; None if a rater must be asked."""
         return None
 
     def units(self, shown: Shown, unit: str) -> list[Unit]:
-        """The units of one sort that a scoring rater needs scores for."""
+        """Return the units of one sort that a scoring rater scores."""
         return [Unit(part.text, shown.prompt, shown.context, note=part.note) for part in shown.parts]
 
     def decide(
         self, shown: Shown, scores: Sequence[float], unit: str, threshold: float | None, on_scale: bool
     ) -> list[PartAnswer]:
-        """Answers from one score per unit. `threshold` is where yes begins; `on_scale` scores are marks already."""
+        """Return answers from one score per unit. `threshold` is where yes begins; `on_scale` scores are already ratings."""
         return answered(shown, [(None, score) for score in scores])
 
     def accept(self, shown: Shown, returned: Any, threshold: float | None = None) -> list[PartAnswer] | None:
-        """Answers from what a function returned; None if it is not what the scale allows."""
+        """Return answers from a function's return value; None if the scale does not allow it."""
         numbers = numbers_for(shown.parts, returned)
         return None if numbers is None else answered(shown, [(None, number) for number in numbers])
 
     def expected(self, shown: Shown) -> str:
-        """What a function has to return, in words."""
+        """Describe what a function has to return."""
         return f"{len(shown.parts)} finite numbers"
 
     def drawn_order(self, shown: Shown) -> tuple[int, ...]:
-        """The order in which a function sees the answers that is asked once: drawn, as a folder may list the right one first."""
+        """Return a random order of the answers for a function that is asked once, since a folder may list the right one first."""
         return tuple(sorted(shown.order, key=lambda index: draw("shown", shown.about, index, among=2**63)))
 
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """What can be asked about items of one kind: `openai:M` asks the plain question, `list:openai:M` one with a prefix."""
+    """The questions about items of one kind: `openai:M` asks the plain question, `list:openai:M` one with a prefix."""
 
     kind: str
     asked: tuple[Question, ...]
-    """What a model is asked, or a function."""
+    """The questions for models and functions."""
     prefixed: Mapping[str, Question] = field(default_factory=dict)
-    """Other ways of asking, by prefix."""
+    """Variants of the question, by prefix."""
     scored: Question | None = None
-    """What scores answer; where nothing is said, the first question."""
+    """The question that scores answer; None for the first of `asked`."""
 
     @property
     def by_score(self) -> Question:
@@ -301,13 +301,13 @@ class QuestionSet:
 
 
 class Tags:
-    """The tags that a question puts its material between. Nothing in a text can open or close one of them."""
+    """The tags around a question's material. No text can open or close one of them."""
 
     def __init__(self, *names: str) -> None:
         self._opening = re.compile(rf"<(?=[\s/]*(?:{'|'.join(names)}))", re.IGNORECASE)
 
     def inert(self, text: str) -> str:
-        """The text with its tags disarmed."""
+        """Return the text with its tags disarmed."""
         return self._opening.sub("‹", text)
 
     def tagged(self, name: str, text: str) -> str:
@@ -315,7 +315,7 @@ class Tags:
 
 
 def json_values(reply: str, **how: Any) -> Iterator[Any]:
-    """What a reply says in JSON: all of it, a code fence left out, and then its last line."""
+    """Iterate over the JSON values in a reply: all of it, without a code fence, then its last line."""
     text = re.sub(r"^```\w*\s*|\s*```$", "", reply.strip())
     for candidate in (text, next(reversed(text.splitlines()), "")):
         try:
@@ -325,7 +325,7 @@ def json_values(reply: str, **how: Any) -> Iterator[Any]:
 
 
 def json_numbers(reply: str) -> list[int] | None:
-    """The whole numbers of a JSON list, as the whole reply or its last line; None if there is no such list."""
+    """Return the whole numbers of a JSON list, the whole reply or its last line; None if there is no such list."""
     for value in json_values(reply):
         if isinstance(value, list) and all(type(number) is int for number in value):
             return value
@@ -333,7 +333,7 @@ def json_numbers(reply: str) -> list[int] | None:
 
 
 def replay_key(item: str, view: str, order: str, sample: int) -> str:
-    """The name of a request in recordings."""
+    """Return a request's key in recordings."""
     return f"{item}|{view}|{order}|{sample}"
 
 
@@ -343,7 +343,7 @@ def order_places(name: str) -> list[int]:
 
 
 def choice_of(scores: Sequence[float]) -> tuple[str, float]:
-    """Label and margin of a choice by scores: the best product's index or a tie; the margin is product 0's lead."""
+    """Return label and margin of a choice: the best answer's index or a tie; the margin is answer 0's lead."""
     best = max(scores)
     leaders = [index for index, score in enumerate(scores) if score == best]
     margin = scores[0] - max(scores[1:]) if len(scores) > 1 else 0.0
@@ -351,9 +351,9 @@ def choice_of(scores: Sequence[float]) -> tuple[str, float]:
 
 
 def numbers_for(wanted: Sized, returned: Any) -> list[float] | None:
-    """The finite numbers that a function returned, where it is a sequence with one for each that is wanted; else None."""
+    """Return the finite numbers that a function returned, if it is a sequence with one for each wanted; else None."""
     if isinstance(returned, str | bytes | Mapping | set | frozenset):
-        return None  # the characters of a text and the keys of a mapping would pass for numbers
+        return None  # characters of a text and keys of a mapping could be read as numbers
     try:
         numbers = [float(one) for one in returned]
     except (TypeError, ValueError):

@@ -1,8 +1,8 @@
-"""Which of the things known about a person matter for what they ask: three ways of asking, with their parsers.
+"""Which attributes of a person are relevant to a prompt: three ways of asking, with their parsers.
 
-By pair: would knowing this one thing change the reply in any way? By grade: must it be used, may it, is it irrelevant,
-or better avoided? By list: of all that is known, which few should change the reply? The paper asks by pair; asking
-for the few of a list is what keeps a model from saying yes to nearly everything.
+By pair: would knowing this one attribute change the reply in any way? By grade: must it be used, may it, is it irrelevant, or better
+avoided? By list: of all attributes, which few should change the reply? The paper asks by pair; asking for the few of a list keeps a model
+from saying yes to nearly everything.
 """
 
 import re
@@ -45,27 +45,27 @@ VIEWS = {
 }
 CONTEXTS = {name: Context(name, "", (), None) for name in VIEWS}
 EMPTY = "the attribute is empty: nobody was asked"
-MOST_LISTED = 100  # attributes in one list call; a longer list is asked about in parts
+MOST_LISTED = 100  # attributes per list call; a longer list is split
 
 _WORDS = words_of("relevance")
 TAGS = Tags("question", "known", "reason")
 
 
 def shown_content(shown: Sequence[Part], view: str) -> str:
-    """Hash of the attributes that an ask shows, in their order, and of their reasons where those are shown."""
+    """Return a hash of the attributes shown, in their order, and of their reasons if those are shown."""
     reasons = view == REASON
     return hash_text(*(text for one in shown for text in (one.content, (one.note or "") if reasons else "")))
 
 
 def with_parts(shown: Shown, parts: tuple[Part, ...], place: str = "") -> Shown:
-    """Return what is shown with these attributes instead."""
+    """Return a copy of `shown` with these attributes instead."""
     return replace(shown, parts=parts, content=shown_content(parts, shown.context.name), place=place)
 
 
 def list_asks(shown: Shown, most_parts: int | None, seed: int | None = None) -> list[Shown]:
-    """The attributes of one list as a rater gets them that takes so many at once.
+    """Split the attributes of one list into asks of at most `most_parts`.
 
-    Numbers in a list may attract, so their order is drawn and not the file's: from the items, and from a run's seed where there is one.
+    The order in a list may influence the answers, so it is drawn at random: from the items, and from a run's seed if given.
     """
     salt = () if seed is None else (str(seed),)
     drawn = sorted(shown.parts, key=lambda part: hash_text("list", part.item, *salt))
@@ -79,7 +79,7 @@ def list_asks(shown: Shown, most_parts: int | None, seed: int | None = None) -> 
 
 
 def distinct_attributes(shown: Shown) -> list[str]:
-    """The attributes without repetitions: a list shows each once, and its answer holds for all that say the same."""
+    """Return the attributes without repetitions: a list shows each text once, and its answer holds for all repetitions."""
     return list(dict.fromkeys(map(_one_line, shown.attributes)))
 
 
@@ -87,9 +87,9 @@ Answers = list[tuple[str | None, float]]  # a label and a number that grows with
 
 
 class RelevanceQuestion(Question):
-    """A way of asking which attributes matter: wording and parser together, with one version for both."""
+    """A way of asking which attributes are relevant: wording and parser, with one version for both."""
 
-    version: ClassVar[str]  # of a way of asking: its wording, layout and parser
+    version: ClassVar[str]  # version of wording, layout and parser
     reading: ClassVar[str] = "relevance-1"
     most_parts: ClassVar[int | None] = 1
     scored_by: ClassVar[tuple[str, ...]] = ("attribute",)
@@ -117,7 +117,7 @@ class RelevanceQuestion(Question):
         ]
 
     def read(self, reply: ChatReply, shown: Shown) -> Reading | None:
-        """What the reply says of each attribute. Without the prompt one ask answers for the attribute wherever it stands."""
+        """Parse the answer for each attribute; if one answer is parsed for several parts, it holds for all of them."""
         found = self.parse(reply, shown)
         if found is None:
             return None
@@ -125,11 +125,11 @@ class RelevanceQuestion(Question):
         return Reading(tuple(answered(shown, said)))
 
     def options(self, shown: Shown) -> tuple[str, ...]:
-        """The words whose scores are an answer."""
+        """Return the words whose scores are an answer."""
         return self.letters
 
     def units(self, shown: Shown, unit: str) -> list[Unit]:
-        """Every attribute, with its reason where reasons are shown."""
+        """Return every attribute as a unit, with its reason if reasons are shown."""
         reasons = shown.context.name == REASON
         return [
             Unit(part.text, shown.prompt, shown.context, note=part.note if reasons else None)
@@ -139,15 +139,15 @@ class RelevanceQuestion(Question):
     def decide(
         self, shown: Shown, scores: Sequence[float], unit: str, threshold: float | None, on_scale: bool
     ) -> list[PartAnswer]:
-        """Yes from the threshold on; without one the scores alone, of which the report learns on other prompts how many to pick."""
+        """Return yes from the threshold on; without one the scores alone, whose cutoff reports learn on other prompts."""
         return answered(shown, [(_label(score, threshold), float(score)) for score in scores])
 
     def accept(self, shown: Shown, returned: Any, threshold: float | None = None) -> list[PartAnswer] | None:
-        """A truth value or a number for each attribute."""
+        """Return the answers from a bool or a number for each attribute."""
         numbers = numbers_for(shown.parts, returned)
         if numbers is None:
             return None
-        # Python's own truth values, and NumPy's under both of its names.
+        # Python's bool, and NumPy's under both of its names.
         bools = [type(one).__name__ in ("bool", "bool_") for one in returned]
         return answered(
             shown,
@@ -158,12 +158,12 @@ class RelevanceQuestion(Question):
         )
 
     def expected(self, shown: Shown) -> str:
-        """What a function has to return, in words."""
+        """Describe what a function has to return."""
         return f"{len(shown.parts)} truth values or finite numbers"
 
     @abstractmethod
     def parse(self, reply: ChatReply, shown: Shown) -> Answers | None:
-        """What the reply says of each attribute, or of the one that is shown; None if it cannot be read."""
+        """Return label and number for each attribute, or for the one shown; None if the reply cannot be parsed."""
 
     def _known(self, shown: Shown) -> str:
         one = shown.parts[0]
@@ -174,21 +174,21 @@ class RelevanceQuestion(Question):
 
 
 class PairQuestion(RelevanceQuestion):
-    """Asks of one thing whether knowing it would change the reply in any way."""
+    """Asks about one attribute whether knowing it would change the reply in any way."""
 
     version: ClassVar[str] = "1"
-    # Models spell their answer in all these ways; a spelling left out would leave its probability out.
+    # Models use all these spellings; omitting one would omit its probability.
     letters: ClassVar[tuple[str, ...]] = (*YES_WORDS, *NO_WORDS)
 
     way = "pair"
     words = words_of("relevance.pair")
 
     def choices(self, shown: Shown) -> tuple[str, ...]:
-        """Yes and no, in one spelling."""
+        """Return yes and no, in one spelling."""
         return YES, NO
 
     def parse(self, reply: ChatReply, shown: Shown) -> Answers | None:
-        """The scores of the two words where the model shows them, else the word of the last line."""
+        """Return the answer from the scores of the two words if there are any, else from the word in the last line."""
         scores = reply.letter_scores or {}
         yes, no = ([scores[word] for word in words if word in scores] for words in (YES_WORDS, NO_WORDS))
         if yes and no:
@@ -200,13 +200,13 @@ class PairQuestion(RelevanceQuestion):
         return [(YES, 1.0) if match[1].startswith("y") else (NO, 0.0)]
 
 
-# What a grade is called, what it is worth as a number, and whether it counts as relevant.
+# Grades with their values, and those that count as relevant.
 GRADES = {"must": 3, "may": 2, "irrelevant": 1, "avoid": 0}
 RELEVANT_GRADES = ("must", "may")
 
 
 class GradeQuestion(RelevanceQuestion):
-    """Asks of one thing whether it must be used, may be, is irrelevant, or is better avoided."""
+    """Asks about one attribute whether it must be used, may be, is irrelevant, or is better avoided."""
 
     version: ClassVar[str] = "1"
     letters: ClassVar[tuple[str, ...]] = ("3", "2", "1", "0")
@@ -215,7 +215,7 @@ class GradeQuestion(RelevanceQuestion):
     words = words_of("relevance.graded")
 
     def parse(self, reply: ChatReply, shown: Shown) -> Answers | None:
-        """The grade, and as its number the expected one where the model shows the scores of the digits."""
+        """Return the grade with its value, which is the expected grade if the model returns the digits' scores."""
         names = {str(worth): grade for grade, worth in GRADES.items()}
         scores = reply.letter_scores
         if scores is not None and set(self.letters) <= scores.keys():
@@ -225,7 +225,7 @@ class GradeQuestion(RelevanceQuestion):
         match = re.fullmatch(
             rf"(?:answer\s*:\s*)?(?:([0-3])(?:\s*[(:-]?\s*({listed}))?|({listed}))", _last_words(reply.text)
         )
-        # A digit beside the name of another grade says neither.
+        # A digit beside the name of another grade counts as neither.
         if match is None or match[2] not in (None, names.get(match[1])):
             return None
         grade = match[3] or names[match[1]]
@@ -233,7 +233,7 @@ class GradeQuestion(RelevanceQuestion):
 
 
 class ListQuestion(RelevanceQuestion):
-    """Asks which few of all that is known should change the reply."""
+    """Asks which few of all attributes should change the reply."""
 
     version: ClassVar[str] = "1"
     most_parts: ClassVar[int | None] = MOST_LISTED
@@ -242,7 +242,7 @@ class ListQuestion(RelevanceQuestion):
     words = words_of("relevance.list")
 
     def read(self, reply: ChatReply, shown: Shown) -> Reading | None:
-        """What the reply says of each attribute, and which numbers it named that are not on the list."""
+        """Parse the answer for each attribute; the remark names numbers that are not on the list."""
         reading = super().read(reply, shown)
         unknown = sorted(
             set(json_numbers(reply.text) or ()) - set(range(1, len(distinct_attributes(shown)) + 1))
@@ -253,7 +253,7 @@ class ListQuestion(RelevanceQuestion):
         return replace(reading, remark=remark)
 
     def parse(self, reply: ChatReply, shown: Shown) -> Answers | None:
-        """The numbers named. Strict: a JSON list of whole numbers, as the whole reply or its last line."""
+        """Return yes for the numbers named. Strict: a JSON list of whole numbers, the whole reply or its last line."""
         numbers = json_numbers(reply.text)
         if numbers is None:
             return None
@@ -283,12 +283,12 @@ def _label(score: float, threshold: float | None) -> str | None:
 
 
 def list_name(group: str, person: str) -> str:
-    """What a list is called: a group may hold the attributes of several people, a list is of one."""
+    """Return the id of a list; a group may hold the attributes of several people, a list those of one."""
     return f"{group}@{person}"
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())  # a line break in an entry could pass for another entry
+    return " ".join(text.split())  # a line break in an entry could look like another entry
 
 
 def _last_words(reply: str) -> str:
@@ -297,13 +297,13 @@ def _last_words(reply: str) -> str:
 
 
 def _log_sum(scores: Sequence[float]) -> float:
-    """The log-probability of any of several spellings."""
+    """Return the log-probability of any of several spellings."""
     top = max(scores)
     return top + log(sum(exp(score - top) for score in scores))
 
 
 def _expected(scores: dict[int, float]) -> float:
-    """The expected grade under the model's own probabilities."""
+    """Return the expected grade under the model's own probabilities."""
     top = max(scores.values())
     weights = {grade: exp(score - top) for grade, score in scores.items()}
     return sum(grade * weight for grade, weight in weights.items()) / sum(weights.values())

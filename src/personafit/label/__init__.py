@@ -1,4 +1,4 @@
-"""The web app for human studies: people's answers land in the same table as every model's."""
+"""The web app for human studies; people's answers are stored in the same table as the judgments of models."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,7 @@
-"""Who may do what: signed invitations, sessions in cookies, tokens against forged forms, and the researcher's password.
+"""Access control: signed invitations, session cookies, CSRF tokens and the researcher's password.
 
-Everything is signed with a secret that is made once and kept in the store. An invitation is good for one study, and names a seat, a
-participant or nobody. There is no password until somebody sets one with the token printed at the first start.
+Everything is signed with a secret that is generated once and kept in the store. An invitation is valid for one study and names a seat, a
+participant or neither. There is no password until somebody sets one with the token printed at the first start.
 """
 
 import hmac
@@ -19,13 +19,13 @@ from personafit.label.planning import kept, store_secret
 from personafit.store.tables import label_settings
 
 SESSION_SECONDS = 30 * 24 * 3600
-RESEARCHER_SECONDS = 12 * 3600  # without opening a page
+RESEARCHER_SECONDS = 12 * 3600  # of inactivity
 SHORTEST_PASSWORD = 10
-SESSIONS_HELD, SESSION_KNOWN_SECONDS = 10_000, 60.0  # a cookie just checked is not checked again
+SESSIONS_HELD, SESSION_KNOWN_SECONDS = 10_000, 60.0  # a cookie's signature is verified again after this time
 
 
 class RaterSession(NamedTuple):
-    """A rater in a study."""
+    """The session of a rater in one study."""
 
     study: str
     seat: int
@@ -33,24 +33,24 @@ class RaterSession(NamedTuple):
 
 
 class ResearcherSession(NamedTuple):
-    """A researcher who has given the password."""
+    """The session of a researcher who has logged in."""
 
     csrf: str
     cookie: str
-    """The cookie to go on with, its time begun anew."""
+    """The renewed cookie to send back, whose lifetime starts again."""
 
 
 class Invitation(NamedTuple):
-    """What a signed link lets somebody do."""
+    """The study, and the seat or participant, that a signed link is for."""
 
     study: str
     seat: int | None
     participant: str | None = None
-    """Who the link was made for, as they are called elsewhere: an id that nobody can make up."""
+    """External id of the participant the link was made for; being signed, it cannot be forged."""
 
 
 class Access:
-    """Signs, checks, and keeps the secrets."""
+    """Signs and verifies invitations, sessions and CSRF tokens, and stores the secrets behind them."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -64,7 +64,7 @@ class Access:
     # -- secrets ---------------------------------------------------------------------------------------------------
 
     def _kept(self, name: str, fresh: str) -> str:
-        """The stored value, or this one from now on."""
+        """Return the stored value of a setting; store `fresh` first if there is none."""
         with self._engine.begin() as connection:
             return kept(connection, name, fresh)
 
@@ -81,11 +81,11 @@ class Access:
             connection.execute(update(label_settings).where(mine).values(value=value))
 
     def note_address(self, address: str) -> None:
-        """Remember where the server was reached last."""
+        """Store the address at which the server was last reached."""
         self._put("address", address)
 
     def address(self) -> str | None:
-        """Where the server was reached last."""
+        """Return the address at which the server was last reached."""
         return self._value("address")
 
     # -- the researcher --------------------------------------------------------------------------------------------
@@ -94,11 +94,11 @@ class Access:
         return self._value("password") is not None
 
     def setup_token(self) -> str:
-        """What lets the first visitor set the password; good until it is used."""
+        """Return the token that lets the first visitor set the password; it is valid until used."""
         return self._kept("setup", secrets.token_urlsafe(24))
 
     def set_password(self, token: str, password: str) -> bool:
-        """Set the password for the first time; False when the token is wrong or a password is there."""
+        """Set the password for the first time; return False if the token is wrong or a password is already set."""
         expected = self._value("setup")
         if self.has_password() or expected is None or not same(expected, token):
             return False
@@ -110,7 +110,7 @@ class Access:
         return True
 
     def change_password(self, password: str) -> None:
-        """Set another password; all sessions end."""
+        """Replace the password and end all researcher sessions."""
         self._put("password", PasswordHasher().hash(password))
         self.end_researchers()
 
@@ -124,12 +124,12 @@ class Access:
     # -- invitations and sessions ----------------------------------------------------------------------------------
 
     def invite(self, study: str, seat: int | None, participant: str | None = None) -> str:
-        """A token for a study: for one seat, for one participant, or for whoever takes the next free seat."""
+        """Return a token for a study: for one seat, for one participant, or for whoever takes the next free seat."""
         named = [study, seat] if participant is None else [study, None, participant]
         return str(self._invitations.dumps(named))
 
     def invited(self, token: str) -> Invitation | None:
-        """What a token invites to; None when it was not signed here."""
+        """Return the invitation that a token encodes; None if it was not signed by this store."""
         body = _loaded(self._invitations, token)
         if isinstance(body, list) and len(body) in (2, 3) and isinstance(body[0], str):
             seat = body[1] if isinstance(body[1], int) else None
@@ -143,11 +143,11 @@ class Access:
         return self._researcher_cookie(secrets.token_urlsafe(12), self._era())
 
     def end_researchers(self) -> None:
-        """End all of the researcher's sessions, on every device."""
+        """End all researcher sessions, on every device."""
         self._put("era", secrets.token_urlsafe(12))
 
     def _era(self) -> str:
-        """What all sessions since the last end of all share."""
+        """Return the id shared by all sessions opened since sessions were last ended."""
         return self._value("era") or self._kept("era", secrets.token_urlsafe(12))
 
     def _researcher_cookie(self, session: str, era: str) -> str:
@@ -166,7 +166,7 @@ class Access:
         return None
 
     def researcher(self, cookie: str | None) -> ResearcherSession | None:
-        """Whether it is a researcher's cookie."""
+        """Return the session of a researcher's cookie; None if the cookie is invalid or expired."""
         body = _loaded(self._sessions, cookie, max_age=RESEARCHER_SECONDS)
         if isinstance(body, list) and len(body) == 3 and body[0] == "researcher":
             session, era = str(body[1]), str(body[2])
@@ -175,16 +175,16 @@ class Access:
         return None
 
     def _csrf(self, session: str) -> str:
-        """The token that forms of this session carry."""
+        """Return the CSRF token that forms of this session carry."""
         return hmac.new(self._secret, f"csrf:{session}".encode(), sha256).hexdigest()
 
     def anonymous_csrf(self, about: str) -> str:
-        """The token of a form that is shown before there is a session, such as consent to an invitation."""
+        """Return the CSRF token of a form shown before there is a session, such as consent to an invitation."""
         return hmac.new(self._secret, f"form:{about}".encode(), sha256).hexdigest()
 
 
 def same(expected: str, given: str | None) -> bool:
-    """Whether a token is the right one."""
+    """Return whether a token matches, compared in constant time."""
     return given is not None and hmac.compare_digest(expected.encode(), given.encode())
 
 

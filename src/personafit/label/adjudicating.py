@@ -1,7 +1,7 @@
-"""Deciding what raters disagree about: disputed answers, the hardest first, and decisions by rater `adjudicated`.
+"""Adjudication: list disputed answers, the most disputed first, and store decisions as rater `adjudicated`.
 
-A decision is an answer like any other: it can be changed and taken back, and none is lost. Gold prefers it to the majority; votes
-stay as they are.
+A decision is an answer like any other: it can be changed or taken back, and every version is kept. Gold prefers it to the majority; votes
+stay unchanged.
 """
 
 import time
@@ -23,24 +23,24 @@ from personafit.store import tables as t
 
 
 class Dispute(NamedTuple):
-    """One field that was not answered alike, or that was decided."""
+    """One field on which raters disagree, or that has been adjudicated."""
 
     key: str
-    """The job key of the decision, by which pages and commands name it."""
+    """Job key of the decision; pages and commands refer to the dispute by it."""
     page: Page
     field: Field
     votes: list[dict[str, Any]]
-    """What each rater said, as rows of votes."""
+    """Each rater's vote, as rows of `study_votes`."""
     counts: dict[str, int]
-    """Votes by label, the most frequent first."""
+    """Number of votes by label, the most frequent first."""
     share: float
-    """The share of the most frequent label."""
+    """Share of the votes for the most frequent label."""
     decided: str | None
     why: str | None
 
 
 def disputes(studies: Studies, name: str) -> list[Dispute]:
-    """Everything that raters gave different labels to, the least agreed first, then in the order of pages."""
+    """Return the fields with differing labels or a decision, sorted by increasing agreement, then by page order."""
     votes = study_votes(studies, name).filter(pl.col("label").is_not_null())
     given = votes.rows_by_key(["page", *UNIT], named=True)
     decisions = adjudicated_votes(studies, name).rows_by_key(UNIT, named=True, unique=True)
@@ -58,7 +58,7 @@ def disputes(studies: Studies, name: str) -> list[Dispute]:
 
 
 def labels_of(studies: Studies, name: str, page: Page, field: Field) -> dict[str, LabelValue]:
-    """What can be answered, by the label that is stored; where answers are written, what anybody has answered."""
+    """Return the possible answers by stored label; for written answers, every label that any rater has given."""
     if field.kind == "written":
         judged = t.judgments.c
         query = select(judged.label, judged.value).where(
@@ -75,7 +75,7 @@ def labels_of(studies: Studies, name: str, page: Page, field: Field) -> dict[str
 
 
 def decide(studies: Studies, name: str, key: str, label: str | None, why: str = "") -> None:
-    """Store a decision about a disputed answer; None takes the one there is back."""
+    """Store a decision about a disputed answer; a label of None takes back the current one."""
     dispute = next((one for one in disputes(studies, name) if one.key == key), None)
     if dispute is None:
         raise UserError(f"{name} has no such disagreement; it may have been settled meanwhile.")
@@ -91,7 +91,7 @@ def decide_item(
     target: str = "",
     why: str = "",
 ) -> None:
-    """Store a decision about an item, with question and target where it has several disputed answers."""
+    """Store a decision about an item; question and target are needed if several of its answers are disputed."""
     fitting = [
         one
         for one in disputes(studies, name)

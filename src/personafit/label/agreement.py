@@ -1,6 +1,6 @@
-"""How far the raters of a study agree, by the same reading and the same statistics as `personafit agree`.
+"""Agreement between the raters of a study, computed with the same code as `personafit agree`.
 
-Live figures are over people who rate; `study_source` can put the judgments of models on the same items beside them.
+Live figures cover the study's own raters; `study_source` adds the judgments of models on the same items.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -38,23 +38,23 @@ ANSWERED = pl.col("label").is_not_null() | pl.col("value").is_not_null()
 
 @dataclass(frozen=True)
 class QuestionAgreement:
-    """Agreement on one question."""
+    """Inter-rater agreement on one question."""
 
     question: str
     raters: int
     units: int
-    """Items (and targets) judged by two or more."""
+    """Number of items (and targets) judged by two or more raters."""
     figures: dict[str, Estimate]
-    """percent, fleiss, nominal and, for numbers, ordinal."""
+    """Estimates by name: percent, fleiss, nominal and, for numeric answers, ordinal."""
     with_others: dict[str, Estimate]
-    """Each rater against the majority of the others."""
+    """Agreement of each rater with the majority of the others."""
 
 
 def votes_source(studies: Studies, name: str, votes: pl.DataFrame) -> Source:
-    """The votes in the shape that all agreement is computed from."""
+    """Return the votes as the `Source` from which all agreement is computed."""
     pages = studies.pages(name, (Role.ITEM,))
     people = {item: page.person for page in pages for item in page.items}
-    people |= dict(votes.select("item", "person").iter_rows())  # what raters made themselves is on no page
+    people |= dict(votes.select("item", "person").iter_rows())  # dialogues made by raters are on no page
     source = Source(name, people, _choices(studies, name, pages), prompts=_prompts(studies, name))
     kinds = dict(votes.select("rater", "kind").unique(maintain_order=True).iter_rows())
     source.unanswered = votes.filter(pl.col("status") == "skipped").height
@@ -64,12 +64,12 @@ def votes_source(studies: Studies, name: str, votes: pl.DataFrame) -> Source:
 
 
 def _columns(votes: pl.DataFrame) -> pl.DataFrame:
-    """The columns that agreement is computed from."""
+    """Select and cast the columns that agreement is computed from."""
     return votes.select(pl.col(column).cast(dtype) for column, dtype in VOTE.items())
 
 
 def study_source(studies: Studies, name: str) -> Source:
-    """The raters of a study who are not excluded, gold, decisions, and every model that judged the same items."""
+    """Return the non-excluded raters of a study with gold, decisions, and every model that judged the same items."""
     study, store = studies.study(name), studies.store
     votes = study_votes(studies, name)
     source = votes_source(studies, name, votes)
@@ -89,10 +89,10 @@ def study_source(studies: Studies, name: str) -> Source:
 
 
 def add_studies(source: Source, store: Store, dataset: str) -> None:
-    """The standing votes of people, in every study of the store, on the items that a source is about.
+    """Add the standing votes of every study of the store on the items of a source.
 
-    Items count as the same by id if they are in the data set or were made in a run, where ids tell contents apart; those of other
-    data sets if their texts and the person are the same.
+    Items match by id if they are in the data set or were made in a run, where the id depends on the content; items of other data sets match
+    if their texts and the person are the same.
     """
     studies = Studies(store)
     names = studies.names()
@@ -108,14 +108,14 @@ def add_studies(source: Source, store: Store, dataset: str) -> None:
         raters = {f"{name}:{code}": VotingRater(f"{kind}:{code}", kind) for code, kind in kinds.items()}
         keyed = (pl.lit(f"{name}:") + pl.col("rater")).alias("rater")
         source.add(_columns(answered.with_columns(keyed)), raters)
-        if HUMAN in kinds.values():  # people one by one: what they say together is made of it
+        if HUMAN in kinds.values():  # individual votes replace the median computed from them
             asked = set(answered.filter(pl.col("kind") == HUMAN)["question"])
             median = (pl.col("rater") == MEDIAN) & pl.col("question").is_in(asked)
             source.parts = [part.filter(~median) for part in source.parts]
 
 
 class _SameItems:
-    """Which of a study's items another data set has too, with the same texts and the same version of the person."""
+    """Finds the items of other data sets that equal a study's items in their texts and version of the person."""
 
     def __init__(self, store: Store, dataset: str, asked: Mapping[str, str]) -> None:
         self._store, self._dataset, self._asked = store, dataset, asked
@@ -128,7 +128,7 @@ class _SameItems:
 
     @property
     def ids(self) -> Collection[str]:
-        """The items of the data set that are asked about."""
+        """Ids of the study's items in its own data set."""
         return self._items.keys()
 
     @cached_property
@@ -141,7 +141,7 @@ class _SameItems:
 
 
 def _add_judged(source: Source, store: Store, run: RunRecord, items: Collection[str]) -> None:
-    """Judgments of a run whose asks are about lists, dialogues or several answers, by the item each is about."""
+    """Add the judgments of a run whose asks are about lists, dialogues or several answers, by item."""
     ask, judgment = tables.asks.c, tables.judgments.c
     joined = tables.run_jobs.join(tables.asks, ask.job == tables.run_jobs.c.job)
     query = (
@@ -174,9 +174,9 @@ def _add_judged(source: Source, store: Store, run: RunRecord, items: Collection[
 
 
 def _under_one_view(found: pl.DataFrame, source: Source, views: Sequence[str]) -> pl.DataFrame:
-    """The judgments of each rater under one context: a judge who was shown several is still one rater.
+    """Keep each rater's judgments under one context, since a judge asked under several is still one rater.
 
-    That is the context it is in with from an earlier run, or else the first of the run that it was asked under.
+    This is the context under which the rater was added from an earlier run, or else the first context of the run that it was asked under.
     """
     chosen = dict(key.rsplit("|", 1) for key in source.raters if "|" in key)
     asked = dict(found.group_by("rater").agg("view").iter_rows())
@@ -190,7 +190,7 @@ def _add_gold(source: Source, dataset: str, store: Store) -> None:
     if not store.has_dataset(dataset):
         return  # raters' own chats, or what `extract` wrote
     if store.dataset_info(dataset)["metric"] == "win_rate":
-        return  # there it only marks which answer was tested: nobody said that it is right
+        return  # there the label only marks which answer was tested, not which is right
     judgment = tables.judgments.c
     columns = [judgment[name] for name in VOTE]
     _add_gold_rows(source, store.frame(select(*columns).where(judgment.ask.like(f"{dataset}#%"))))
@@ -204,7 +204,7 @@ def _add_gold_rows(source: Source, gold: pl.DataFrame) -> None:
 
 
 def study_agreement(studies: Studies, name: str, votes: pl.DataFrame) -> list[QuestionAgreement]:
-    """Agreement on every question that asks for a label, with intervals over people and prompts."""
+    """Estimate agreement on every question with labels, with intervals clustered by person and prompt."""
     return [_figures(table) for table in rating_tables(votes_source(studies, name, votes))]
 
 
@@ -216,7 +216,7 @@ def _prompts(studies: Studies, name: str) -> dict[str, str]:
 
 
 def _choices(studies: Studies, name: str, pages: Sequence[Page]) -> frozenset[str]:
-    """Items whose labels are places of answers and no numbers: those that are answered by letter or in writing."""
+    """Return the items whose labels are indices of answers rather than numbers: those answered by letter or in writing."""
     form = studies.form(name)
     return frozenset(
         field.item

@@ -1,7 +1,8 @@
-"""A rater's answer: what it consists of, what becomes of answers that are written together, and how those that stand are read again.
+"""A rater's answer: its contents, how a batch of answers is settled, and how standing answers are read back.
 
-The unit of saving is one field of one page. Its job key names study, page, question, target and rater; a later answer to the same
-field is a later generation and supersedes. The browser gives each answer an id of its own, so one that is sent twice is stored once.
+The unit of saving is one field of one page. Its job key names study, page, question, target and rater; a later answer to the same field
+gets a higher generation and supersedes the earlier one. The browser gives each answer its own id, so an answer that is sent twice is stored
+once.
 """
 
 from collections.abc import Collection, Sequence
@@ -29,7 +30,7 @@ BUSY = "The answer could not be stored just now; it is kept in this browser and 
 
 
 class NotStored(Exception):
-    """An answer that was not stored: a sentence for the rater, and the status by which the browser knows whether to send it again."""
+    """An answer that was rejected, with a sentence for the rater and an HTTP status that tells the browser whether to retry."""
 
     def __init__(self, sentence: str, code: int) -> None:
         super().__init__(sentence)
@@ -39,7 +40,7 @@ class NotStored(Exception):
 
 @dataclass(slots=True)
 class Answer:
-    """One answer on its way into the store: a rater's, one that was imported, or a decision of the researcher's."""
+    """One answer to be stored: from a rater, an import, or a researcher's decision."""
 
     study: str
     seat: int
@@ -47,41 +48,41 @@ class Answer:
     page: str
     field: Field
     answered: LabelValue | None
-    """None for what is no label: cannot tell, undone, a text."""
+    """The label and value; None if there is no label: cannot tell, undone, or free text."""
     detail: dict[str, Any]
-    """Client time, note, text, and why there is no label; what is None is left out."""
+    """Client time, note, text, and why there is no label; entries that are None are not stored."""
     view: str
     order: str
     perspective: str
     seconds: float = 0.0
     id: str = ""
-    """The browser's own id of it, where it came by a browser."""
+    """Id given by the browser, if the answer came from one."""
     position: int = 0
-    """Place of the page among the rater's."""
+    """Position of the page in the rater's sequence."""
     required: tuple[Field, ...] = ()
-    """All required fields of the page: when all have an answer, the page is done."""
+    """All required fields of the page; the page is done when each has an answer."""
     flag: Field | None = None
-    """The page's flag: a page that is flagged is done whatever else is open."""
+    """The page's flag field; a flagged page counts as done even if other fields are open."""
     at: float | None = None
-    """When it was given, where that was not now."""
+    """Time of the answer, if it was not given now."""
 
     @property
     def place(self) -> "PagePlace":
         return self.study, self.seat, self.position
 
     def job(self, field: Field) -> str:
-        """The key of a field's job, for this page and rater."""
+        """Return the job key of a field for this page and rater."""
         return job_key(self.study, self.page, field, self.rater)
 
     def finished(self, stands: Collection[str]) -> bool:
-        """Whether its page is done, given which jobs have an answer: all required fields, or the flag."""
+        """Return whether the page is done, given the answered jobs: all required fields, or the flag."""
         if self.flag is not None and self.job(self.flag) in stands:
             return True
         return all(self.job(field) in stands for field in self.required)
 
 
 class AnswerReceipt(NamedTuple):
-    """What the browser is told about a stored answer."""
+    """The acknowledgement of a stored answer that the browser receives."""
 
     id: str
     generation: int
@@ -90,20 +91,20 @@ class AnswerReceipt(NamedTuple):
 
 
 def page_key(page: str, rater: str, hashed: Hashed) -> str:
-    """What the browser calls a page, beside its place, which changes when pages before it are removed."""
+    """Return the key by which the browser identifies a page, as positions shift when earlier pages are removed."""
     return hashed("page key", page, rater)[:16]
 
 
 def job_key(study: str, page: str, field: Field, rater: str) -> str:
-    """The job key of one field of one page for one rater."""
+    """Return the job key of one field of one page for one rater."""
     return _hashed("study", study, page, field.item, field.question, field.target, rater)
 
 
-_hashed = lru_cache(10_000)(hash_text)  # storing one answer needs the keys of its page several times
+_hashed = lru_cache(10_000)(hash_text)  # each stored answer needs the keys of its page several times
 
 
 class Given(NamedTuple):
-    """The answer that stands for a field."""
+    """The standing answer to a field."""
 
     generation: int
     status: Status
@@ -116,7 +117,7 @@ class Given(NamedTuple):
 
 
 def standing_answers(store: Store, jobs: Sequence[str]) -> dict[str, Given]:
-    """The last answer to each of these jobs; one that was undone is absent."""
+    """Return the latest answer to each of these jobs; answers that were undone are absent."""
     found: dict[str, Given] = {}
     ask, judgment = t.asks.c, t.judgments.c
     query = select(
@@ -131,7 +132,7 @@ def standing_answers(store: Store, jobs: Sequence[str]) -> dict[str, Given]:
 
 
 def outcome(answer: Answer, id: str, generation: int, at: float) -> Outcome:
-    """The ask and the judgment of an answer, as the store keeps them."""
+    """Build the ask and the judgment that the store keeps for an answer."""
     detail = {key: value for key, value in answer.detail.items() if value is not None}
     answered = answer.answered is not None or answer.field.kind == "text"
     common = {
@@ -163,21 +164,21 @@ PagePlace = tuple[str, int, int]
 
 
 class Standing(NamedTuple):
-    """How it is with a page of a seat."""
+    """The current state of a page of a seat."""
 
     page: str
     rater: str
-    """The rater's state."""
+    """State of the rater."""
     study: str
-    """The study's state."""
+    """State of the study."""
     done: float | None = None
-    """When the page was done, if it is."""
+    """When the page was completed, if it is."""
     seen: float | None = None
-    """When the rater was last noted to be there."""
+    """When the rater was last recorded as active."""
 
 
 class StoredAsk(NamedTuple):
-    """An ask that the store already has for a field, with what it says."""
+    """An ask already stored for a field, with its label and detail."""
 
     job: str
     id: str
@@ -187,11 +188,11 @@ class StoredAsk(NamedTuple):
 
     @property
     def undone(self) -> bool:
-        """Whether it takes an answer back."""
+        """Return whether it takes an earlier answer back."""
         return self.detail.get("why") == UNDONE
 
     def says(self, other: Outcome) -> bool:
-        """Whether another answer under the same id says the same; a browser's clock may differ."""
+        """Return whether an answer under the same id has the same content, ignoring the browser's clock."""
         detail, (judged,) = orjson.loads(other.ask.detail or "{}"), other.judgments
         words = ((self.detail.get(name), detail.get(name)) for name in ("text", "why", "note"))
         same = all(storable(old or "") == storable(new or "") for old, new in words)
@@ -199,9 +200,9 @@ class StoredAsk(NamedTuple):
 
 
 class AnswerBatch:
-    """Answers that are written to the store in one transaction: which are new, what is stored of them, and which pages they finish.
+    """Answers written in one transaction: works out which are new, how each is acknowledged and which pages they complete.
 
-    Nothing here touches the database: it is told what stands there and says what to add.
+    Nothing here touches the database: the caller passes in the stored state and writes what is `added`.
     """
 
     def __init__(self, answers: Sequence[Answer]) -> None:
@@ -209,15 +210,15 @@ class AnswerBatch:
         self._jobs = [answer.job(answer.field) for answer in answers]
         self.added: list[Outcome] = []
         self.pages: dict[PagePlace, bool] = {}
-        """Pages that got a new answer, and whether they are done now."""
+        """Pages that received a new answer, and whether they are now done."""
         self.results: list[AnswerReceipt | NotStored] = []
 
     def places(self) -> list[PagePlace]:
-        """The pages the answers are about."""
+        """Return the pages that the answers belong to."""
         return sorted({answer.place for answer in self._answers})
 
     def jobs(self) -> list[str]:
-        """The jobs whose asks must be known: of everything that is required on the pages, and of their flags."""
+        """Return the jobs whose asks must be looked up: all required fields of the pages, their flags, and the answered fields."""
         asked = {
             answer.job(field)
             for answer in self._answers
@@ -227,7 +228,7 @@ class AnswerBatch:
         return sorted(asked.union(self._jobs))
 
     def settle(self, standing: dict[PagePlace, Standing], held: Sequence[StoredAsk], now: float) -> None:
-        """Work out what is added, given how it is with the pages and which asks there are."""
+        """Work out `added`, `pages` and `results` from the state of the pages and the asks already stored."""
         known: dict[str, dict[str, StoredAsk]] = {}
         for ask in held:
             known.setdefault(ask.job, {})[ask.id] = ask
@@ -237,7 +238,7 @@ class AnswerBatch:
             if refused is not None:
                 self.results.append(refused)
                 continue
-            # A browser's id counts for this field of this rater alone, whoever else may use the same.
+            # The browser's id is scoped to this field and rater, so ids of other raters cannot collide with it.
             id, mine = hash_text("answer", job, answer.id), known.setdefault(job, {})
             generation = max((ask.generation for ask in mine.values()), default=-1) + 1
             new = outcome(answer, id, generation, now if answer.at is None else answer.at)
@@ -261,7 +262,7 @@ class AnswerBatch:
 
 
 def _refused(standing: Standing | None, page: str) -> NotStored | None:
-    """Why an answer is not taken, if it is not."""
+    """Return why an answer is rejected; None if it is accepted."""
     if standing is None or standing.page != page:
         return NotStored(GONE, 404)
     if standing.study != "open" or standing.rater == RaterState.PAUSED:

@@ -1,9 +1,8 @@
-"""Chats of participants with a model: every message stored before it is acknowledged, and a dialogue in the store at the end.
+"""Chats between participants and a model; every message is stored before it is acknowledged.
 
-A chat is a row for the consent, one for each message and one for the end, in the order of their turns. A message that is sent
-twice under one key is one message. A reply that is being written has its row, too: whoever adds it asks the model, and every other
-process that serves the same store waits, so that a message costs one call. When the chat ends it becomes a dialogue like any simulated
-one, so judges can be asked about it.
+A chat is stored as one row for the consent, one for each message and one for the end, in turn order. A message sent twice under the same
+key is stored once. A reply being written has a row too: the process that adds it calls the model, and other processes serving the same
+store wait, so that each message costs one call. When the chat ends it becomes a dialogue like any simulated one, which judges can rate.
 """
 
 import asyncio
@@ -38,8 +37,8 @@ LINK_AGAIN = "Please open the link of your invitation again."
 Ended = Literal["satisfied", "gave-up"]
 CONSENT, END, WRITING = "consent", "end", "writing"
 SIGN_EVERY, GIVEN_UP_AFTER = 5.0, 30.0
-"""Seconds between two signs of life of who writes a reply, and without one until another may write it."""
-LOOK_EVERY = 0.2  # seconds, at whether another process has written the reply
+"""Seconds between heartbeats of the process writing a reply, and without a heartbeat until another process may take over."""
+LOOK_EVERY = 0.2  # seconds between checks whether another process has written the reply
 
 
 class ChatTurn(NamedTuple):
@@ -53,7 +52,7 @@ class ChatTurn(NamedTuple):
 
 
 class NotNow(Exception):
-    """Something that cannot be done at this point of a chat; a sentence."""
+    """An action that is not possible at this point of a chat; the message is shown to the participant."""
 
 
 class Chat:
@@ -68,7 +67,7 @@ class Chat:
         return [row for row in self._all() if row.role != WRITING]
 
     def _all(self) -> list[ChatTurn]:
-        """The same, and the reply that is being written if there is one."""
+        """Return all rows, including the reply being written, if any."""
         query = select(t.c.turn, t.c.role, t.c.text, t.c.key, t.c.at).where(*self._mine).order_by(t.c.turn)
         return [ChatTurn(**row._mapping) for row in self._store.rows_now(query)]
 
@@ -77,12 +76,12 @@ class Chat:
         return t.c.study == self._study.name, t.c.seat == self._seat.seat, t.c.page == self._page
 
     def begin(self, key: str) -> None:
-        """Note that the participant wants the chat to be kept."""
+        """Record the participant's consent to the chat being kept."""
         if not self.rows():
             self._add(0, CONSENT, "", key)
 
     def say(self, text: str, key: str) -> None:
-        """Store a message of the participant's."""
+        """Store a message of the participant."""
         rows = self.rows()
         if any(row.key == key for row in rows):
             return
@@ -95,11 +94,11 @@ class Chat:
         if len(rows) > MOST_MESSAGES:
             raise NotNow("This chat is as long as it can be; please end it.")
         added = self._add(rows[-1].turn + 1, "user", storable(text), key)
-        if not added and all(row.key != key for row in self.rows()):  # another tab was faster
+        if not added and all(row.key != key for row in self.rows()):  # another tab sent a message first
             raise NotNow("The assistant has not answered your last message yet.")
 
     async def answer(self, model: Model) -> None:
-        """Ask the model for its turn and store it; what was answered or is being answered elsewhere is not asked again."""
+        """Ask the model for its turn and store it, unless it is already stored or being written by another process."""
         rows = await asyncio.to_thread(self.rows)
         if not awaits_reply(rows):
             return
@@ -114,7 +113,7 @@ class Chat:
             await asyncio.to_thread(self._finish, mine, said, rows[-1].key)
 
     async def _ask(self, model: Model, rows: list[ChatTurn], claim: str) -> str:
-        """What the model says, with a sign of life now and then while it writes."""
+        """Return the model's reply, sending heartbeats while it is being written."""
         messages: tuple[Message, ...] = (
             {"role": "system", "content": PROMPT},
             *({"role": row.role, "content": row.text} for row in messages_of(rows)),
@@ -132,7 +131,7 @@ class Chat:
         return text
 
     def _claim(self, turn: int, claim: str) -> bool:
-        """Whether this process is to write the reply: nobody else does, or they have given no sign of life for long."""
+        """Claim the reply for this process; return False if another process holds it and has sent a recent heartbeat."""
         if self._add(turn, WRITING, "", claim):
             return True
         old = time.time() - GIVEN_UP_AFTER
@@ -140,7 +139,7 @@ class Chat:
         return self._change(stale.values(key=claim, at=time.time()))
 
     async def _written_elsewhere(self, turn: int) -> None:
-        """Wait for the reply that another process writes; `NotNow` where it gives up."""
+        """Wait for the reply that another process is writing; raise `NotNow` if it gives up."""
         while True:
             found = next((row for row in await asyncio.to_thread(self._all) if row.turn == turn), None)
             if found is None or (found.role == WRITING and found.at < time.time() - GIVEN_UP_AFTER):
@@ -150,14 +149,14 @@ class Chat:
             await asyncio.sleep(LOOK_EVERY)
 
     def _finish(self, claim: str, said: str | None, key: str) -> None:
-        """Put the reply in the place that was claimed for it, or give the place back."""
+        """Store the reply in the claimed row, or delete the row if there is no reply."""
         if said is None:
             with self._engine.begin() as connection:
                 connection.execute(delete(t).where(*self._mine, t.c.key == claim, t.c.role == WRITING))
             return
         reply = {"role": "assistant", "text": said, "key": key, "at": time.time()}
         if not self._change(self._claimed(claim).values(**reply)) and not self.rows():
-            raise NotNow(LINK_AGAIN)  # erased while a model wrote
+            raise NotNow(LINK_AGAIN)  # the participant was erased while the model was writing
 
     def _claimed(self, claim: str) -> Update:
         return update(t).where(*self._mine, t.c.key == claim, t.c.role == WRITING)
@@ -167,7 +166,7 @@ class Chat:
             return bool(connection.execute(statement).rowcount)
 
     def end(self, how: Ended, key: str, model: Model) -> None:
-        """End the chat and keep it as a dialogue; one that has ended is kept again, which changes nothing."""
+        """End the chat and store it as a dialogue; for a chat that has already ended, storing again changes nothing."""
         rows = self.rows()
         said = messages_of(rows)
         if not any(row.role == "assistant" for row in said):
@@ -177,12 +176,12 @@ class Chat:
             unwritten = update(t).where(*self._mine, t.c.turn == turn, t.c.role == WRITING)
             ended = self._change(unwritten.values(role=END, text=how, key=key, at=time.time()))
             if not ended and not self._add(turn, END, how, key):
-                self.end(how, key, model)  # the assistant's answer came just before, and belongs to it
+                self.end(how, key, model)  # the assistant's reply was stored just before the end
                 return
         self._keep(said, StopReason(rows[-1].text if has_ended(rows) else how), model)
 
     def _add(self, turn: int, role: str, text: str, key: str) -> bool:
-        """Add a row; False when there is one of that turn already."""
+        """Add a row; return False if that turn already has one."""
         row = {
             "study": self._study.name,
             "seat": self._seat.seat,
@@ -202,7 +201,7 @@ class Chat:
         return bool(added.rowcount)
 
     def _keep(self, said: list[ChatTurn], stop: StopReason, model: Model) -> None:
-        """The dialogue with its turns and its task; a last message that nobody answered is its closing."""
+        """Store the dialogue with its turns and its task; a last message without a reply becomes its closing."""
         store, dataset, code = self._store, self._study.dataset, self._seat.code
         name = self._dialogue
         closing = said.pop().text if said[-1].role == "user" else ""
@@ -252,17 +251,17 @@ class Chat:
 
 
 def messages_of(rows: list[ChatTurn]) -> list[ChatTurn]:
-    """What was said, without consent and end."""
+    """Return the messages, without consent and end."""
     return [row for row in rows if row.role in ("user", "assistant")]
 
 
 def awaits_reply(rows: list[ChatTurn]) -> bool:
-    """Whether the last thing said is a message that nobody has answered."""
+    """Return whether the last row is a participant's message without a reply."""
     return bool(rows) and rows[-1].role == "user"
 
 
 def has_ended(rows: list[ChatTurn]) -> bool:
-    """Whether the chat is over and may be rated."""
+    """Return whether the chat has ended and can be rated."""
     return bool(rows) and rows[-1].role == END
 
 

@@ -1,6 +1,6 @@
-"""Taking a study's votes elsewhere: a folder of tables with the pages as raters saw them, a card, and a checksum for every file.
+"""Export a study's votes: a folder of tables, the pages as raters saw them, a card, and a checksum for every file.
 
-Everything is made from one reading of the votes, with pseudonyms only: no names, no addresses, no ids from elsewhere.
+Everything comes from a single read of the votes and contains pseudonyms only: no names, addresses or external ids.
 """
 
 from collections import Counter
@@ -43,7 +43,7 @@ FORMATS = ("jsonl", "csv", "parquet")
 
 
 class StudyExport:
-    """What an export of a study holds: standing votes of raters who are not excluded, and what they are about."""
+    """The contents of an export: standing votes of raters who are not excluded, with the pages they refer to."""
 
     def __init__(self, studies: Studies, name: str) -> None:
         self.study, form = studies.study(name), studies.form(name)
@@ -77,13 +77,13 @@ class StudyExport:
 
     @property
     def aggregate(self) -> pl.DataFrame:
-        """What the votes come to: one row for each item, question and target."""
+        """Return the votes counted by item, question and target, one row each."""
         decided = {row[:3]: row[3] for row in self.decisions.select(*UNIT, "label").iter_rows()}
         rows: list[tuple[Any, ...]] = []
         for key, part in self.votes.group_by(UNIT, maintain_order=True):
             found = tally(part["label"])
             skipped = part.filter(pl.col("status") == "skipped").height
-            if found.counts or skipped:  # texts come to nothing
+            if found.counts or skipped:  # free texts have nothing to aggregate
                 counts = orjson.dumps(found.counts).decode()
                 total = sum(found.counts.values())
                 come_to = (total, counts, found.majority, found.share, skipped, decided.get(key))
@@ -91,7 +91,7 @@ class StudyExport:
         return pl.DataFrame(rows, schema=AGGREGATE, orient="row")
 
     def card(self) -> str:
-        """What a reader of the data has to know."""
+        """Return the data card in Markdown."""
         study, votes, config = self.study, self.votes, self.study.config
         raters = Counter(votes.select("rater", "kind").unique()["kind"])
         simulated = "- **some or all raters are simulated: their votes are not votes of people**\n"
@@ -112,7 +112,7 @@ class StudyExport:
 
 
 def export_study(studies: Studies, name: str, folder: Path, format: str) -> StudyExport:
-    """Write a study's votes to a folder that is empty or not there yet; returns what was written."""
+    """Write a study's votes to a new or empty folder; return what was written."""
     if format not in FORMATS:
         raise UserError(f"--format {format}: there are {', '.join(FORMATS)}.")
     exported = StudyExport(studies, name)
@@ -135,7 +135,7 @@ def export_study(studies: Studies, name: str, folder: Path, format: str) -> Stud
 
 
 def _write(exported: StudyExport, folder: Path, format: str) -> None:
-    """Votes and what they come to; flags, notes and chats where there are any; the pages, and a card."""
+    """Write votes and aggregates, remarks and chats if there are any, the pages, and a card."""
     tables = {"votes": exported.votes, "aggregate": exported.aggregate}
     more = {"remarks": exported.remarks, "chats": exported.chats}
     for name, frame in (tables | {name: one for name, one in more.items() if not one.is_empty()}).items():

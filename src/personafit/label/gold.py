@@ -1,8 +1,8 @@
-"""From votes to a benchmark: majority gold, tiers, and a folder that `personafit run` takes.
+"""Turn votes into a benchmark: majority gold, tiers, and a folder that `personafit run` can load.
 
-An answer that was written to be worse, without the person or for another one, makes a pair Easy by construction. The others get their
-tier from the votes (`statistics.tiers`). Where something was adjudicated, gold is `adjudicated`: the decision where there is one, and the
-majority elsewhere; the majority stands beside it.
+A pair whose rejected answer was written to be worse, without the person or for another person, is Easy by construction. Other pairs get
+their tier from the votes (`statistics.tiers`). If anything was adjudicated, gold is `adjudicated`: the decision where there is one, the
+majority elsewhere; the majority is written beside it.
 """
 
 from collections import Counter
@@ -33,20 +33,20 @@ BENCHMARKED = ("fit", "relevance", "preference")
 
 @dataclass(frozen=True)
 class StudyGold:
-    """What a study's votes come to."""
+    """Gold, tiers and undecided items computed from a study's votes."""
 
     rater: str
-    """Whose rows are the gold: `majority(STUDY)`, or `adjudicated` where something was."""
+    """The rater whose rows are the gold: `majority(STUDY)`, or `adjudicated` if anything was adjudicated."""
     rows: tuple[Judgment, ...]
     tiers: Tiers | None
     undecided: tuple[str, ...]
-    """Items whose votes have no majority and that nobody has adjudicated."""
+    """Items whose votes have no majority and that have not been adjudicated."""
     sizes: dict[str, int]
-    """Items by tier."""
+    """Number of items by tier."""
 
 
 def study_gold(studies: Studies, name: str) -> StudyGold:
-    """The gold of a study: rows for each item (and target) that has a majority or a decision, with votes, share and tier."""
+    """Return the gold of a study: a row per item (and target) with a majority or decision, with votes, share and tier."""
     votes = study_votes(studies, name).filter(pl.col("label").is_not_null())
     if votes.is_empty():
         raise UserError(f"{name} has no votes yet; `personafit label status {name}` says how far it is.")
@@ -80,7 +80,7 @@ def study_gold(studies: Studies, name: str) -> StudyGold:
 
 
 def write_benchmark(store: Store, name: str, folder: Path) -> StudyGold:
-    """Write the study as a benchmark folder: people, answers, items that have gold, the single votes, and a card."""
+    """Write the study as a benchmark folder: people, answers, items with gold, individual votes, and a card."""
     studies = Studies(store)
     form = studies.study(name).form
     if form not in BENCHMARKED:
@@ -98,7 +98,7 @@ def write_benchmark(store: Store, name: str, folder: Path) -> StudyGold:
 
 
 class _StudyBenchmark:
-    """A study as a benchmark."""
+    """A study, read as a benchmark."""
 
     def __init__(self, studies: Studies, name: str) -> None:
         self._store, self._study, self.found = studies.store, studies.study(name), study_gold(studies, name)
@@ -121,14 +121,14 @@ class _StudyBenchmark:
         )
 
     def people(self) -> Iterator[Person]:
-        """Everyone: those the items are about, and those who may stand in as the wrong person."""
+        """Iterate over all people: those the items are about, and those who may serve as the wrong person."""
         return iter(self._store.people(self._study.dataset).values())
 
     def items(self) -> Iterator[Item]:
         return (item for item in self._store.items(self._study.dataset) if item.id in self._kept)
 
     def products(self) -> Iterator[Product]:
-        """What they show, without a word about who made it."""
+        """Iterate over the products of the items, without their makers."""
         for item in self.items():
             answers = {"choice": len(item.products), "preference": 2}.get(item.kind, 0)
             texts = self._store.texts(item.products)
@@ -138,18 +138,18 @@ class _StudyBenchmark:
                 )
 
     def gold(self) -> Iterator[Judgment]:
-        """The majority, and what was adjudicated."""
+        """Iterate over the majority labels and the adjudicated ones."""
         return iter(self.found.rows)
 
     def published(self) -> list[Published]:
         return []
 
     def notes(self) -> list[str]:
-        """What the tiers could not be made to do."""
+        """Return the warnings about tiers that could not be formed as intended."""
         return list(self.found.tiers.warnings) if self.found.tiers else []
 
     def votes(self) -> Iterator[Judgment]:
-        """The single votes on items that have gold."""
+        """Iterate over the individual votes on items that have gold."""
         for row in self._votes.iter_rows(named=True):
             if row["item"] in self._kept and row["why"] is None and row["text"] is None:
                 said = {name: row[name] for name in (*UNIT, "status", "label", "value")}
@@ -157,13 +157,13 @@ class _StudyBenchmark:
                 yield Judgment(rater=f"{row['kind']}:{row['rater']}", extra=extra, **said)
 
     def _who(self, people: str) -> str:
-        """How many raters voted, simulated ones apart: their votes may be imported into a study of people."""
+        """Return the number of raters as text, with simulated raters counted separately, since a human study may import them."""
         raters = self._votes.group_by("kind").agg(pl.col("rater").n_unique()).sort("kind")
         names = {"simulated": "simulated raters"}
         return " and ".join(f"{count} {names.get(kind, people)}" for kind, count in raters.iter_rows())
 
     def card(self) -> str:
-        """Who voted, how clear the tiers are, and what has no gold."""
+        """Return the card: number of voters, agreement within each tier, and items without gold."""
         gold, tiers = self.found, self.found.tiers
         lines = [
             f"# {self._study.title}",
@@ -199,7 +199,7 @@ class _StudyBenchmark:
 
 
 def _tiers(votes: pl.DataFrame, items: dict[str, Item], seed: int) -> tuple[Tiers | None, dict[str, str]]:
-    """Tiers of the pairs among the items; None where there are none."""
+    """Return the tiers of the pairs among the items and the tier of each item; the tiers are None if there are no votes on pairs."""
     pairs = [item for item in votes["item"].unique() if item in items and len(items[item].products) == 2]
     votes = votes.filter((pl.col("question") == "fit") & pl.col("item").is_in(pairs))
     if votes.is_empty():
@@ -215,7 +215,7 @@ def _tiers(votes: pl.DataFrame, items: dict[str, Item], seed: int) -> tuple[Tier
     place, seat = {unit: n for n, unit in enumerate(units)}, {rater: n for n, rater in enumerate(raters)}
     for item, rater, label in asked.select("item", "rater", "label").iter_rows():
         if label in ("0", "1"):
-            # Coded the other way round by a draw, so that no code means 'the better one'.
+            # Codes are flipped at random per item, so that no code means 'the better answer'.
             codes[place[item], seat[rater]] = int(label) ^ int(hash_text("code", str(seed), item), 16) & 1
     tiers = vote_tiers(codes, [items[unit].person for unit in units], [items[unit].prompt for unit in units])
     for tier in (tiers.medium, tiers.hard):

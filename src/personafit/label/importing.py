@@ -1,8 +1,8 @@
-"""Votes made elsewhere, taken into a study: checked line by line, their raters put on seats of their own.
+"""Import votes made elsewhere into a study: check each line and give each rater a seat of their own.
 
-Whoever a file names is kept beside the seat only, like anybody's identity elsewhere, and never exported; pseudonyms made by another
-study stay as they are, and one of this study means its seat. The same file twice is the same votes once; a vote that differs from the
-one there corrects it.
+Names from the file are kept only beside the seat, like any external identity, and are never exported; pseudonyms made by another study are
+kept as they are, and a pseudonym of this study refers to its seat. Importing the same file twice adds nothing; a vote that differs from the
+stored one replaces it.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ Time = Annotated[float | None, Described(ge=0, le=LAST)]
 
 
 class VoteLine(BaseModel):
-    """One line of a file of votes; what an export writes besides is accepted and not needed."""
+    """One line of a votes file; the further columns that an export writes are accepted and ignored."""
 
     model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
 
@@ -70,7 +70,7 @@ class VoteLine(BaseModel):
 
 
 class CheckedVote(NamedTuple):
-    """A line that fits the study."""
+    """A line that has been validated against the study."""
 
     line: VoteLine
     page: Page
@@ -79,7 +79,7 @@ class CheckedVote(NamedTuple):
 
 
 class ImportSummary(NamedTuple):
-    """How many votes and raters were imported, and how many votes were there already."""
+    """Number of votes imported, number of raters in the file, and number of votes that were already stored."""
 
     votes: int
     raters: int
@@ -87,7 +87,7 @@ class ImportSummary(NamedTuple):
 
 
 def _table_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of a .jsonl or .csv file with their line numbers."""
+    """Iterate over the rows of a .jsonl or .csv file with their line numbers."""
     if path.suffix.lower() != ".csv":
         yield from read_lines(path)
         return
@@ -96,9 +96,7 @@ def _table_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     except (OSError, pl.exceptions.PolarsError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
         raise UserError(f"{path} cannot be read as CSV in UTF-8 ({reason}).") from error
-    bare = pl.all().str.slice(
-        1
-    )  # without what exports put before what a spreadsheet would take for a formula
+    bare = pl.all().str.slice(1)  # without the quote that exports put before formula-like cells
     quoted = pl.all().str.starts_with("'") & bare.str.contains(FORMULA)
     yield from enumerate(
         frame.select(pl.when(quoted).then(bare).otherwise(pl.all())).iter_rows(named=True), 2
@@ -106,7 +104,7 @@ def _table_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def check_votes(studies: Studies, study: str, path: Path) -> list[CheckedVote]:
-    """Every line of a file against the study; the first that does not fit is an error that names line and field."""
+    """Validate every line of a file against the study; the first invalid one raises an error naming line and field."""
     form = studies.form(study)
     places: dict[tuple[str, str, str], tuple[Page, Field]] = {}
     for page in studies.pages(study, (Role.ITEM,)):
@@ -165,7 +163,7 @@ def _answer(
 
 
 def import_votes(studies: Studies, study: str, path: Path, simulated: bool = False) -> ImportSummary:
-    """Take the votes of a file into a study. Nothing is written unless every line fits."""
+    """Import the votes of a file into a study. Nothing is written unless every line is valid."""
     if (state := studies.study(study).state) != "open":
         raise UserError(
             f"{study} is {state} and takes no answers; `personafit label resume {study}` opens it."
@@ -190,7 +188,7 @@ def import_votes(studies: Studies, study: str, path: Path, simulated: bool = Fal
 
 
 def _seats(studies: Studies, study: str, names: Sequence[str], simulated: set[str]) -> dict[str, Seat]:
-    """A seat for each name: the one it has, or a new one; erased raters do not come back under their old seat."""
+    """Return a seat for each name, its existing one or a new one; erased raters do not get their old seat back."""
     config = studies.study(study).config
     held, taken = _held(studies, study), {seat.code for seat in studies.seats(study)}
     with studies.engine.begin() as connection:
@@ -227,7 +225,7 @@ def _seats(studies: Studies, study: str, names: Sequence[str], simulated: set[st
 
 
 def _held(studies: Studies, study: str) -> dict[str, Seat]:
-    """The seats of a study by what a file may call them: who somebody is elsewhere, or the pseudonym."""
+    """Return the seats of a study by the names a file may use: the external id or the pseudonym."""
     away = (RaterState.FREE, RaterState.ERASED)
     seats = [seat for seat in studies.seats(study) if seat.state not in away]
     return {seat.code: seat for seat in seats} | {seat.external: seat for seat in seats if seat.external}
@@ -236,7 +234,7 @@ def _held(studies: Studies, study: str) -> dict[str, Seat]:
 def _plan(
     studies: Studies, study: str, seats: dict[str, Seat], lines: Sequence[CheckedVote]
 ) -> list[tuple[int, int]]:
-    """Note which pages these raters saw, as if it had been planned; returns seat and position of each vote's page."""
+    """Record which pages these raters saw, as if they had been assigned; return seat and position of each vote's page."""
     rows: list[dict[str, Any]] = []
     planned = {
         seat.seat: {one.page: one.position for one in studies.assigned(study, seat.seat)}
@@ -260,7 +258,7 @@ def _plan(
 
 
 def _answer_of(vote: CheckedVote, seat: Seat, place: PageSlot | None) -> Answer:
-    """A vote as an answer to the page that it was planned on."""
+    """Build the answer for a vote on the page assigned to its rater."""
     line, page, field, answered = vote
     assert place is not None, f"{page.id} was planned for {seat.code}"
     why = line.why or (CANNOT_TELL if answered is None and field.kind != "text" else None)
@@ -274,7 +272,7 @@ def _answer_of(vote: CheckedVote, seat: Seat, place: PageSlot | None) -> Answer:
 
 
 def _stands(answer: Answer, there: Given | None) -> bool:
-    """Whether the study has this very answer already."""
+    """Return whether the study already has an answer with the same content."""
     if there is None:
         return False
     label = answer.answered.label if answer.answered else None

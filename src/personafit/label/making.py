@@ -1,6 +1,6 @@
-"""Setting a study up: from a source and a question to pages, narrowed to a sample, with practice, gold and attention pages among them.
+"""Create a study: turn a source and a question into pages, sample them, and add practice, gold and attention pages.
 
-A sample of a run can be drawn evenly over the range of a metric, so that rare marks are seen as often as common ones.
+A sample of a run can be stratified evenly over the range of a metric, so that rare ratings are seen as often as common ones.
 """
 
 from collections import Counter, defaultdict
@@ -31,7 +31,7 @@ OWN_GUIDELINES = (
 
 
 class StudySetup(NamedTuple):
-    """A study that was set up: its number of pages, its form and remarks for the researcher."""
+    """Summary of a new study: number of item pages, name of its form, and notes for the researcher."""
 
     pages: int
     form: str
@@ -39,7 +39,7 @@ class StudySetup(NamedTuple):
 
 
 class ExtraPages(NamedTuple):
-    """Pages beside the items of a study: with a known answer, for attention, for practice."""
+    """Number of pages added to the items of a study: gold pages with a known answer, attention checks, practice."""
 
     gold: int = 0
     attention: int = 0
@@ -58,7 +58,7 @@ def make_study(
     count: int | None = None,
     besides: ExtraPages = ExtraPages(),
 ) -> StudySetup:
-    """Make a study of what `source` names."""
+    """Create a study from the items that `source` names."""
     opened = open_source(store, source, find_run, data, question)
     form = form_named(question) if question else _default_form(opened)
     config = config.model_copy(update={"view": form.view, "perspective": form.perspective})
@@ -86,7 +86,7 @@ def make_study(
     attention = [form.attention(number, config.language) for number in range(1, besides.attention + 1)]
     made = [*_with(form, chosen, rest, besides), *attention]
     counts = Counter(page.role for page in made)
-    # Chats become items of the study's own.
+    # Finished chats become items of a data set that belongs to the study.
     dataset = f"chat@{name}" if form.name == "chat" else opened.dataset
     Studies(store).create(name, dataset, form, config, made)
     if config.guidelines and form.as_models:
@@ -100,7 +100,7 @@ def make_study(
 
 
 def _with(form: LabelForm, chosen: list[Page], rest: list[Page], besides: ExtraPages) -> list[Page]:
-    """The chosen pages with those for practice and gold, which are taken from the rest while there are any."""
+    """Return the chosen pages with practice and gold pages added, which are taken from `rest` first."""
     candidates = [page for page in (*rest, *reversed(chosen)) if page.key]
     practice = candidates[: besides.practice]
     gold = candidates[besides.practice :][: besides.gold]
@@ -108,7 +108,7 @@ def _with(form: LabelForm, chosen: list[Page], rest: list[Page], besides: ExtraP
     _enough(gold, besides.gold, "--gold")
     taken = {page.id for page in (*practice, *gold)}
     return [
-        # Answers to practice pages are about items of their own, so that none of them counts.
+        # Practice pages get item ids of their own, so that answers to them do not count.
         *(
             page.model_copy(
                 update={
@@ -150,7 +150,7 @@ def _default_form(source: StudySource) -> LabelForm:
 
 
 def in_one_language(pages: list[Page], source: StudySource, language: str) -> tuple[list[Page], list[str]]:
-    """Where people of a source are written about in several languages, raters get those in theirs."""
+    """Return the pages in the raters' language, if the source has people in several languages, with a note on those left out."""
     if source.tasks:
         return pages, []
     spoken = source.languages
@@ -165,7 +165,7 @@ def in_one_language(pages: list[Page], source: StudySource, language: str) -> tu
 def stratified_sample(
     store: Store, run: RunRecord | None, metric: str, count: int | None, seed: int, among: Container[str]
 ) -> dict[str, float]:
-    """Ids of so many items of a run, of those there are, evenly over a metric, each with its design weight."""
+    """Return the ids of `count` items of a run among those given, evenly over a metric, each with its design weight."""
     if run is None:
         raise UserError("--stratify: metrics are a run's; name one with --from RUN.")
     if count is None:
@@ -180,7 +180,7 @@ def stratified_sample(
 
 
 def metric_values(store: Store, run: RunRecord) -> dict[str, dict[str, float]]:
-    """What a run's raters said of each item on average, by metric: the accuracy of choices, the marks of all else."""
+    """Return the mean value of each item of a run by metric: accuracy for choices, the ratings by question for other kinds."""
     ask, judgment = t.asks.c, t.judgments.c
     query = (
         select(judgment.question, judgment.item, func.avg(judgment.value).label("mean"))
@@ -213,10 +213,10 @@ def _accuracies(store: Store, run: RunRecord) -> dict[str, float]:
 
 
 def stratified(values: Mapping[str, float], count: int, seed: int) -> dict[str, float]:
-    """So many ids, evenly over the range of their values, each with its design weight.
+    """Return `count` ids, evenly over the range of their values, each with its design weight.
 
-    Few distinct values are strata by themselves; many are cut at their quantiles. Within a stratum the draw is seeded. The weight is
-    the size of the stratum over how many were drawn from it: for so many items each of the drawn stands.
+    If there are few distinct values, each is a stratum; otherwise strata are cut at quantiles. Within a stratum the draw is seeded. The
+    weight is the size of the stratum divided by the number drawn from it: how many items each drawn one stands for.
     """
     distinct = sorted(set(values.values()))
     ranked = sorted(values, key=lambda one: (values[one], hash_text("stratify", str(seed), one)))
@@ -224,7 +224,7 @@ def stratified(values: Mapping[str, float], count: int, seed: int) -> dict[str, 
     for place, one in enumerate(ranked):
         few = len(distinct) <= STRATA
         strata[distinct.index(values[one]) if few else place * STRATA // len(ranked)].append(one)
-    # One of each stratum in turn, until there are enough.
+    # Draw from the strata in turn until there are enough.
     turns: list[tuple[int, int, str]] = []
     for stratum, members in strata.items():
         members.sort(key=lambda one: hash_text("draw", str(seed), one), reverse=True)

@@ -1,7 +1,7 @@
-"""Where a study stands, in numbers: raters, pages, agreement, labels and time, read anew each time they are asked for.
+"""Progress and quality figures of a study: raters, pages, agreement, labels and time, recomputed on each request.
 
-The researcher's pages and `label status` show the same object. Of raters it says what stands out, by hidden pages with a known
-answer, time and side; nothing here decides anything, a person does.
+The researcher's pages and `label status` show the same object. Concerns about a rater are reported from hidden pages with a known answer,
+answer times and side preference; any action is left to the researcher.
 """
 
 from collections import Counter
@@ -23,9 +23,9 @@ from personafit.statistics import Estimate
 AWAY = (RaterState.FREE, RaterState.ERASED)
 LEFT_OUT = (RaterState.EXCLUDED, RaterState.ERASED)
 FEWEST_GOLD, LOW_GOLD = 3, 0.6
-FEWEST_TIMED, HASTY = 5, 1 / 3  # of the study's median time
+FEWEST_TIMED, HASTY = 5, 1 / 3  # HASTY: as a fraction of the study's median time
 FEWEST_SIDES, ONE_SIDED = 15, 0.85
-MOST_NAMED = 12  # raters with open pages
+MOST_NAMED = 12  # raters listed as having open pages
 RATERS = (
     "rater", "state", "done", "open", "median s", "with others", "gold", "attention", "can't tell", "flags",
 )  # fmt: skip
@@ -34,7 +34,7 @@ FIGURES = {"percent": "percent", "fleiss": "Fleiss", "nominal": "alpha", "ordina
 
 @dataclass(frozen=True)
 class GoldScore:
-    """How many pages with a known answer were answered, and how many correctly."""
+    """Number of pages with a known answer that were answered, and how many correctly."""
 
     right: int = 0
     answered: int = 0
@@ -42,14 +42,14 @@ class GoldScore:
 
 @dataclass(frozen=True)
 class RaterNumbers:
-    """One rater."""
+    """Figures of one rater."""
 
     seat: Seat
     kind: str
     done: int
     planned: int
     median_seconds: float | None
-    """Over pages."""
+    """Median time per page."""
     gold: GoldScore
     attention: GoldScore
     cannot_tell: int
@@ -57,24 +57,24 @@ class RaterNumbers:
     with_others: Estimate | None
     """Agreement with the majority of the others, on the first question that has labels."""
     concerns: tuple[str, ...]
-    """What stands out, by key of the interface's texts."""
+    """Concerns about the rater, as keys of the interface's texts."""
 
     @property
     def open(self) -> int:
-        """Pages that wait for them; none for who has no seat or may not go on."""
+        """Number of pages left to do; 0 for seats that are free or may not continue."""
         may = self.seat.state in (RaterState.ACTIVE, RaterState.DONE)
         return self.planned - self.done if may else 0
 
 
 @dataclass(frozen=True)
 class Overview:
-    """A whole study; `done` and `planned` are pages of raters who are not excluded, `complete_pages` those with all their raters."""
+    """Figures of a study; `done` and `planned` count pages of included raters, `complete_pages` those all their raters have done."""
 
     study: Study
     raters: list[RaterNumbers]
     agreement: list[QuestionAgreement]
     labels: list[dict[str, Any]]
-    """By question: how often each label was given, and how often somebody could not tell."""
+    """Per question, how often each label was given and how often raters could not tell."""
     seconds: float | None
     votes: int
     adjudicated: int
@@ -92,14 +92,14 @@ class Overview:
 
 
 def study_overview(studies: Studies, name: str) -> Overview:
-    """Everything about a study as it stands."""
+    """Compute the current figures of a study."""
     study, plan, seats = studies.study(name), studies.assigned(name), studies.seats(name)
     everybody = study_votes(studies, name, excluded=True)
     out = {seat.code for seat in seats if seat.state is RaterState.EXCLUDED}
     votes = everybody.filter(~pl.col("rater").is_in(out))
     agreement = study_agreement(studies, name, votes)
     remarks = study_remarks(studies, name)
-    # How long each rater had each page before them until its last answer.
+    # Time each rater spent on each page until the last answer.
     timed = everybody.filter(pl.col("seconds") > 0).group_by("rater", "page").agg(pl.col("seconds").max())
     usual = _median(timed.filter(~pl.col("rater").is_in(out)))
     gold, attention = (_known_answers(studies, name, role) for role in (Role.GOLD, Role.ATTENTION))
@@ -149,7 +149,7 @@ def study_overview(studies: Studies, name: str) -> Overview:
 
 
 def _known_answers(studies: Studies, name: str, role: Role) -> dict[str, GoldScore]:
-    """Each rater's answers to hidden pages of this role against their keys; who cannot tell is not right."""
+    """Score each rater's answers to hidden pages of this role against their keys; 'cannot tell' counts as wrong."""
     form = studies.form(name)
     known = {
         (page.id, field.item, field.question, field.target): label
@@ -167,7 +167,7 @@ def _known_answers(studies: Studies, name: str, role: Role) -> dict[str, GoldSco
 
 
 def _shown_places(votes: pl.DataFrame) -> Counter[int]:
-    """How often the answer in each place on the page was chosen, from 0; only where labels are answers, and no marks of them."""
+    """Count how often the answer in each position on the page was chosen, from 0; only for questions that choose an answer."""
     chosen = votes.filter((pl.col("question") == ChoiceForm.name) & pl.col("label").is_not_null())
     return Counter(order.index(label) for order, label in chosen.select("order", "label").iter_rows())
 
@@ -204,17 +204,17 @@ def _median(timed: pl.DataFrame) -> float | None:
 
 
 def counted(number: int, one: str, many: str) -> str:
-    """A number with its noun: '1 rater', '2 raters'."""
+    """Return a number with its noun: '1 rater', '2 raters'."""
     return f"{number:,} {one if number == 1 else many}"
 
 
 def figure(found: Estimate | None) -> Cell:
-    """A figure of agreement with its interval, as pages and tables show it."""
+    """Format an agreement figure with its interval, for pages and tables."""
     return result_cell(found, "{:.2f}".format, to=" to ")
 
 
 def status_pieces(numbers: Overview) -> list[Piece]:
-    """How far a study is, how its raters work, and how far they agree."""
+    """Return the report pieces on progress, raters and agreement of a study."""
     study = numbers.study
     said = [
         f"{study.name} ({study.form}, {study.state}): {numbers.done:,} of {numbers.planned:,} pages answered, "
@@ -260,7 +260,7 @@ def _rater_row(one: RaterNumbers) -> list[str]:
 
 
 def dispute_pieces(study: str, found: Sequence[Dispute]) -> list[Piece]:
-    """The items that raters disagree about, with their votes."""
+    """Return the table of disputed items with their votes."""
     rows = []
     for one in found:
         votes = ", ".join(f"{label} × {count}" for label, count in one.counts.items())
@@ -275,7 +275,7 @@ def dispute_pieces(study: str, found: Sequence[Dispute]) -> list[Piece]:
 
 
 def status_object(numbers: Overview) -> dict[str, Any]:
-    """The one object that `label status --json` prints; without texts and without who anybody is."""
+    """Return the object that `label status --json` prints; it has no texts and no external ids."""
     study = numbers.study
     return {
         "study": study.name,

@@ -1,7 +1,7 @@
-"""What an answer needs to know of the page it is about: worked out once, since none of it ever changes.
+"""Cached facts about the page an answer belongs to.
 
-A study's form and settings, a seat's rater, a page and its arrangement are fixed when they are planned. Whether the study is open and
-the rater may go on does change, and is looked at in the transaction that stores the answer.
+A study's form and settings, a seat's rater, a page and its arrangement are fixed once assigned. Whether the study is open and the rater may
+continue can change, and is checked in the transaction that stores the answer.
 """
 
 from functools import lru_cache
@@ -21,20 +21,20 @@ FLAG, NOTE = "flag", "note"
 
 
 class Shape(NamedTuple):
-    """A page in one arrangement: the same for every rater who sees it so."""
+    """A page in one arrangement, shared by all raters who see it in that order."""
 
     form: LabelForm
     config: StudyConfig
     page: Page
     arrangement: Arrangement
     fields: dict[str, Field]
-    """Everything that can be answered on the page, by code."""
+    """All fields that can be answered on the page, by code."""
     required: tuple[Field, ...]
-    """The fields without which the page is not done."""
+    """The fields that must be answered before the page is done."""
 
 
 class PageSlot(NamedTuple):
-    """One page of one seat: where it stands, who labels it, what it is made of, and its name in a browser."""
+    """One page of one seat: its position, its rater, its form and fields, and its key in the browser."""
 
     study: str
     seat: int
@@ -42,12 +42,12 @@ class PageSlot(NamedTuple):
     rater: str
     shape: Shape
     keys: tuple[str, ...]
-    """What a browser calls the page; in a study that is not keyed also as it did before, since it may hold answers under that name."""
+    """Keys the browser may use for the page; studies without keyed order also accept the unkeyed one, which browsers may still hold."""
 
     def answer(
         self, id: str, field: Field, answered: LabelValue | None, detail: dict[str, Any], seconds: float = 0.0
     ) -> Answer:
-        """An answer to a field of the page, as it goes into the store."""
+        """Build the answer to a field of the page, ready to be stored."""
         return Answer(
             id=id,
             study=self.study,
@@ -68,11 +68,11 @@ class PageSlot(NamedTuple):
 
 
 class Places:
-    """The places of all studies, those looked at last kept."""
+    """The page slots of all studies, with an LRU cache."""
 
     def __init__(self, studies: Studies) -> None:
         self._studies = studies
-        self._keyed = studies.keyed  # read now: an answer must not wait for it
+        self._keyed = studies.keyed  # read in advance, so that no answer waits for it
         self._study = lru_cache(STUDIES_HELD)(self._read_study)
         self._plan = lru_cache(SEATS_HELD)(self._read_plan)
         plan, raters = t.study_plan, t.study_raters
@@ -85,7 +85,7 @@ class Places:
         self._checked: set[tuple[str, int]] = set()
 
     def at(self, study: str, seat: int, position: int) -> PageSlot | None:
-        """The page at a position of a seat; None where there is none."""
+        """Return the page at a position of a seat; None if there is none."""
         found = self._plan(study, seat)
         if position not in found[1]:
             self._plan.cache_clear()  # the plan may have grown since it was read
@@ -100,7 +100,7 @@ class Places:
         return PageSlot(study, seat, position, rater, shape, keys)
 
     def checked(self, study: str, seat: int) -> bool:
-        """Whether the rater has no comprehension check left to pass; one that was passed stays so."""
+        """Return whether the rater has no comprehension check left to pass; a passed check is remembered."""
         if (study, seat) not in self._checked:
             found = self._studies.seat(study, seat)
             if found is None or must_check(self._study(study)[1], found):
@@ -109,7 +109,7 @@ class Places:
         return True
 
     def refresh(self) -> None:
-        """Read plans anew: pages were removed from one."""
+        """Clear the cached assignments, after pages were removed."""
         self._plan.cache_clear()
 
     def _make(self, study: str, name: str, arranged: str) -> Shape:
@@ -136,12 +136,12 @@ class Places:
 
 
 def must_check(config: StudyConfig, seat: Seat) -> bool:
-    """Whether the rater has a comprehension check to pass first."""
+    """Return whether the rater still has to pass a comprehension check."""
     return (config.check or bool(config.quiz)) and not seat.progress.get("passed")
 
 
 def extra_fields(page: Page) -> list[Field]:
-    """What stands on every page besides its questions: the flag and the note, about the page as a whole."""
+    """Return the fields on every page besides its questions: the flag and the note, about the page as a whole."""
     item = page.items[0] if page.items else page.id
     flag = Option(value="uncomfortable", text=FLAG, key="f")
     return [

@@ -1,9 +1,8 @@
-"""The rows a study begins with and grows by: its pages, its seats, who sees which page, and the trail of what was done.
+"""The rows of a study: pages, seats, the assignment of pages to seats, and the audit trail.
 
-Who sees which page is planned up front, balanced, and never moved once shown. Each page goes to as many seats as the study asks for.
-Seats with the fewest pages come first, then those that have seen least of the page's person, then by a draw that depends on page, seat
-and seed alone. Seats added later take over pages from seats that nobody has taken yet, and those of raters who were excluded. So an
-assignment that a rater may have seen stays as it is.
+Pages are assigned to seats in advance, balanced, and never reassigned once shown. Each page goes to `overlap` seats. Seats with the fewest
+pages come first, then those with the fewest pages about the same person, then a draw that depends only on page, seat and seed. Seats added
+later take over pages from seats that are still free and from excluded raters, so an assignment that a rater may have seen does not change.
 """
 
 import hmac
@@ -25,11 +24,11 @@ from personafit.store import tables as t
 from personafit.store.inserting import insert_new
 
 IMPORTED = "imported"
-"""What a seat's progress says of a rater whose votes were made elsewhere."""
+"""Key in a seat's progress that marks a rater whose votes were imported."""
 
 
 def add_pages(connection: Connection, name: str, pages: Iterable[Page]) -> int:
-    """Add pages to a study; returns how many."""
+    """Add pages to a study; return how many."""
     rows = [
         {
             "study": name,
@@ -47,10 +46,10 @@ def add_pages(connection: Connection, name: str, pages: Iterable[Page]) -> int:
 
 
 def add_seats(connection: Connection, name: str, seats: Iterable[int], config: StudyConfig) -> None:
-    """Add seats that nobody has taken, each with a pseudonym.
+    """Add free seats, each with a pseudonym.
 
-    It is drawn at random for people, whom nobody shall guess. Simulated raters are the same whenever the study is made again: orders and
-    tastes are drawn from it, so that whatever they say depends on the study and its seed alone.
+    The pseudonyms of people are random, so that they cannot be guessed. Those of simulated raters are derived from the study's name and
+    seed: orders and tastes are drawn from them, so a study that is made again gets the same answers.
     """
     rows = []
     for seat in seats:
@@ -62,16 +61,16 @@ def add_seats(connection: Connection, name: str, seats: Iterable[int], config: S
 
 
 def release_free(connection: Connection, name: str) -> None:
-    """Take the plan of seats that nobody has taken back, so that it is made anew over more seats."""
+    """Delete the assignments of free seats, so that they can be planned again over more seats."""
     plan, raters = t.study_plan.c, t.study_raters.c
     free = select(raters.seat).where(raters.study == name, raters.state == RaterState.FREE)
     connection.execute(delete(t.study_plan).where(plan.study == name, plan.seat.in_(free)))
 
 
 def plan_pages(connection: Connection, name: str, config: StudyConfig) -> None:
-    """Say who sees which page, where that is not said yet; who had finished and gets pages is called back.
+    """Assign the pages that are not yet assigned; raters who had finished and get new pages are called back.
 
-    Raters whose votes were made elsewhere count where they voted, and get nothing: nobody would come to answer it.
+    Raters with imported votes count where they voted but are assigned nothing, since nobody would answer it.
     """
     page, rater, planned = t.study_pages.c, t.study_raters.c, t.study_plan.c
     bodies = select(page.body).where(page.study == name).order_by(page.position)
@@ -84,7 +83,7 @@ def plan_pages(connection: Connection, name: str, config: StudyConfig) -> None:
     raters = {row.seat: row.rater for row in present if not orjson.loads(row.progress).get(IMPORTED)}
     query = select(planned.seat, planned.page, planned.position).where(planned.study == name)
     rows = connection.execute(query.order_by(planned.position)).all()
-    # Whoever is excluded has left their pages to others.
+    # Pages of excluded raters go to other seats.
     existing = [SeatPage(row.seat, row.page) for row in rows if row.seat in voting]
     last = {row.seat: row.position for row in rows}
     counted = {one.id: one.person for one in pages if one.role is Role.ITEM}
@@ -109,14 +108,14 @@ def plan_pages(connection: Connection, name: str, config: StudyConfig) -> None:
 
 
 def has_items() -> ColumnElement[bool]:
-    """Whether a seat has pages that count, in a query of seats: where there are more of them than work, some have none."""
+    """Return the SQL condition that a seat has pages that count; with more seats than work, some have none."""
     plan, pages, raters = t.study_plan.c, t.study_pages.c, t.study_raters.c
     same = (pages.study == plan.study, pages.id == plan.page, pages.role == Role.ITEM)
     return exists().where(plan.study == raters.study, plan.seat == raters.seat, *same)
 
 
 def _call_back(connection: Connection, name: str, seats: Sequence[int]) -> None:
-    """Have raters who had finished go on: their links open the new pages."""
+    """Reopen seats of raters who had finished, so that their links open the new pages."""
     raters = t.study_raters
     finished = (raters.c.study == name, raters.c.state == RaterState.DONE, raters.c.seat.in_(seats))
     seated = select(raters.c.seat).where(*finished).order_by(raters.c.seat)
@@ -127,7 +126,7 @@ def _call_back(connection: Connection, name: str, seats: Sequence[int]) -> None:
 
 
 def note(connection: Connection, study: str, who: str, what: str, detail: dict[str, Any] | None) -> None:
-    """Add a line to the trail."""
+    """Add an event to the study's audit trail."""
     body = None if detail is None else orjson.dumps(detail).decode()
     connection.execute(
         insert(t.study_events).values(study=study, at=time.time(), who=who, what=what, detail=body)
@@ -148,7 +147,7 @@ def plan(
     seed: int,
     existing: Iterable[SeatPage] = (),
 ) -> list[SeatPage]:
-    """Which seat is to see which page, of pages and whom they are about; what `existing` says is kept and counted, and not returned."""
+    """Assign pages (id to person) to seats; assignments in `existing` are kept and counted, but not returned."""
     if overlap > len(seats):
         raise UserError(
             f"--overlap {overlap} needs as many raters; the plan has {len(seats)}: raise --raters."
@@ -167,7 +166,7 @@ def plan(
             (seat for seat in seats if seat not in taken),
             key=lambda seat: (load[seat], met[seat, person], hash_text("seat", str(seed), page, str(seat))),
         )
-        missing = max(0, overlap - len(taken))  # more may have it than asked for: imported, taken in again
+        missing = max(0, overlap - len(taken))  # imported or re-included raters may exceed it
         for seat in free[:missing]:
             planned.append(SeatPage(seat, page))
             load[seat] += 1
@@ -177,17 +176,17 @@ def plan(
 
 
 def in_order(pages: Iterable[str], rater: str, seed: int, hashed: Hashed = hash_text) -> list[str]:
-    """A rater's pages in the order they are shown."""
+    """Return a rater's pages in the order shown."""
     return sorted(pages, key=lambda page: hashed("item", str(seed), page, rater))
 
 
 # -- the secret a store signs with, and hashes keyed with it -------------------------------------------------------------
-# The scheme of an unkeyed hash is public, and so are the ids of a public benchmark: whoever knows both could tell which answer
+# The unkeyed hash is public, and so are the ids of a public benchmark: from both, a rater could work out which answer
 # stands under which letter.
 
 
 def kept(connection: Connection, name: str, fresh: str) -> str:
-    """The stored value of a setting, or this one from now on."""
+    """Return the stored value of a setting; store `fresh` first if there is none."""
     connection.execute(insert_new(t.label_settings, connection.dialect).values(name=name, value=fresh))
     return str(
         connection.execute(
@@ -197,12 +196,12 @@ def kept(connection: Connection, name: str, fresh: str) -> str:
 
 
 def store_secret(connection: Connection) -> str:
-    """The secret of a store, made when it is first asked for."""
+    """Return the secret of a store, generated on first use."""
     return kept(connection, "secret", secrets.token_urlsafe(48))
 
 
 def keyed_with(secret: str) -> Hashed:
-    """`hash_text` keyed with a secret."""
+    """Return `hash_text` keyed with a secret."""
     return partial(_keyed_hash, secret.encode())
 
 

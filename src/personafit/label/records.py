@@ -1,7 +1,7 @@
-"""What a study consists of: its settings, its pages, the fields on a page, and the order a rater sees things in.
+"""The records of a study: its settings, its pages, the fields on a page, and the order in which a rater sees them.
 
-A page holds everything that may be shown and, apart from it, what must not: which answer is right. What reaches a browser goes by
-letters and places in the order shown; ids of products, makers and gold stay on the server.
+A page keeps what may be shown apart from what must stay hidden, such as the right answer. Browsers receive only letters and positions in
+the order shown; ids of products, makers and gold stay on the server.
 """
 
 from collections.abc import Callable
@@ -14,33 +14,33 @@ from pydantic import Field as Described
 from personafit._hashing import hash_text
 
 Hashed = Callable[..., str]
-"""Texts in sequence to a hex key, as `hash_text`."""
+"""Function from a sequence of texts to a hex key, such as `hash_text`."""
 
 
 class StudyRecord(BaseModel):
-    """Base of a study's records: unknown fields are an error."""
+    """Base of a study's records; unknown fields are an error."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class Role(StrEnum):
-    """What a page is for."""
+    """Purpose of a page."""
 
     ITEM = "item"
-    """Counts."""
+    """Counts in the results."""
     PRACTICE = "practice"
-    """Comes first, with feedback; does not count."""
+    """Comes first, with feedback; does not count in the results."""
     GOLD = "gold"
-    """Looks like any other and has a known answer; measures the rater."""
+    """Looks like an item page and has a known answer; measures the rater."""
     ATTENTION = "attention"
-    """Says in its text what to answer."""
+    """Attention check, whose text says what to answer."""
 
 
 class RaterState(StrEnum):
-    """Where a rater stands."""
+    """State of a seat or its rater."""
 
     FREE = "free"
-    """The seat is planned and nobody has taken it."""
+    """The seat has not been taken yet."""
     ACTIVE = "active"
     PAUSED = "paused"
     EXCLUDED = "excluded"
@@ -49,62 +49,60 @@ class RaterState(StrEnum):
 
 
 class StudyConfig(StudyRecord):
-    """How a study was set up."""
+    """The settings of a study."""
 
-    title: str = ""  # what raters see above it
-    language: Literal["en", "zh"] = "en"  # of the interface to begin with
+    title: str = ""  # shown to raters above the study
+    language: Literal["en", "zh"] = "en"  # initial language of the interface
     overlap: int = Described(9, ge=1)  # raters per item
-    seats: int = Described(9, ge=1)  # raters the plan is made for
-    seed: int = 0  # of all orders
-    view: str = "profile"  # what raters are shown of the person
-    perspective: Literal["third-party", "self"] = "third-party"  # whose view raters take
-    guidelines: str = ""  # Markdown; the form's own when empty
-    told: dict[str, str] = {}  # the form's guidelines by language, as they were when the study was made
-    consent: str = ""  # Markdown of the consent page; a general one when empty
-    quiz: list[
-        dict[str, Any]
-    ] = []  # a comprehension check of the study's own: question, options, right (index)
-    check: bool = False  # whether raters take a comprehension check first: `quiz`, or the form's own
-    completion_code: str = ""  # shown at the end, such as Prolific's
-    completion_url: str = ""  # where raters go with it; Prolific's address for who came from there, if empty
+    seats: int = Described(9, ge=1)  # number of seats that pages are assigned to
+    seed: int = 0  # seed of all orders
+    view: str = "profile"  # context raters are shown
+    perspective: Literal["third-party", "self"] = "third-party"  # perspective from which raters answer
+    guidelines: str = ""  # Markdown; empty for the form's own
+    told: dict[str, str] = {}  # the form's guidelines by language, as of the study's creation
+    consent: str = ""  # Markdown of the consent page; empty for a general one
+    quiz: list[dict[str, Any]] = []  # custom comprehension check: question, options, right (index)
+    check: bool = False  # whether raters take a comprehension check first: `quiz` or the form's
+    completion_code: str = ""  # shown at the end, e.g. for Prolific
+    completion_url: str = ""  # link at the end; empty for Prolific's, for raters from Prolific
     model: str = ""  # spec of the model participants talk with (chat form)
-    weights: dict[
-        str, float
-    ] = {}  # of items drawn by --stratify: how many items of its stratum each stands for
-    simulated: bool = False  # raters are simulated, and everything made of it says so
-    source: str = ""  # what --from named
-    signed_ids: bool = False  # whether only links made for one seat or one participant are taken
+    weights: dict[str, float] = {}  # design weights of items drawn by --stratify
+    simulated: bool = False  # raters are simulated, and all output says so
+    source: str = ""  # the value of --from
+    signed_ids: bool = False  # whether only links made for one seat or one participant are accepted
     keyed: bool = False
-    """Whether orders are drawn with the store's secret, so that raters cannot work them out. Not in studies of simulated raters, who are
-    the same wherever they are made, nor in those made before there was a choice."""
+    """Whether orders are drawn with the store's secret, so that raters cannot compute them.
+
+    Not for simulated raters, who must be reproducible, nor for studies made before this setting existed.
+    """
 
 
 class Page(StudyRecord):
-    """One page of a study: what may be shown, and apart from it what may not."""
+    """One page of a study, with what may be shown kept apart from what must stay hidden."""
 
-    id: str  # of the item, or of the group where several items share the page
+    id: str  # id of the item, or of the group if several items share the page
     role: Role = Role.ITEM
-    person: str = ""  # whom it is about; statistics cluster on it
-    items: list[str]  # ids of the items it asks about, by place where there are several
-    content: dict[str, Any]  # texts the form's template shows, by place
-    sides: int = 0  # how many answers stand side by side and are put in a drawn order
-    places: int = 0  # how many things are listed and put in a drawn order
-    targets: list[str] = []  # target of the judgment for each listed thing
-    makes: str = ""  # beginning of the id of what each rater makes on the page and then judges, if anything
+    person: str = ""  # id of the person it is about; statistics cluster on it
+    items: list[str]  # ids of the items it asks about, by place if there are several
+    content: dict[str, Any]  # texts shown by the form's template
+    sides: int = 0  # number of answers shown side by side, in a drawn order
+    places: int = 0  # number of listed entries, in a drawn order
+    targets: list[str] = []  # target of the judgment for each listed entry
+    makes: str = ""  # id prefix of what each rater makes on the page and then rates, if anything
     key: dict[str, str] = {}  # right labels by 'QUESTION' or 'QUESTION/PLACE', as stored; never shown
-    why: str = ""  # said after a practice page: why the right answer is right
+    why: str = ""  # explanation of the right answer, shown after a practice page
 
 
 class Arrangement(StudyRecord):
-    """The order in which one rater sees the parts of one page, and what is theirs on it."""
+    """The order in which one rater sees the parts of one page, and the id of what the rater makes on it."""
 
     sides: list[int] = []  # which answer is A, which B, and so on
-    places: list[int] = []  # which listed thing is first, and so on
-    own: str = ""  # id of what the rater makes on the page, where raters make something
+    places: list[int] = []  # which listed entry is first, and so on
+    own: str = ""  # id of what the rater makes on the page, if anything
 
     @classmethod
     def drawn(cls, page: Page, rater: str, seed: int, hashed: Hashed = hash_text) -> Self:
-        """The order for this page and rater: it depends on nothing but them, the seed and the key of the hash."""
+        """Draw the order for this page and rater; it depends only on them, the seed and the key of the hash."""
         return cls(
             sides=_shuffled(page.sides, page.id, rater, seed, "side", hashed),
             places=_shuffled(page.places, page.id, rater, seed, "place", hashed),
@@ -113,41 +111,41 @@ class Arrangement(StudyRecord):
 
     @classmethod
     def stored(cls, page: Page) -> Self:
-        """The page in the order it is stored in."""
+        """Return the arrangement that shows the page in its stored order."""
         return cls(sides=list(range(page.sides)), places=list(range(page.places)))
 
     @property
     def order(self) -> str:
-        """The order of the answers as asks record it: '10' shows answer 0 second."""
+        """The order of the answers as stored in asks: '10' shows answer 0 second."""
         return "".join(map(str, self.sides))
 
 
 class Option(StudyRecord):
-    """One answer to choose."""
+    """One option of a field."""
 
-    value: str  # what the browser sends: a letter, a number or a word
-    text: str  # what the button says; a key of the interface's texts, or plain text
-    key: str  # the key that presses it
+    value: str  # value the browser sends: a letter, a number or a word
+    text: str  # label of the button; a key of the interface's texts, or plain text
+    key: str  # keyboard shortcut
 
 
 class Field(StudyRecord):
-    """One thing asked on a page. Its texts are keys of the interface's texts, or plain text."""
+    """One question on a page. Its texts are keys of the interface's texts, or plain text."""
 
-    code: str  # what the browser calls it: the question, and the place shown where there are several
+    code: str  # id in the browser: the question, and the position shown if there are several
     question: str  # name of the question, as in judgments
     item: str  # id of the item the answer is about
-    target: str = ""  # part of the item that is meant
+    target: str = ""  # the part of the item that the answer is about
     kind: Literal["choice", "text", "written"] = (
-        "choice"  # options; a text kept as it is; a text that the question reads
+        "choice"  # options; free text; a text that the question parses
     )
     options: list[Option] = []
-    text: str = ""  # what is asked
-    hint: str = ""  # a line below it
-    low: str = ""  # what the first mark of a scale means
-    high: str = ""  # what the last mark means
-    cannot_tell: bool = True  # whether having no answer is offered
+    text: str = ""  # wording of the question
+    hint: str = ""  # hint below the question
+    low: str = ""  # label of the first point of a scale
+    high: str = ""  # label of its last point
+    cannot_tell: bool = True  # whether 'cannot tell' is offered
     required: bool = True
-    place: int | None = None  # which listed thing it belongs to, by its place on the page as stored
+    place: int | None = None  # listed entry it belongs to, by its place in the stored order
 
 
 def _shuffled(count: int, page: str, rater: str, seed: int, what: str, hashed: Hashed) -> list[int]:

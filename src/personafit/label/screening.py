@@ -1,6 +1,7 @@
-"""From a screening to the build it is of: what raters would drop is marked in the build's queue, and the next `build` replaces it.
+"""Write screening decisions back to a build: lines that raters reject are marked in its review queue.
 
-What most raters would drop is dropped; a tie keeps, unless it was adjudicated. Votes and reasons stand in the queue beside the decision.
+A line is dropped if most raters would drop it; a tie keeps it, unless it was adjudicated. Votes and reasons are stored in the queue beside
+the decision. The next `build` replaces what was dropped.
 """
 
 from collections import defaultdict
@@ -17,11 +18,11 @@ from personafit.label.studies import Studies
 from personafit.label.votes import adjudicated_votes, study_votes, tally
 
 STEPS = dict(zip(SCREENED, (PEOPLE, QUESTIONS), strict=True))
-"""The queue that holds what a question asks about."""
+"""Review queue for each screening question."""
 
 
 class Decisions(NamedTuple):
-    """What a study decided about the lines of a queue."""
+    """Number of queue lines screened, dropped and tied."""
 
     screened: int
     dropped: int
@@ -29,7 +30,7 @@ class Decisions(NamedTuple):
 
 
 def write_decisions(studies: Studies, name: str, folder: Path) -> dict[str, Decisions]:
-    """Write a study's decisions, votes and reasons into the queues of the build that it is of; returns counts by queue."""
+    """Write a study's decisions, votes and reasons into the review queues of its build; return counts by queue."""
     if studies.form(name).name != SCREEN:
         raise UserError(f"{name} asks {studies.form(name).name} and screens nothing.")
     votes: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
@@ -68,9 +69,9 @@ def _decide(
     own: set[str],
     label: str | None,
 ) -> bool:
-    """Fill in a line of a queue; returns whether the votes are tied and nobody decided.
+    """Fill in a line of a queue; return whether the votes are tied and not adjudicated.
 
-    Votes of other studies stay and count; what a person dropped by hand stays dropped.
+    Votes of other studies are kept and counted; a line that was dropped by hand stays dropped.
     """
     before = row.get("votes", {})
     by_hand = label is None and bool(row["decision"]) and tally(before.values()).majority != DROP
@@ -88,8 +89,8 @@ def _decide(
 
 
 def _queues_of(studies: Studies, name: str, folder: Path) -> dict[str, dict[str, dict[str, Any]]]:
-    """The queues of a build, which hold everything that the study asks about, with the same texts."""
-    read_queue(folder)  # an error where it is no build
+    """Return the review queues of a build; raise `UserError` unless they hold what the study asks about, with the same texts."""
+    read_queue(folder)  # raises if the folder is no build
     queues, form = {step: read_review(folder, step) for step in STEPS.values()}, studies.form(name)
     dropped = {key for key, row in queues[PEOPLE].items() if row["decision"]}
     for page in studies.pages(name, (Role.ITEM,)):
@@ -100,7 +101,7 @@ def _queues_of(studies: Studies, name: str, folder: Path) -> dict[str, dict[str,
             row = queues[step].get(field.item)
             shown = page.content["profile"] if step == PEOPLE else field.text
             if row is None and page.person in dropped:
-                continue  # it went with the person
+                continue  # removed together with the person
             if row is None or queue_text(row) not in ("", shown):
                 raise UserError(
                     f"{name} asks about '{field.item}', which is {'not' if row is None else 'another'} in "

@@ -1,4 +1,4 @@
-"""Serving the labelling app: checks before it starts, and where it is reached."""
+"""Serve the labelling app: checks before the start, and the address it is reached at."""
 
 import socket
 import sys
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def serve_studies(
     url: str, host: str, port: int, models: Sequence[str] = (), proxies: Sequence[str] = ()
 ) -> None:
-    """Serve the studies of a store until interrupted; `models` are those that chats may use, `proxies` those that are trusted."""
+    """Serve the studies of a store until interrupted; `models` may be used by chats, `proxies` are trusted."""
     try:
         import uvicorn
 
@@ -55,7 +55,7 @@ def _say(line: str) -> None:
 
 
 def _check_proxies(named: Sequence[str]) -> None:
-    """Refuse proxies that are no address or network; a name or `*` is refused, since it would let anybody say who they are."""
+    """Reject proxies that are not an address or network; a name or `*` would let any client spoof its address."""
     for one in named:
         try:
             network = ip_network(one)
@@ -70,7 +70,7 @@ def _check_proxies(named: Sequence[str]) -> None:
 
 
 def _check_models(studies: "Studies", models: Sequence[str]) -> None:
-    """A model is code, an address and a key: that a store names one is not enough, whoever serves it names it too."""
+    """Require the models of chat studies on the command line, since a store alone is not trusted to name code and addresses."""
     for study in map(studies.study, studies.names()):
         if study.form == "chat" and study.state != "closed" and study.config.model not in models:
             raise UserError(
@@ -80,13 +80,13 @@ def _check_models(studies: "Studies", models: Sequence[str]) -> None:
 
 
 def _address(host: str, port: int) -> str:
-    """Where the server is reached from here."""
+    """Return the URL of the server as seen from this machine."""
     name = socket.gethostname() if host in ("0.0.0.0", "::") else host  # nosec B104
     return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
 
 
 def _check_free(host: str, port: int) -> None:
-    """Say in a sentence that a port is taken; the server would say it in a log line of its own."""
+    """Raise `UserError` if the port is taken; the server itself would only log it."""
     try:
         with socket.create_server((host, port)):
             pass

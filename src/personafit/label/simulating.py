@@ -1,9 +1,9 @@
-"""Simulated raters: for demonstrations, tests, and dry runs of a study before people are asked. Everything they say is marked simulated.
+"""Simulated raters for demonstrations, tests and dry runs of a study; all their answers are marked as simulated.
 
-A simulated rater answers the way people are planned to: page by page, in the order drawn for the seat, through the same writer. Which
-answer of several it takes is by how much an answer shares with the person (the overlap rule) plus a taste of its own; elsewhere it
-draws. It says nothing about what people think. Draws depend on the study's name, its seed, the seat and the page: the same commands
-give the same answers.
+A simulated rater answers as people would: page by page, in the order drawn for the seat, through the same writer. Among several answers it
+picks by how much an answer shares with the person (the overlap rule) plus a random taste of its own; elsewhere it picks at random. It says
+nothing about what people think. Draws depend only on the study's name, its seed, the seat and the page, so the same commands give the same
+answers.
 """
 
 import asyncio
@@ -19,11 +19,11 @@ from personafit.label.studies import Studies
 from personafit.label.writing import Writer
 from personafit.store import Store
 
-TASTE = 4.0  # how far single raters stray from the overlap rule, in character bigrams
+TASTE = 4.0  # scale of a rater's deviation from the overlap rule, in character bigrams
 
 
 def simulate_votes(store: Store, name: str) -> int:
-    """Fill every free seat of a study with a simulated rater who answers everything; returns how many answers were given."""
+    """Fill every free or unfinished seat of a study with a simulated rater; return the number of answers."""
     studies = Studies(store)
     study = studies.study(name)
     if not study.config.simulated:
@@ -70,7 +70,7 @@ def _answers(place: PageSlot) -> list[Answer]:
     page, arrangement = place.shape.page, place.shape.arrangement
     return [
         place.answer(
-            # The same rater gives the same answer under the same id, so a simulation that was cut short goes on.
+            # Ids are deterministic, so an interrupted simulation can be resumed.
             hash_text("simulated", place.study, str(place.seat), str(place.position), field.code),
             field,
             place.shape.form.answered(page, arrangement, field, _chosen(place, field)),
@@ -82,7 +82,7 @@ def _answers(place: PageSlot) -> list[Answer]:
 
 
 def _chosen(place: PageSlot, field: Field) -> str:
-    """The option this rater takes."""
+    """Return the option that this rater picks."""
     options = [option.value for option in field.options]
     texts = place.shape.page.content.get("answers")
     if not texts or len(texts) != len(options) or not place.shape.arrangement.sides:
@@ -99,7 +99,7 @@ def _chosen(place: PageSlot, field: Field) -> str:
 
 
 def _noise(place: PageSlot, field: Field, what: str) -> float:
-    """A draw from [0, 1) that depends on who, where and what alone."""
+    """Draw a number from [0, 1) that depends only on the rater, the page, the field and `what`."""
     return int(hash_text("taste", place.rater, place.shape.page.id, field.code, what)[:12], 16) / 16**12
 
 

@@ -1,9 +1,9 @@
-"""Where a study's pages come from: a benchmark, or what a run made and judged, narrowed to a sample if asked.
+"""The sources of a study's pages: a benchmark, the items of a run, chat tasks, or what a build kept.
 
-Everything is read from the store, where it is under the ids that judgments use, so that votes and models' judgments meet.
-Statements about people stand beside the conversations they are said to come from: a benchmark's authors state what is true, the starter
-set adds what only seems so, and `personafit extract run` what an extractor found. Every statement points to some turn: one that points
-nowhere would give itself away, so it gets the turn most like it. People and questions that a build kept are in its queue for review.
+Everything is read from the store under the ids that judgments use, so that votes match models' judgments. Statements about people are shown
+beside the conversations they come from: a benchmark's authors state what is true, the starter set adds plausible false statements, and
+`personafit extract run` what an extractor found. Every statement points to some turn: one without evidence would stand out, so it points to
+the most similar turn. People and questions that a build kept come from its review queue.
 """
 
 import re
@@ -32,50 +32,52 @@ OWN_MATTER = "own"
 SCREEN = "screen"
 TRAPS = "traps.jsonl"
 SHOWN = ("user", "assistant")
-MOST_HISTORY = 400_000  # characters of other conversations on a page, beside those that statements point to
+MOST_HISTORY = (
+    400_000  # characters of the other conversations on a page, beyond those that statements point to
+)
 _WORDS = re.compile(r"[^\W\d_]{4,}|[\u3400-\u9fff]")
 
 
 class Gold(NamedTuple):
-    """What is known to be right, and why where that is known too."""
+    """The gold label of an item, and its reason if known."""
 
     label: str | None = None
     reason: str = ""
 
 
 class Statement(NamedTuple):
-    """One thing said about a person."""
+    """One statement about a person."""
 
     id: str
     text: str
     evidence: list[int]
-    """Turns of the conversation, from 0, counted on through the other conversations."""
+    """Turns of the conversation, from 0; numbering continues through the other conversations."""
     label: Label | None
-    """What is known of it, where something is."""
+    """The gold label, if known."""
     reason: str = ""
-    """Why, as a key of the interface's texts."""
+    """Why the label is right, as a key of the interface's texts."""
     why: str = ""
-    """Why it was inferred, in the extractor's words."""
+    """Why the statement was inferred, in the extractor's words."""
 
 
 class Stated(NamedTuple):
-    """A conversation with what is stated about who had it, and the person's other conversations."""
+    """A conversation with statements about its person, and the person's other conversations."""
 
     conversation: Conversation
     statements: list[Statement]
     others: Sequence[Conversation] = ()
     left_out: int = 0
-    """How many more of the person's conversations there are than a page can bear."""
+    """How many of the person's conversations were left out because they do not fit on a page."""
 
 
 class QueuedPerson(NamedTuple):
-    """Somebody whom a build kept, with the questions that it kept for them."""
+    """A person whom a build kept, with the questions it kept for them."""
 
     id: str
     language: str
     profile: str
     questions: dict[str, str]
-    """Texts by id."""
+    """Question texts by id."""
 
 
 @dataclass
@@ -86,16 +88,16 @@ class StudySource:
     dataset: str
     name: str
     folder: Path | None = None
-    """Where conversations are read from."""
+    """The folder that conversations are read from."""
     run: RunRecord | None = None
     tasks: tuple[tuple[str, str], ...] = ()
-    """Id and text of what participants are to talk about; an empty text is a matter of their own."""
+    """Id and text of each chat task; an empty text means a topic of the participant's own."""
     queue: tuple[QueuedPerson, ...] = ()
-    """What a build kept, for people to screen."""
+    """People and questions kept by a build, to be screened."""
     _texts: dict[str, str] = field(default_factory=dict)
 
     def items(self, kinds: Iterable[str] | None = None) -> Iterator[Item]:
-        """The items, or those of these kinds, in the order of work; of a run those it judged."""
+        """Iterate over the items, optionally of these kinds only, ordered by person; for a run, over those it judged."""
         wanted = None if kinds is None else set(kinds)
         selected = None if self.run is None else self.run.config.get("selected")
         chosen = None if selected is None else set(selected)
@@ -111,13 +113,13 @@ class StudySource:
 
     @cached_property
     def languages(self) -> dict[str, str]:
-        """In which language everyone is written about."""
+        """Language by person."""
         if self.queue:
             return {one.id: one.language for one in self.queue}
         return self.store.languages(self.dataset)
 
     def profile(self, person: str) -> str:
-        """The person in words, as models are told."""
+        """Return the rendered profile of a person, as models see it."""
         return render_person(self.people[person]) if person in self.people else ""
 
     def text(self, product: str) -> str:
@@ -126,16 +128,17 @@ class StudySource:
         return self._texts.get(product, "")
 
     def gold(self, item: str, target: str = "") -> Gold:
-        """The gold answer of an item."""
+        """Return the gold of an item."""
         return self._gold.get((item, target), Gold())
 
     @cached_property
     def _gold(self) -> dict[tuple[str, str], Gold]:
         info, judgment = self.store.dataset_info(self.dataset), tables.judgments.c
         if info["metric"] == "win_rate":
-            return {}  # there it only marks which answer was tested: nobody said that it is right
+            return {}  # there the label only marks which answer was tested, not which is right
         query = select(judgment.item, judgment.target, judgment.label, judgment.extra).where(
-            judgment.ask == f"{self.dataset}#{info['gold']}"  # others may have said something too
+            judgment.ask
+            == f"{self.dataset}#{info['gold']}"  # the gold rater's only; others may have labels too
         )
         return {
             (item, target): Gold(label, str((orjson.loads(extra) if extra else {}).get("reason", "")))
@@ -143,7 +146,7 @@ class StudySource:
         }
 
     def stated(self) -> Iterator[Stated]:
-        """Conversations with what is stated about those who had them; who was forgotten does not come back."""
+        """Iterate over conversations with statements about their person; forgotten people are left out."""
         if self.folder is None:
             raise UserError(
                 f"{self.name} has no conversations; name a benchmark folder or what `personafit extract run` wrote with --from."
@@ -157,7 +160,7 @@ class StudySource:
         yield from (one for one in found if one.conversation.person not in gone)
 
     def dialogues(self) -> Iterator[Dialogue]:
-        """The finished dialogues of the run."""
+        """Iterate over the finished dialogues of the run."""
         if self.run is None:
             raise UserError(
                 "Dialogues are made by a run: name one with --from RUN (personafit run personalens …)."
@@ -165,12 +168,12 @@ class StudySource:
         return (dialogue for dialogue in dialogues(self.store, self.run.id) if dialogue.stop.whole)
 
     def preferences(self, dialogue: Dialogue) -> str:
-        """The person's preferences that bear on the task, which those who judge completion see."""
+        """Return the person's preferences that bear on the task, as shown to judges of task completion."""
         person = self.people[dialogue.person]
         return render_person(person, select_facets(person.facets, dialogue.task.preferences))
 
     def chat_tasks(self) -> Iterator[tuple[str, str]]:
-        """What participants are to talk about: id and text."""
+        """Iterate over the id and text of each chat task."""
         if not self.tasks:
             raise UserError(
                 f"{self.name} has no tasks to talk about; name a file of tasks with --from TASKS.jsonl, or --from {OWN_MATTER} "
@@ -186,7 +189,7 @@ def open_source(
     data: Path | None,
     question: str | None = None,
 ) -> StudySource:
-    """The benchmark, folder or run that `--from` names; of a build what it kept, unless another question is asked about its items."""
+    """Open the benchmark, folder, build or run that `--from` names; a build gives its review queue, unless another question is asked."""
     folder = STARTER if name == "starter" else Path(name)
     if question == SCREEN or (question is None and (folder / "build.db").is_file()):
         queue = read_queue(folder)
@@ -211,7 +214,7 @@ def open_source(
 
 
 def read_queue(folder: Path) -> list[QueuedPerson]:
-    """Everyone in a build's queue for people with their questions, but for what was dropped."""
+    """Return all people in a build's review queue with their questions, without those that were dropped."""
     from personafit.build.review import PEOPLE, QUESTIONS, read_review, review_file
 
     if not review_file(folder, PEOPLE).is_file():
@@ -230,13 +233,13 @@ def read_queue(folder: Path) -> list[QueuedPerson]:
 
 
 def queue_text(row: Mapping[str, Any]) -> str:
-    """What raters are shown of a line of a build's queue: the question, or the person as an outline."""
+    """Return the text that raters see for a line of a build's review queue: the question, or the person as an outline."""
     person = row.get("person")
     return str(row.get("question") or (render_facets(person) if isinstance(person, dict) else ""))
 
 
 def _tasks(path: Path) -> Iterator[tuple[str, str]]:
-    """The lines of a file of tasks: an id and a text, or tasks as dialogues have them."""
+    """Iterate over the lines of a task file: objects with id and text, or tasks in the format of dialogues."""
     for number, row in read_lines(path):
         said = row.get("text") or row.get("intent")
         if not isinstance(said, str) or not said.strip():
@@ -248,7 +251,7 @@ def _tasks(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def of_benchmark(conversations: Iterable[Conversation], traps: Path | None) -> Iterator[Stated]:
-    """What the authors say is true, and what the traps say that is not."""
+    """Iterate over conversations with the authors' true statements and, if given, the false ones in `traps`."""
     false: dict[str, list[tuple[str, str]]] = {}
     for _, row in read_lines(traps) if traps is not None else ():
         false.setdefault(row["conversation"], []).append((row["text"], row["failure"]))
@@ -269,7 +272,7 @@ def of_benchmark(conversations: Iterable[Conversation], traps: Path | None) -> I
 
 
 def of_stages(folder: Path) -> Iterator[Stated]:
-    """What an extractor found, as it stood before it was refined, with the whole history of the person at hand."""
+    """Iterate over conversations with the attributes an extractor found, before refinement, and the person's full history."""
     files = StageFile(folder)
     found: dict[str, list[ExtractedAttribute]] = defaultdict(list)
     for one in before_refinement(files.read_attributes()):
@@ -305,7 +308,7 @@ def of_stages(folder: Path) -> Iterator[Stated]:
 def _others(
     conversation: Conversation, history: Sequence[Conversation], pointed: Container[str]
 ) -> list[Conversation]:
-    """The other conversations in the log's order: those that statements point to, and of the rest what a page can bear."""
+    """Return the other conversations in log order: those that statements point to, and of the rest what fits on a page."""
     room, chosen = MOST_HISTORY, set()
     for one in sorted(history, key=lambda one: one.id not in pointed):
         size = sum(len(turn.text) for turn in one.turns)
@@ -316,7 +319,7 @@ def _others(
 
 
 def _turns(evidence: Iterable[str], conversations: Sequence[Conversation], text: str) -> list[int]:
-    """The turns of these conversations among the evidence, counted through; or the one of the first most like the statement."""
+    """Return the turns named by the evidence, numbered across the conversations; if none, the most similar turn of the first one."""
     places = [f"{one.id}#{number}" for one in conversations for number in range(len(one.turns))]
     number_of = {place: number for number, place in enumerate(places)}
     turns = sorted({number_of[place] for place in evidence if place in number_of})

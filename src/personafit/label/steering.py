@@ -1,9 +1,8 @@
-"""What a researcher does to a study and its raters: open and close, warn, pause, exclude, take in again, erase.
+"""Researcher actions on a study and its raters: open, pause and close; warn, pause, exclude, resume and erase.
 
-Everything can be taken back except erasing, and everything is noted in the trail. Erasing a participant, or a person whom pages of
-studies are about, deletes rows and does not mark them. What stays is a line in the trail that says that somebody was erased, when, and
-how many rows went; and of a participant an empty seat without name or pseudonym, so that nothing leads back from an answer given
-elsewhere.
+Everything except erasing can be undone, and every action is recorded in the audit trail. Erasing a participant, or a person whom pages are
+about, deletes rows instead of marking them. What remains is an event saying that somebody was erased, when, and how many rows were deleted;
+and for a participant an empty seat without name or pseudonym, so that an exported answer cannot be traced back.
 """
 
 from collections import Counter
@@ -27,11 +26,11 @@ REMAIN = (
     "The rows are removed, but their bytes may remain in the store's files ({why}); they go when the next one is erased or "
     "forgotten while nobody else uses the store."
 )
-"""What is said after erasing where the store could not be compacted."""
+"""Message shown after erasing if the store could not be compacted."""
 
 
 def find_seat(studies: Studies, study: str, rater: str) -> Seat:
-    """A rater by pseudonym."""
+    """Return the seat of a rater by pseudonym."""
     studies.study(study)
     seats = studies.seats(study)
     for seat in seats:
@@ -52,7 +51,7 @@ def set_state(studies: Studies, study: str, state: str) -> None:
 
 
 def warn(studies: Studies, seat: Seat, message: str) -> None:
-    """Show a rater a message on every page; an empty one takes it away."""
+    """Show a rater a message on every page; an empty message removes it."""
     message = storable(message.strip())
     if len(message) > LONGEST_MESSAGE:
         raise UserError(f"A message has at most {LONGEST_MESSAGE:,} characters.")
@@ -65,7 +64,7 @@ def warn(studies: Studies, seat: Seat, message: str) -> None:
 
 
 def pause(studies: Studies, seat: Seat, reason: str = "") -> None:
-    """Let a rater answer nothing for the time being; what they answered counts."""
+    """Stop a rater from answering for the time being; existing answers still count."""
     _present(seat)
     if seat.state is RaterState.EXCLUDED:
         raise UserError(f"{seat.code} is excluded, so there is nothing to pause.")
@@ -73,7 +72,7 @@ def pause(studies: Studies, seat: Seat, reason: str = "") -> None:
 
 
 def exclude(studies: Studies, seat: Seat, reason: str) -> None:
-    """Leave a rater's answers out of everything; nothing is deleted, and `resume` takes them in again."""
+    """Exclude a rater's answers from all results; nothing is deleted, and `resume` includes them again."""
     _present(seat)
     if not reason.strip():
         raise UserError("Say why: an exclusion has a reason, and it stands in the trail.")
@@ -81,7 +80,7 @@ def exclude(studies: Studies, seat: Seat, reason: str) -> None:
 
 
 def resume(studies: Studies, seat: Seat) -> None:
-    """Let a paused or excluded rater go on, with all they have answered."""
+    """Let a paused or excluded rater continue, with all existing answers."""
     _present(seat)
     if seat.state not in (RaterState.PAUSED, RaterState.EXCLUDED):
         raise UserError(f"{seat.code} is {seat.state}; only a paused or excluded rater is taken in again.")
@@ -89,7 +88,7 @@ def resume(studies: Studies, seat: Seat) -> None:
     if seat.state is RaterState.PAUSED:
         _change(studies, seat, "resumed", back, "")
         return
-    # Who was out by the comprehension check takes it anew.
+    # A rater excluded by the comprehension check takes it again.
     progress = {key: value for key, value in seat.progress.items() if key not in ("attempts", "wrong")}
     _change(studies, seat, "included again", back, "", progress=progress)
 
@@ -109,9 +108,9 @@ def _change(
 
 
 def erase_rater(studies: Studies, seat: Seat) -> Forgotten:
-    """Erase a participant; returns how many rows went, by what they were, and whether their bytes are gone too.
+    """Erase a participant; return the number of deleted rows by kind, and whether their bytes are gone from the files.
 
-    Raises `UserError` when nobody is there.
+    Raises `UserError` if the seat is free or already erased.
     """
     if seat.state is RaterState.ERASED:
         raise UserError(f"{seat.code} was erased before.")
@@ -146,7 +145,7 @@ def erase_rater(studies: Studies, seat: Seat) -> Forgotten:
             )
         )
         note(connection, seat.study, RESEARCHER, "erased", {"seat": seat.seat, **counts})
-    # A participant who chatted is also a person whose dialogues stand in the store, perhaps judged by models.
+    # A participant who chatted is also a person with dialogues in the store, perhaps judged by models.
     if (gone := studies.store.forget(seat.code)) is None:
         return Forgotten(counts, remains=free_bytes(studies.engine))
     counts = {name: counts.get(name, 0) + gone.counts.get(name, 0) for name in {**counts, **gone.counts}}
@@ -154,12 +153,12 @@ def erase_rater(studies: Studies, seat: Seat) -> Forgotten:
 
 
 def forget_in_studies(connection: Connection, person: str) -> Counter[str]:
-    """Remove the pages of all studies that are about a person, with every answer to them; returns rows by table."""
+    """Delete the pages of all studies about a person, with every answer to them; return deleted rows by table."""
     counts = Counter[str]()
     pages = connection.execute(select(t.study_pages).where(t.study_pages.c.person == person)).all()
     for page in pages:
         body = orjson.loads(page.body)
-        # What is missing from a conversation is asked about the conversation, on practice pages too.
+        # The question about missing statements has the conversation as its item, on practice pages too.
         about = {page.id, *body["items"], body["content"].get("conversation", page.id)}
         for item in sorted(about):
             counts["judgments"] += _delete(connection, t.judgments, item=item)
@@ -184,7 +183,7 @@ def _delete(connection: Connection, table: Table, **where: str | int) -> int:
 
 
 def _clear_details(connection: Connection, seat: Seat) -> None:
-    """Of what was done to the seat only that it was done stays: reasons and messages speak of the person."""
+    """Reduce the details of events about the seat to the seat number: reasons and messages describe the person."""
     events = t.study_events
     rows = connection.execute(
         select(events.c.id, events.c.detail).where(events.c.study == seat.study, events.c.detail.is_not(None))
@@ -197,7 +196,7 @@ def _clear_details(connection: Connection, seat: Seat) -> None:
 
 
 def _close_gaps(connection: Connection, study: str) -> None:
-    """Number the pages of each seat without gaps again: raters go through them by number."""
+    """Renumber the pages of each seat without gaps, since raters navigate by number."""
     plan = t.study_plan.c
     rows = connection.execute(
         select(plan.seat, plan.position).where(plan.study == study).order_by(plan.seat, plan.position)

@@ -1,6 +1,6 @@
-"""Studies in the store: setting one up, adding to it, and reading what it consists of.
+"""Studies in the store: create one, add seats to it, and read its contents.
 
-Everything a rater's page needs is read once and kept: pages never change after a study was made.
+Pages are read once and cached, since they never change after a study was made.
 """
 
 import time
@@ -31,13 +31,13 @@ from personafit.store import tables as t
 
 PAGES_HELD = 4_096
 ADJUDICATED = "adjudicated"
-"""Who a decision about a disputed item is by, as in gold."""
+"""The rater of decisions about disputed items, as in gold."""
 VISIT, SIGNED = "visit", "signed"
-"""What a seat's progress says of how it was taken: from which consent page, and whether by a link made for the participant."""
+"""Keys in a seat's progress: the consent page visit through which it was taken, and whether by a participant's signed link."""
 
 
 class Study(NamedTuple):
-    """A study as it stands."""
+    """A study and its current state."""
 
     name: str
     dataset: str
@@ -68,7 +68,7 @@ class Seat(NamedTuple):
 
 
 class PageAssignment(NamedTuple):
-    """One page of a seat, as planned."""
+    """One page assigned to a seat."""
 
     study: str
     seat: int
@@ -79,7 +79,7 @@ class PageAssignment(NamedTuple):
 
 
 class HeldSeat(Exception):
-    """Somebody takes part under the same id from elsewhere, and nothing says that it is the same person."""
+    """The external id already has a seat, and nothing proves that the visitor is the same person."""
 
 
 class Studies:
@@ -89,11 +89,11 @@ class Studies:
         self.store = store
         self.engine = store.engine
         self.page = lru_cache(PAGES_HELD)(self._read_page)
-        """One page of a study; kept, since pages never change."""
+        """Return one page of a study; cached, since pages never change."""
 
     @cached_property
     def keyed(self) -> Hashed:
-        """Hashes keyed with the store's secret."""
+        """Hash function keyed with the store's secret."""
         with self.engine.begin() as connection:
             return keyed_with(store_secret(connection))
 
@@ -102,7 +102,7 @@ class Studies:
     def create(
         self, name: str, dataset: str, form: LabelForm, config: StudyConfig, pages: Iterable[Page]
     ) -> int:
-        """Make a study: its pages, its seats and its plan, all or nothing. Returns how many pages it has."""
+        """Create a study with its pages, seats and assignments in one transaction; return the number of pages."""
         if not is_name(name):
             raise UserError(f"'{name}' cannot name a study: {RULE}.")
         config = config.model_copy(update={"keyed": not config.simulated, "told": form.guidelines})
@@ -131,7 +131,7 @@ class Studies:
         return count
 
     def extend(self, name: str, seats: int) -> None:
-        """Add seats, which take over pages that nobody sees yet; what somebody may have seen stays as it is."""
+        """Add seats, which take over pages of free seats; assignments that a rater may have seen do not change."""
         study = self.study(name)
         with self.engine.begin() as connection:
             held = select(func.max(t.study_raters.c.seat)).where(t.study_raters.c.study == name)
@@ -147,7 +147,7 @@ class Studies:
         self.register(name)
 
     def register(self, name: str) -> None:
-        """Make the raters known to the store, by pseudonym, so that reports can name them."""
+        """Register the raters in the store by pseudonym, so that reports can name them."""
         config, records = self.study(name).config, []
         for seat in self.seats(name):
             kind = rater_kind(seat, config.simulated)
@@ -178,7 +178,7 @@ class Studies:
         return Page.model_validate_json(row.body)
 
     def pages(self, study: str, roles: Sequence[Role] = tuple(Role)) -> list[Page]:
-        """The pages of a study in the order they were made."""
+        """Return the pages of a study in the order they were made."""
         query = (
             select(t.study_pages.c.body)
             .where(t.study_pages.c.study == study, t.study_pages.c.role.in_(roles))
@@ -195,7 +195,7 @@ class Studies:
         return next((_seat(row) for row in self.store.rows_now(query)), None)
 
     def assigned(self, study: str, seat: int | None = None) -> list[PageAssignment]:
-        """The pages of a seat, or of all seats one after the other, in the order shown."""
+        """Return the pages of a seat, or of all seats in turn, in the order shown."""
         plan = t.study_plan.c
         columns = (plan.study, plan.seat, plan.position, plan.page, plan.arrangement, plan.done)
         query = select(*columns).where(plan.study == study).order_by(plan.seat, plan.position)
@@ -211,15 +211,15 @@ class Studies:
     def take(
         self, study: str, seat: int | None, external: str | None, progress: dict[str, Any]
     ) -> Seat | None:
-        """Take a seat, or the first free one that has pages which count; None when all are taken.
+        """Take a seat, or the first free one that has pages which count; return None if all are taken.
 
-        `external` is who somebody is elsewhere, and anybody can say that: a seat that is held under it is given again only where
-        `progress` proves that it is theirs, being of the same visit to the consent page or, like the seat, `signed`. Otherwise `HeldSeat`
-        is raised, or, for who is signed where the other is not, a free seat is taken.
+        `external` is an external id, which anybody could claim: a seat held under it is returned only if `progress` proves the same person,
+        by the same visit to the consent page or, like the seat, by being `signed`. Otherwise `HeldSeat` is raised, or, for a signed visitor
+        where the seat is not signed, a free seat is taken.
         """
         raters = t.study_raters
         with self.engine.begin() as connection:
-            # One at a time: a form that is sent twice at once would find no seat of its own, and take two.
+            # Locked, since a form submitted twice at once would otherwise take two seats.
             connection.execute(select(t.studies.c.name).where(t.studies.c.name == study).with_for_update())
             mine, row = select(raters).where(raters.c.study == study), None
             if seat is not None:
@@ -245,7 +245,7 @@ class Studies:
         return self.seat(study, int(row.seat))
 
     def update_seat(self, study: str, seat: int, who: str, what: str, **values: Any) -> None:
-        """Change a seat (state, reason, progress, finished) and say so in the trail."""
+        """Update a seat (state, reason, progress, finished) and record it in the audit trail."""
         if "progress" in values:
             values["progress"] = orjson.dumps(values["progress"]).decode()
         with self.engine.begin() as connection:
@@ -259,7 +259,7 @@ class Studies:
 
 
 def rater_kind(seat: Seat, simulated: bool) -> str:
-    """Whether a rater is a person; simulated ones are called so everywhere."""
+    """Return 'simulated' for a simulated rater, otherwise 'human'."""
     return "simulated" if simulated or seat.progress.get("simulated") else "human"
 
 

@@ -1,4 +1,4 @@
-"""What the interface says, in each language that has a catalogue beside this file: texts by key, and each form's comprehension check."""
+"""Texts of the interface and comprehension checks, from the catalogue of each language beside this file."""
 
 import tomllib
 from pathlib import Path
@@ -11,22 +11,22 @@ _CATALOGUES: dict[str, dict[str, Any]] = {
 QUIZZES: dict[str, dict[str, list[dict[str, Any]]]] = {
     language: catalogue.pop("quiz") for language, catalogue in _CATALOGUES.items()
 }
-"""By language and form: question, options and the index of the right one."""
+"""By language and form: questions with options and the index of the right one."""
 TEXTS: dict[str, dict[str, str]] = _CATALOGUES
 ATTENTION: dict[str, dict[str, Any]] = tomllib.loads(
     Path(__file__).with_name("attention.toml").read_text(encoding="utf-8")
 )
-"""By form: the page whose texts say what to answer, with the key."""
+"""By form: the attention page, whose texts say what to answer, with its key."""
 
 
 def text(language: str, key: str, **parts: object) -> str:
-    """A text by key; one that is no key stands for itself, so that forms may use plain words."""
+    """Return a text by key; an unknown key is returned unchanged, so that forms may use plain text."""
     found = TEXTS[language].get(key, key)
     return found.format(**parts) if parts else found
 
 
 def in_words(language: str, value: Any) -> Any:
-    """Whatever holds keys of texts, with the texts in their place."""
+    """Return a nested value with all text keys replaced by their texts."""
     if isinstance(value, dict):
         return {name: in_words(language, one) for name, one in value.items()}
     if isinstance(value, list):

@@ -1,7 +1,7 @@
-"""The votes of a study as they stand: one row for each field that has an answer, whoever reads it and whatever for.
+"""The standing votes of a study: one row for each answered field.
 
-Corrections count once, as made last; what was undone is absent; raters who were excluded are left out until they are taken in again.
-Agreement, exports, gold and the researcher's pages all read votes here, so that none of them can count differently.
+A corrected answer counts once, in its last version; undone answers are absent; excluded raters are left out until they are included again.
+Agreement, exports, gold and the researcher's pages all read votes here, so that they cannot differ.
 """
 
 from collections import Counter
@@ -19,9 +19,9 @@ from personafit.label.records import Arrangement, Field, Page, RaterState, Role
 from personafit.label.studies import ADJUDICATED, Studies, rater_kind
 from personafit.store import tables as t
 
-DECIDING = -1  # the seat of who decides, which is none of the plan's
+DECIDING = -1  # seat number of the adjudicator, outside the plan
 UNIT = ["item", "question", "target"]
-"""What a vote is about."""
+"""Columns that identify what a vote is about."""
 
 VOTES = {
     "page": pl.String,
@@ -50,10 +50,10 @@ STORED = ("label", "value", "status", "order", "seconds", "at", "generation")
 
 
 class FieldJob(NamedTuple):
-    """One field of one page of one rater, and the job its answer is under."""
+    """One field of one page for one rater, with the job key of its answer."""
 
     rater: str
-    """The pseudonym."""
+    """The rater's pseudonym."""
     kind: str
     page: Page
     field: Field
@@ -61,18 +61,18 @@ class FieldJob(NamedTuple):
 
 
 class LabelCounts(NamedTuple):
-    """The labels that one thing was given, counted."""
+    """Counts of the labels given to one item."""
 
     counts: dict[str, int]
-    """The most frequent first."""
+    """Count by label, the most frequent first."""
     majority: str | None
-    """None where two labels are as frequent, or there is none."""
+    """The most frequent label; None if tied, or if there are no labels."""
     share: float | None
-    """Of the most frequent label."""
+    """Share of the most frequent label."""
 
 
 def tally(labels: Iterable[str | None]) -> LabelCounts:
-    """Count labels; those that are None are none."""
+    """Count labels, ignoring None."""
     counts = Counter(label for label in labels if label is not None).most_common()
     if not counts:
         return LabelCounts({}, None, None)
@@ -84,22 +84,22 @@ def tally(labels: Iterable[str | None]) -> LabelCounts:
 def study_votes(
     studies: Studies, name: str, roles: Sequence[Role] = (Role.ITEM,), excluded: bool = False
 ) -> pl.DataFrame:
-    """The standing votes of a study, in the order of its pages; `rater` is the pseudonym.
+    """Return the standing votes of a study in page order; `rater` is the pseudonym.
 
-    `label` is null where a rater could not tell (status `skipped`) and for texts, which stand in `text`.
+    `label` is null if a rater could not tell (status `skipped`) and for free texts, which are in `text`.
     """
     form = studies.form(name)
     return _frame(studies, name, _places(studies, name, roles, excluded, form.fields))
 
 
 def study_remarks(studies: Studies, name: str) -> pl.DataFrame:
-    """Flags and notes about whole pages, of everybody, as votes are shown."""
+    """Return the flags and notes of all raters about whole pages, as a frame of votes."""
     places = _places(studies, name, tuple(Role), True, lambda page, _how: extra_fields(page))
     return _frame(studies, name, places)
 
 
 def adjudicated_votes(studies: Studies, name: str) -> pl.DataFrame:
-    """What was decided about disputed items."""
+    """Return the decisions about disputed items, as a frame of votes."""
     form = studies.form(name)
     decisions = [
         FieldJob(ADJUDICATED, "gold", page, field, job_key(name, page.id, field, ADJUDICATED))
@@ -139,7 +139,7 @@ def _frame(studies: Studies, name: str, places: Iterable[FieldJob]) -> pl.DataFr
             about = {"page": page.id, "role": page.role.value, "person": page.person}
             asked = field.model_dump(include={"item", "question", "target"})
             said = {part: one.detail.get(part) for part in ("why", "text", "note", "client_time")}
-            # Votes made elsewhere bring their own perspective.
+            # Imported votes have a perspective of their own.
             said["perspective"] = one.detail.get("perspective", perspective)
             stored = {part: getattr(one, part) for part in STORED}
             rows.append({**about, **asked, "rater": rater, "kind": kind, **said, **stored})
@@ -147,7 +147,7 @@ def _frame(studies: Studies, name: str, places: Iterable[FieldJob]) -> pl.DataFr
 
 
 def events(studies: Studies, name: str, count: int, skip: int = 0) -> tuple[list[dict[str, Any]], int]:
-    """What was done in a study, when and by whom, the newest first, and how much there is in all."""
+    """Return a page of a study's audit trail, the newest event first, and the total number of events."""
     table = t.study_events
     query = select(table).where(table.c.study == name).order_by(table.c.at.desc(), table.c.id.desc())
     rows = studies.store.rows(query)
@@ -157,7 +157,7 @@ def events(studies: Studies, name: str, count: int, skip: int = 0) -> tuple[list
 
 
 def stored_page(form: LabelForm, page: Page) -> dict[str, Any]:
-    """The texts of a page by name; entries of a list that is asked about stand under `listed`."""
+    """Return the texts of a page by name; the entries of a list of questions are under `listed`."""
     order = Arrangement.stored(page)
     shown = {name: value for name, value in form.shown(page, order).items() if value and name != "evidence"}
     listed = [field.text for field in form.fields(page, order) if field.place is not None]

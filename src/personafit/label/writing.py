@@ -1,6 +1,6 @@
-"""The one thread that writes raters' answers: those that arrive while it writes go together into the next transaction.
+"""The thread that writes raters' answers; answers that arrive during a transaction are batched into the next one.
 
-One sync of the disk then serves them all. An answer is acknowledged when its transaction is on disk.
+A single disk sync then serves the whole batch. An answer is acknowledged once its transaction is on disk.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from personafit.store.inserting import DriverInsert, insert_new
 from personafit.store.records import ask_row, judgment_row
 
 MOST_AT_ONCE = 256
-SEEN_EVERY = 10.0  # seconds between two notes of when a rater was last there
+SEEN_EVERY = 10.0  # seconds between updates of when a rater was last active
 
 Waiting = tuple[Answer, "asyncio.Future[AnswerReceipt]"]
 Rows = Sequence[dict[str, Any]]
@@ -40,14 +40,14 @@ PLACE = SEAT | {"position": sa.BigInteger}
 
 
 class AnswerTables:
-    """The statements that store answers. Each takes all its rows as one JSON parameter, so it is compiled and prepared once."""
+    """The SQL statements that store answers. Each takes its rows as one JSON parameter, so it is compiled and prepared once."""
 
     def __init__(self, dialect: sa.Dialect) -> None:
         self._postgres = dialect.name == "postgresql"
         self._add_asks, self._add_judgments = (
             self._adding(table, dialect) for table in (t.asks, t.judgments)
         )
-        # Outer joins, so that databases start from the rows given.
+        # Outer joins make the database start from the given rows.
         page = self._given(**PLACE)
         self._standing = sa.select(
             *page.c, plan.page, raters.state, t.studies.c.state, plan.done, raters.seen
@@ -70,9 +70,9 @@ class AnswerTables:
         self._seen = self._seen.where(_same(t.study_raters, seen, SEAT))
 
     def write(self, connection: sa.Connection, answers: Sequence[Answer]) -> Results:
-        """Add the answers that are new, and note which pages are done and who was there."""
+        """Insert the answers that are new, and update which pages are done and when raters were last active."""
         if self._postgres:
-            # A plan is kept once it is prepared, and the empty tables of a new study would be scanned whole for long after.
+            # A prepared plan is cached; made on a new study's empty tables, it would keep scanning them sequentially.
             connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
         batch, now = AnswerBatch(answers), time.time()
         places = [dict(zip(PLACE, place, strict=True)) for place in batch.places()]
@@ -98,7 +98,7 @@ class AnswerTables:
         return batch.results
 
     def _adding(self, table: sa.Table, dialect: sa.Dialect) -> Callable[[sa.Connection, Rows], object]:
-        """Adds rows that are not there yet: extracting so many columns from JSON is fast in PostgreSQL and slow in SQLite."""
+        """Return a function that inserts rows not yet stored; many columns from JSON are fast in PostgreSQL, slow in SQLite."""
         if not self._postgres:
             return DriverInsert(insert_new(table, dialect), dialect).add
         given = self._given(**{one.name: one.type for one in table.c})
@@ -106,7 +106,7 @@ class AnswerTables:
         return lambda connection, rows: connection.execute(statement, _json(rows))
 
     def _given(self, **types: Any) -> sa.FromClause:
-        """The rows of the JSON parameter as a table."""
+        """Return the rows of the JSON parameter as a table."""
         rows = sa.bindparam("rows", type_=sa.Text)
         if self._postgres:
             columns = (sa.column(name, kind) for name, kind in types.items())
@@ -132,7 +132,7 @@ def _json(rows: Rows) -> dict[str, str]:
 
 
 class Writer:
-    """Takes answers from any number of requests of one event loop and writes them together."""
+    """Collects answers from concurrent requests of one event loop and writes them in batches."""
 
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
@@ -145,17 +145,17 @@ class Writer:
         self._thread.start()
 
     async def save(self, answer: Answer) -> AnswerReceipt:
-        """Store an answer; returns only when it is on disk. Raises `NotStored`."""
+        """Store an answer and return once it is on disk; raise `NotStored` if it is rejected."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[AnswerReceipt] = loop.create_future()
         self._arrived.append((answer, future))
         if not self._writing:
             self._writing = True
-            loop.call_soon(self._hand_over, loop)  # with whatever else this turn of the loop brings
+            loop.call_soon(self._hand_over, loop)  # batched with the other answers of this loop iteration
         return await future
 
     def close(self) -> None:
-        """Write what was handed over and stop; the rest was never acknowledged."""
+        """Write what was handed over and stop; answers still waiting were never acknowledged."""
         self._batches.put(None)
         self._thread.join()
 
@@ -165,7 +165,7 @@ class Writer:
 
     def _settle(self, loop: asyncio.AbstractEventLoop, batch: list[Waiting], results: Results) -> None:
         for (_, future), result in zip(batch, results, strict=True):
-            if future.done():  # the browser has gone; the answer is stored all the same
+            if future.done():  # the browser has disconnected; the answer is stored anyway
                 continue
             if isinstance(result, AnswerReceipt):
                 future.set_result(result)
@@ -182,7 +182,7 @@ class Writer:
             results: Results
             try:
                 results = self._store([answer for answer, _ in batch])
-            except Exception as error:  # whatever it is, those who wait must hear of it
+            except Exception as error:  # every waiting request must get the error
                 results = [error] * len(batch)
             if not loop.is_closed():
                 loop.call_soon_threadsafe(self._settle, loop, batch, results)
@@ -192,7 +192,7 @@ class Writer:
             with self._engine.begin() as connection:
                 return self._tables.write(connection, answers)
         except (SQLAlchemyError, OSError):
-            # One answer that no database takes must not fail those beside it: each by itself then.
+            # One bad answer must not fail the others of its batch, so store each by itself.
             if len(answers) == 1:
                 return [NotStored(BUSY, 503)]
             return [result for answer in answers for result in self._store([answer])]

@@ -1,4 +1,4 @@
-"""Raters and reward models trained on human judgments, measured on people who were left out."""
+"""Raters and reward models trained on human judgments, evaluated on people held out of training."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What a trained rater is worth, as figures for programs and as a card for people; the cards' texts stand in `texts/`."""
+"""Evaluation of a trained rater: figures for programs, and a card for people; card templates are in `texts/`."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class QualityMetric:
-    """One figure of a rater or of a control, on what was left out."""
+    """A held-out figure of a rater or of a control."""
 
     metric: str
     split: str
@@ -32,7 +32,7 @@ class QualityMetric:
 
 @dataclass(frozen=True)
 class TrainedRater:
-    """A rater that was trained and written to a folder: its spec, the name of its data, its card and its figures."""
+    """A rater trained and written to a folder: its spec, the name of its data, its card and its figures."""
 
     rater: str
     source: str
@@ -50,7 +50,7 @@ def detection_figures(
     split: str,
     control: str | None = None,
 ) -> list[QualityMetric]:
-    """Every metric of yes-or-no answers, and where some may be missing (nan) the share that is not, as `coverage`."""
+    """Return every metric of yes-or-no answers and, if answers may be missing (nan), the share present as `coverage`."""
     read = np.isfinite(said)
     who, where = (np.array(names)[read] for names in (people, groups))
     figures = [
@@ -67,12 +67,12 @@ Found = dict[tuple[str, str | None, str], Estimate]
 
 
 def by_place(figures: Iterable[QualityMetric]) -> Found:
-    """The estimates by split, control and metric."""
+    """Return the estimates by split, control and metric."""
     return {(one.split, one.control, one.metric): one.estimate for one in figures}
 
 
 def write_rater(folder: Path, model: FittedModel, figures: Any, card: str, source: str) -> TrainedRater:
-    """Write the model's files, the figures as quality.json and card.md."""
+    """Write the model's files, the figures as quality.json, and card.md."""
     with writing(folder):
         save_fitted(model, folder)
         write_figures(folder, figures)
@@ -82,7 +82,7 @@ def write_rater(folder: Path, model: FittedModel, figures: Any, card: str, sourc
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder a rater is written to, before any time is spent on it."""
+    """Create the rater's output folder, before any time is spent on training."""
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -95,7 +95,7 @@ def write_figures(folder: Path, figures: Any) -> None:
 
 
 def render_card(kind: str, /, **facts: Any) -> str:
-    """The card of a kind of rater; its template formats numbers with `n`, `form` and `figure`."""
+    """Render the card of a kind of rater; templates can format numbers with `n`, `form` and `figure`."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "texts"),
         autoescape=select_autoescape(),  # a card is Markdown
@@ -108,7 +108,7 @@ def render_card(kind: str, /, **facts: Any) -> str:
 
 
 def show_estimate(estimate: Estimate | None, form: str = ".3f", times: float = 1) -> str:
-    """A figure with its interval; nothing where there is none."""
+    """Format an estimate with its interval; empty if there is none."""
     if estimate is None:
         return ""
     if estimate.value is None:
@@ -122,7 +122,7 @@ def show_estimate(estimate: Estimate | None, form: str = ".3f", times: float = 1
 def card_table(
     headings: Sequence[str], rows: Iterable[Sequence[str | Estimate | None]], form: str = ".3f"
 ) -> str:
-    """A table in Markdown of texts and estimates; headings may be names of metrics."""
+    """Render texts and estimates as a Markdown table; headings may be names of metrics."""
     first = " | ".join(heading.replace("_", " ") for heading in headings).lstrip()
     lines = [f"| {first} |", "|---" * len(headings) + "|"]
     for row in rows:
@@ -137,7 +137,7 @@ def figure_table(
     metrics: Sequence[str],
     headings: Sequence[str] = (),
 ) -> str:
-    """A table of the metrics of some rows, each with its name, split and control."""
+    """Render a table of metrics, one row for each name, split and control."""
     cells = [
         [name, *(found.get((split, control, metric)) for metric in metrics)] for name, split, control in rows
     ]

@@ -1,6 +1,6 @@
-"""What the small fits share: groups are left out, the rest is fitted, and calibration comes from scores of what was left out.
+"""Cross-fitting for the small models: fit without some groups, and calibrate on scores of the held-out rows.
 
-People, prompts or both are dealt into folds and their rows follow, so nobody's own judgments are ever used on them.
+People, prompts or both are dealt into folds and their rows follow, so that nobody's own judgments are used to score them.
 """
 
 from collections.abc import Hashable, Sequence
@@ -13,15 +13,15 @@ from personafit.raters.fitted.model import Floats, Rows
 
 Bools = NDArray[np.bool_]
 Split = list[tuple[Rows, Rows]]
-"""The rows to fit on and the rows left out, fold by fold."""
+"""For each fold, the rows to fit on and the rows held out."""
 
 CALIBRATION_PENALTY = 0.001
-_FEW = 100  # columns up to which Newton's method is quick, to the last digits
+_FEW = 100  # columns up to which Newton's method is fast and precise
 _STEPS = 1000
 
 
 def deal_folds(owners: Sequence[Hashable], folds: int, seed: int) -> NDArray[np.int64]:
-    """A fold for every row such that all rows of an owner share it; fewer folds where owners are few."""
+    """Return a fold for every row such that all rows of an owner share it; fewer folds if there are few owners."""
     distinct = list(dict.fromkeys(owners))
     if len(distinct) < 2 or folds < 2:
         raise ValueError(f"A split needs at least 2 people and 2 folds, not {len(distinct)} and {folds}.")
@@ -31,7 +31,7 @@ def deal_folds(owners: Sequence[Hashable], folds: int, seed: int) -> NDArray[np.
 
 
 def group_split(*groupings: Sequence[Any] | NDArray[Any]) -> Split:
-    """Leave each group out in turn, every row once; of several groupings, rows fitted on share none with those left out."""
+    """Hold out each group in turn, every row once; with several groupings, fitted rows share no group with held-out ones."""
     codes = np.column_stack([np.unique(groups, return_inverse=True)[1] for groups in groupings])
     split = []
     for group in np.unique(codes, axis=0):
@@ -41,7 +41,7 @@ def group_split(*groupings: Sequence[Any] | NDArray[Any]) -> Split:
 
 
 def rows_by(labels: Sequence[Hashable]) -> list[Rows]:
-    """The rows of each label, in the order in which the labels first occur."""
+    """Return the rows of each label, in order of the labels' first occurrence."""
     places: dict[Hashable, list[int]] = {}
     for row, label in enumerate(labels):
         places.setdefault(label, []).append(row)
@@ -51,7 +51,7 @@ def rows_by(labels: Sequence[Hashable]) -> list[Rows]:
 def fit_logistic(
     inputs: Any, truth: Bools, penalty: float, *, intercept: bool = True, start: Floats | None = None
 ) -> tuple[Floats, float]:
-    """Weights and intercept of a logistic regression with a penalty on the weights; of one label there is nothing to learn."""
+    """Return weights and intercept of an L2-penalised logistic regression; weights are 0 if all labels are equal."""
     from sklearn.linear_model import LogisticRegression
 
     if truth.all() or not truth.any() or not inputs.shape[1]:
@@ -73,24 +73,24 @@ def fit_logistic(
 
 
 def fit_choices(differences: Any, penalty: float, start: Floats | None = None) -> Floats:
-    """Weights of chosen over rejected. No intercept makes a margin antisymmetric, and turning a pair around changes no loss."""
+    """Return weights fitted on chosen-minus-rejected features; without an intercept, margins are antisymmetric."""
     from scipy.sparse import diags
 
-    first = np.arange(differences.shape[0]) % 2 == 0  # scikit-learn asks for both labels
+    first = np.arange(differences.shape[0]) % 2 == 0  # scikit-learn requires both labels
     turned = diags(np.where(first, 1.0, -1.0)).tocsr() @ differences
     return fit_logistic(turned, first, penalty, intercept=False, start=start)[0]
 
 
 def calibrate(scores: Floats, truth: Bools) -> tuple[float, float]:
-    """Slope and intercept that turn scores of rows left out into log odds (Platt's scaling)."""
+    """Return slope and intercept that turn held-out scores into log odds (Platt scaling)."""
     inputs = np.column_stack([scores, np.ones(len(scores))])
     slope, constant = fit_logistic(inputs, truth, CALIBRATION_PENALTY, intercept=False)[0]
-    # A negative slope would turn the order of the scores around; it only occurs where there is nothing to learn.
+    # A negative slope would reverse the scores; it only occurs if there is nothing to learn.
     return max(float(slope), 1e-6), float(constant)
 
 
 def blend(scores: Floats) -> Floats:
-    """How much each column counts in calibrated log odds of chosen over rejected; none is ever weighed negatively."""
+    """Return non-negative weights that combine the columns into calibrated log odds of chosen over rejected."""
     counted = np.ones(scores.shape[1], dtype=bool)
     while True:
         weights = np.zeros(len(counted))

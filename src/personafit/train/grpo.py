@@ -1,13 +1,12 @@
-"""Train a language model to say which attributes matter, by group-relative policy optimisation (GRPO) with TRL.
+"""Train a language model to judge which attributes are relevant, by group-relative policy optimisation (GRPO) with TRL.
 
-The model is asked the same yes-or-no question that raters are asked, several times each; a reply earns what its agreement
-with people's majority is worth. Prompts are held out whole, and what the model is worth is measured on them, as
-`--rater hf:DIR` would, beside the base it started from.
+The model is asked the same yes-or-no question as raters, several times each; a reply is rewarded for agreeing with the majority of people.
+Whole prompts are held out, and the model is evaluated on them as `--rater hf:DIR` would be, beside the base model.
 
-The reward. Few attributes matter, so a model that always says no agrees with people most of the time. A label therefore weighs
-`w` = half of all pairs over the pairs with that label: a right reply earns +w, a wrong one −w, and one that cannot be read
-−2w. Over the training pairs a constant answer then earns 0, whichever it is, and the majority itself 1. Rewards are
-compared within the replies to one question and not divided by their spread, which would take the weights out again.
+The reward. Few attributes are relevant, so a model that always says no agrees with people most of the time. A label is therefore weighted
+by `w` = half of all pairs over the pairs with that label: a right reply earns +w, a wrong one −w, and one that cannot be parsed −2w. Over
+the training pairs a constant answer then earns 0, whichever it is, and the majority label itself 1. Rewards are compared within the replies
+to one question and not divided by their standard deviation, which would cancel the weights.
 """
 
 import asyncio
@@ -47,7 +46,7 @@ from personafit.train.reward.folder import carry_on, claim, write_facts
 from personafit.train.reward.settings import processes
 from personafit.train.reward.weights import lora_config
 
-HELD_OUT = 0.2  # of the prompts
+HELD_OUT = 0.2  # share of the prompts
 UNREADABLE = -2.0
 CHECKPOINTS = "checkpoints"
 SAVES = 10
@@ -56,28 +55,28 @@ BASE, GAIN = "base", "f1_gain_over_base"
 
 @dataclass(frozen=True)
 class GrpoSettings:
-    """What shapes the result."""
+    """The settings that affect the result."""
 
     base: str
     steps: int = 200
     batch: int = 16
-    """Questions a step, over all processes."""
+    """Questions per step, over all processes."""
     generations: int = 8
-    """Replies to each."""
+    """Replies per question."""
     rate: float | None = None
     lora: bool = False
     seed: int = 0
 
     @property
     def learning_rate(self) -> float:
-        """The rate asked for, or a usual one: an adapter takes a higher one than all weights do."""
+        """The given rate, or a default: adapters take a higher one than full weights."""
         return (1e-5 if self.lora else 1e-6) if self.rate is None else self.rate
 
 
 class AgreementReward:
-    """What a reply earns, in the shape TRL calls: one number for each completion of a batch."""
+    """The reward function for TRL: returns one number for each completion of a batch."""
 
-    __name__ = "agreement"  # TRL logs it by this
+    __name__ = "agreement"  # the name in TRL's logs
 
     def __init__(self, relevant: Bools) -> None:
         self.weights = {
@@ -87,13 +86,13 @@ class AgreementReward:
     def __call__(
         self, completions: Sequence[Sequence[dict[str, str]]], relevant: Sequence[bool], **_: Any
     ) -> list[float]:
-        """Rewards of replies to questions whose majority label is `relevant`."""
+        """Return the rewards of replies to questions whose majority label is `relevant`."""
         return [
             self.of(said[-1]["content"], label) for said, label in zip(completions, relevant, strict=True)
         ]
 
     def of(self, reply: str, relevant: bool) -> float:
-        """The reward of one reply."""
+        """Return the reward of one reply."""
         read = PAIR.parse(ChatReply(text=reply), _shown("", "", "", ""))
         if read is None:
             return UNREADABLE * self.weights[relevant]
@@ -102,7 +101,7 @@ class AgreementReward:
 
 
 def split_prompts(judged: JudgedPairs, seed: int) -> tuple[Rows, Rows]:
-    """The rows to train on and those of the prompts held out."""
+    """Return the rows to train on and the rows of the held-out prompts."""
     prompts = sorted(set(judged.prompts))
     count = max(1, round(HELD_OUT * len(prompts)))
     drawn = np.random.default_rng(seed).permutation(len(prompts))[:count]
@@ -112,7 +111,7 @@ def split_prompts(judged: JudgedPairs, seed: int) -> tuple[Rows, Rows]:
 
 
 def train_grpo(data: Path, out: Path, settings: GrpoSettings, say: Say) -> TrainedRater:
-    """Train, or go on with, a model and write it with its card; once that is done the same call only shows the card."""
+    """Train a model, or resume training, and write it with its card; if it is finished, only return the card."""
     import torch
 
     if settings.batch % processes():
@@ -158,7 +157,7 @@ def train_grpo(data: Path, out: Path, settings: GrpoSettings, say: Say) -> Train
         trained = trainer.accelerator.unwrap_model(trainer.model)
         (trained.merge_and_unload() if settings.lora else trained).save_pretrained(out)
         trainer.processing_class.save_pretrained(out)
-        del trainer, trained  # its memory is needed to measure
+        del trainer, trained  # frees memory for the evaluation
         say(f"Measuring on {len(test):,} pairs of prompts held out ...")
         figures = _measure(judged, test, rater, f"hf:{settings.base}{option}")
         facts["fingerprint"] = make_rater(rater, ATTRIBUTES).record.fingerprint
@@ -206,7 +205,7 @@ def _trainer(judged: JudgedPairs, train: Rows, settings: GrpoSettings, out: Path
     arguments = GRPOConfig(
         output_dir=str(out / CHECKPOINTS),
         max_steps=settings.steps,
-        # One question's replies at a time on each device; a step is all questions of its batch.
+        # One question's replies at a time on each device; a step covers all questions of the batch.
         per_device_train_batch_size=settings.generations,
         gradient_accumulation_steps=settings.batch // processes(),
         num_generations=settings.generations,
@@ -233,12 +232,12 @@ def _trainer(judged: JudgedPairs, train: Rows, settings: GrpoSettings, out: Path
         peft_config=lora_config("CAUSAL_LM") if settings.lora else None,
         callbacks=[Progress(say), StopOnSignal(say)],
     )
-    trainer.remove_callback(PrinterCallback)  # our own lines are for people
+    trainer.remove_callback(PrinterCallback)  # replaced by our own progress messages
     return trainer
 
 
 def _thinks(tokenizer: Any) -> bool:
-    """Whether the model reasons before it replies unless its chat template is told not to."""
+    """Return whether the model reasons before it replies unless its chat template disables it."""
     return "enable_thinking" in str(tokenizer.chat_template)
 
 
@@ -252,7 +251,7 @@ def _shown(name: str, person: str, prompt: str, attribute: str) -> Shown:
 
 
 def _measure(judged: JudgedPairs, rows: Rows, trained: str, base: str) -> list[QualityMetric]:
-    """Ask the trained model and its base about the held-out pairs, in the way that a run asks raters."""
+    """Evaluate the trained model and its base on the held-out pairs, as raters in a run."""
     pairs = [_shown(str(row), judged.people[row], *judged.texts[row]) for row in map(int, rows)]
     own, before = (asyncio.run(_ask(spec, pairs)) for spec in (trained, base))
     truth = judged.relevant[rows]
@@ -268,7 +267,7 @@ def _measure(judged: JudgedPairs, rows: Rows, trained: str, base: str) -> list[Q
 
 
 async def _ask(spec: str, pairs: Sequence[Shown]) -> Floats:
-    """1 for yes, 0 for no, nan where the reply could not be read."""
+    """Return 1 for yes, 0 for no, and nan if the reply could not be parsed."""
     rater = make_rater(spec, ATTRIBUTES)
     worth = {YES: 1.0, NO: 0.0, None: np.nan}
     said = np.full(len(pairs), np.nan)

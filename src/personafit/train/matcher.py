@@ -1,15 +1,14 @@
-"""Fit a matcher on judgments of relevance: kernel ridge regression, a calibration, and the threshold of the best F1; and what it is worth.
+"""Fit and evaluate a matcher of relevance judgments: kernel ridge regression, calibration and the best F1 threshold.
 
-A matcher meets prompts it has not seen. So its calibration and its threshold come from scores of each training prompt
-by a fit without that prompt. Fits without some of the pairs have a closed form in the inverse that the fit on all pairs
-needs anyway, which is what makes cross-validation, with another such round inside each fold, a matter of seconds (a solver
-such as scikit-learn's KernelRidge would be run some thousand times).
+A matcher is applied to prompts it has not seen, so its calibration and its threshold come from scores of each training prompt by a fit
+without that prompt. Fits without some of the pairs have a closed form in the inverse that the fit on all pairs needs anyway, so that nested
+cross-validation takes seconds (a solver such as scikit-learn's KernelRidge would be run some thousand times).
 
-Only prompt, attribute and what most people said get this far: votes of models that stand beside the labels cannot leak in.
+The data are prompt, attribute and majority label only: votes of models stored beside the labels cannot leak in.
 
-To measure it, prompts are dealt into folds several times over. In each fold everything learnt from labels, the threshold included, comes
-from the other prompts; only the scale on which closeness is measured, which knows no labels, is that of all pairs. A second split leaves
-out people as well: attributes of a person recur with other prompts, so a matcher that is split by prompt alone has met most of them.
+For evaluation, prompts are dealt into folds several times. In each fold everything learnt from labels, including the threshold, comes from
+the other prompts; only the scale of closeness, which uses no labels, is that of all pairs. A second split holds out people as well:
+attributes of a person recur with other prompts, so a matcher that is split by prompt alone has seen most of them.
 """
 
 import math
@@ -49,13 +48,13 @@ from personafit.train.cards import (
 )
 from personafit.train.cross_fitting import Bools, Split, calibrate, deal_folds, group_split, rows_by
 
-FEWEST_PROMPTS = 3  # one to test on, and two to choose a threshold by leaving one out
-MOST_PAIRS = 10_000  # time grows with the cube of the pairs, memory with the square
-_DIGITS = 8  # decimals kept of a weight: those after them depend on the threads of the machine
+FEWEST_PROMPTS = 3  # one to test on, and two to choose a threshold by leave-one-out
+MOST_PAIRS = 10_000  # time is cubic in the pairs, memory quadratic
+_DIGITS = 8  # decimals kept of a weight; later ones depend on the number of threads
 
 FOLDS = 10
 REPEATS = 3
-PROMPT_FOLDS, PERSON_FOLDS = 5, 4  # where both are left out
+PROMPT_FOLDS, PERSON_FOLDS = 5, 4  # if both are held out
 METRICS: tuple[Metric, ...] = ("f1", "precision", "recall", "accuracy", "kappa", "yes_rate")
 BY_PROMPT, BY_BOTH = "by prompt", "by prompt and person"
 ALONE, GAIN = "attribute-alone", "f1_gain_over_attribute_alone"
@@ -63,7 +62,7 @@ ALONE, GAIN = "attribute-alone", "f1_gain_over_attribute_alone"
 
 @dataclass(frozen=True)
 class JudgedPairs:
-    """Pairs with labels, column by column."""
+    """Pairs of prompt and attribute with labels, column by column."""
 
     people: list[str]
     prompts: list[str]
@@ -80,7 +79,7 @@ class JudgedPairs:
 
 
 def load_judged_pairs(benchmark: Benchmark, say: Say, most: int | None = MOST_PAIRS) -> JudgedPairs:
-    """Every labelled pair, each once; a UserError says what cannot be fitted on."""
+    """Return every labelled pair once; raise `UserError` if they cannot be fitted on."""
     name, known = benchmark.info.name, benchmark.info.gold
     texts = {product.id: product.text for product in benchmark.products()}
     gold = {row.item: row.label == "yes" for row in benchmark.gold() if row.rater == known}
@@ -123,18 +122,18 @@ class Fold:
 
     base: float
     weights: Floats
-    """One for each pair that was kept."""
+    """One weight for each kept pair."""
     scores: Floats
-    """Of the pairs left out, by the fit on those kept."""
+    """Scores of the held-out pairs."""
     inner_scores: Floats
-    """Of each kept pair, by a fit that did without its prompt as well."""
+    """Score of each kept pair, by a fit without the pairs of its prompt as well."""
     threshold: float
-    """The score from which on saying yes gives the best F1 by the inner scores; nan if nothing kept is relevant."""
+    """The lowest score that counts as yes, which gives the best F1 on the inner scores; nan if no kept pair is relevant."""
 
 
 @dataclass(frozen=True)
 class SolvedPairs:
-    """Labelled pairs with the inverse of their kernel; `closeness` is measured on all of them, without labels."""
+    """Labelled pairs with the inverse of their kernel; `closeness` is computed on all of them, without labels."""
 
     settings: KernelSettings
     pairs: PairVectors
@@ -145,13 +144,13 @@ class SolvedPairs:
     prompts: Sequence[str]
 
     def without(self, out: Rows) -> Fold:
-        """The fit on all pairs but these, which is exactly what fitting anew on the others would give."""
+        """Return the fit on all pairs but these, exactly as refitting on the others would give."""
         kept = np.setdiff1d(np.arange(len(self.pairs)), out)
         labels = self.relevant.astype(np.float64)
         base = float(labels[kept].mean())
         product = self.inverse @ (labels - base)
         cut = self.inverse[np.ix_(out, kept)]
-        # By the formula for the inverse of a matrix without some of its rows and columns.
+        # Inverse of a matrix without some of its rows and columns.
         block = self.inverse[np.ix_(out, out)]
         correction = np.linalg.solve(block, np.column_stack([product[out], cut]))
         weights = product[kept] - cut.T @ correction[:, 0]
@@ -164,7 +163,7 @@ class SolvedPairs:
 
 
 def solve_pairs(judged: JudgedPairs, pairs: PairVectors, settings: KernelSettings) -> SolvedPairs:
-    """Invert the kernel of the pairs, the one costly step: its time grows with the cube of their number."""
+    """Invert the kernel of the pairs; this is the only expensive step, cubic in their number."""
     from scipy.linalg.lapack import dpotrf, dpotri
 
     closeness = Closeness.fit(pairs)
@@ -179,7 +178,7 @@ def solve_pairs(judged: JudgedPairs, pairs: PairVectors, settings: KernelSetting
 
 
 def fit_matcher(judged: JudgedPairs, solved: SolvedPairs) -> Matcher:
-    """The matcher of all pairs; the default embedder made their vectors."""
+    """Return the matcher fitted on all pairs, whose vectors must come from the default embedder."""
     fit = solved.without(np.zeros(0, dtype=np.intp))
     calibration = calibrate(fit.inner_scores, judged.relevant)
     chance = float(probabilities(np.array([fit.threshold]), calibration)[0])
@@ -187,7 +186,7 @@ def fit_matcher(judged: JudgedPairs, solved: SolvedPairs) -> Matcher:
         "settings": asdict(solved.settings),
         "base": fit.base,
         "calibration": list(calibration),
-        "threshold": math.floor(chance * 10**DIGITS) / 10**DIGITS,  # cut where scores are cut
+        "threshold": math.floor(chance * 10**DIGITS) / 10**DIGITS,  # rounded down as scores are
         "closeness_means": solved.closeness.means.tolist(),
         "closeness_scales": solved.closeness.scales.tolist(),
         "embedder": DEFAULT,
@@ -212,12 +211,12 @@ def fit_matcher(judged: JudgedPairs, solved: SolvedPairs) -> Matcher:
 
 
 def answer_left_out(solved: SolvedPairs, split: Split) -> Bools:
-    """A yes or no for every pair by the fit without its fold, from that fit's own threshold on."""
+    """Return yes or no for every pair, by the fit without its fold and that fit's own threshold."""
     count = len(solved.relevant)
     said = np.zeros(count, dtype=bool)
     for train, test in split:
         out = np.setdiff1d(np.arange(count), train)
-        if solved.relevant[train].any():  # else there is nothing to learn from: nothing is called relevant
+        if solved.relevant[train].any():  # otherwise nothing can be learnt, and no pair is called relevant
             fold = solved.without(out)
             said[test] = fold.scores[np.searchsorted(out, test)] >= fold.threshold
     return said
@@ -232,7 +231,7 @@ def matcher_quality(
     seed: int = 0,
     say: Say = lambda _: None,
 ) -> list[QualityMetric]:
-    """Cross-validate the matcher of solved pairs beside the attribute alone, by prompt and by prompt and person."""
+    """Cross-validate the matcher and the attribute-alone control, by prompt and by prompt and person."""
     alone = solve_pairs(judged, solved.pairs, ATTRIBUTE_ALONE)
     splits = {
         BY_PROMPT: [group_split(deal_folds(judged.prompts, folds, seed + one)) for one in range(repeats)]
@@ -256,7 +255,7 @@ def matcher_quality(
 def _mean(
     judged: JudgedPairs, said: Sequence[Bools], metric: Metric, minus: Sequence[Bools] | None = None
 ) -> Estimate:
-    """A metric averaged over repeated splits, or how far it lies above that of other answers, paired by pair."""
+    """Return a metric averaged over repeated splits, or its paired difference to other answers."""
     found = [pseudo_values(one, judged.relevant, metric) for one in said]
     if minus is not None:
         others = [pseudo_values(one, judged.relevant, metric) for one in minus]
@@ -270,7 +269,7 @@ def _mean(
 
 
 def card(matcher: Matcher, figures: Sequence[QualityMetric], source: str) -> str:
-    """What the matcher is, how it was fitted and what it is worth."""
+    """Render the card: what the matcher is, how it was fitted, and its held-out figures."""
     found = by_place(figures)
     splits = [
         (
@@ -285,7 +284,7 @@ def card(matcher: Matcher, figures: Sequence[QualityMetric], source: str) -> str
 
 
 def train_matcher(data: Path, out: Path, seed: int, say: Say) -> TrainedRater:
-    """Fit a kernel rater of which attributes matter for a prompt, cross-validated by prompt, and write it."""
+    """Fit a kernel rater of which attributes are relevant to a prompt, cross-validate it by prompt, and write it."""
     from personafit.benchmarks.recentering import open_relevance
 
     benchmark = open_relevance(data)

@@ -1,11 +1,11 @@
-"""Pairs to train on: who asks, what is asked, the answer that was chosen and the one that was not; who is held out, and in which order.
+"""Preference pairs to train on: reading them, holding out people, and ordering them into batches.
 
-They come from a benchmark folder, from PersonaFeedback as published, or from a JSON-lines file in TRL's layout with a
-`person` beside each pair. General pairs, which are nobody's, come from a file in HelpSteer2's layout.
+They come from a benchmark folder, from PersonaFeedback as published, or from a JSON-lines file in TRL's layout with a `person` beside each
+pair. General pairs, without a person, come from a file in HelpSteer2's layout.
 
-People are held out whole, and a batch holds whole people as far as they fit. What a person's pairs share is computed once where they stand
-in one row, so the pairs of a person stay together. Every batch is full, since the number of pairs in a step is part of a recipe; a person
-is split only when nobody left fits.
+People are held out whole, and a batch holds whole people as far as they fit. What a person's pairs share is computed once if they are in
+one row, so the pairs of a person stay together. Every batch is full, since the number of pairs per step is part of a recipe; a person is
+split only if no other fits.
 """
 
 import json
@@ -28,7 +28,7 @@ from personafit.people import FacetValue, flatten
 
 @dataclass(frozen=True)
 class PreferencePair:
-    """Two answers to a question and which of them was chosen; a pair without a person is a general one."""
+    """Two answers to a question, one chosen and one rejected; a pair without a person is a general one."""
 
     person: str
     facets: Mapping[str, FacetValue]
@@ -38,25 +38,25 @@ class PreferencePair:
     tier: str = ""
     """For reports only, never an input."""
     margin: float = 0.0
-    """By how much the chosen answer should score higher, where ratings tell."""
+    """How much higher the chosen answer should score, if ratings say so."""
     place: str = ""
-    """Where it stands, for people."""
+    """Where the pair was read from, for messages."""
 
     @property
     def owner(self) -> str:
-        """Whose pair it is; a general pair belongs to its question."""
+        """The person of the pair; a general pair belongs to its question."""
         return self.person or f"?{hash_text(self.question)}"
 
 
 def open_choices(data: Path) -> Benchmark:
-    """What --data names: a benchmark folder, PersonaFeedback as published, or `starter`."""
+    """Open the benchmark given by --data: a benchmark folder, PersonaFeedback as published, or `starter`."""
     if str(data) == "starter":
         return starter()
     return FolderBenchmark(data) if (data / "benchmark.toml").is_file() else PersonaFeedback(data)
 
 
 def load_choices(benchmark: Benchmark, where: str = "") -> list[PreferencePair]:
-    """Every decided pair of a benchmark with the person's facets; `where` begins the name of its place."""
+    """Return every decided pair of a benchmark with the person's facets; `where` prefixes the place of each pair."""
     people = {person.id: person for person in benchmark.people()}
     texts = {product.id: product.text for product in benchmark.products()}
     gold = {row.item: row for row in benchmark.gold() if row.rater == benchmark.info.gold}
@@ -77,7 +77,7 @@ def load_choices(benchmark: Benchmark, where: str = "") -> list[PreferencePair]:
 
 
 def read_pairs(path: Path) -> list[PreferencePair]:
-    """The pairs of a benchmark folder, of PersonaFeedback's published layout, of the starter set or of a JSON-lines file."""
+    """Read the pairs of a benchmark folder, PersonaFeedback's published layout, the starter set or a JSON-lines file."""
     if path.is_file():
         return [_from_trl(row, path, number) for number, row in read_lines(path)]
     if not path.is_dir() and str(path) != "starter":
@@ -86,7 +86,7 @@ def read_pairs(path: Path) -> list[PreferencePair]:
 
 
 def read_helpsteer(path: Path) -> list[PreferencePair]:
-    """General pairs from rated answers in HelpSteer2's layout."""
+    """Read general pairs from rated answers in HelpSteer2's layout."""
     pairs = [
         PreferencePair("", {}, one.prompt, one.better, one.worse, NOT_PERSONAL, place=located(path, one.line))
         for one in rated_pairs(path)
@@ -99,7 +99,7 @@ def read_helpsteer(path: Path) -> list[PreferencePair]:
 
 
 def write_trl(pairs: Sequence[PreferencePair], path: Path) -> None:
-    """Write the pairs in TRL's layout: the person in the system turn, and as fields, so that they can be trained on here again."""
+    """Write the pairs in TRL's layout, with the person in the system turn and as fields, so that they can be read back."""
     if not pairs:
         raise UserError("There are no decided pairs of two answers to write.")
     with writing(path):
@@ -112,7 +112,7 @@ def write_trl(pairs: Sequence[PreferencePair], path: Path) -> None:
 
 
 def without_ties(pairs: Sequence[PreferencePair], notes: list[str]) -> list[PreferencePair]:
-    """The pairs whose answers differ; what is left out is said."""
+    """Return the pairs whose answers differ; those left out are added to `notes`."""
     same = [pair for pair in pairs if pair.chosen == pair.rejected]
     if same:
         notes.append(
@@ -122,19 +122,19 @@ def without_ties(pairs: Sequence[PreferencePair], notes: list[str]) -> list[Pref
 
 
 def fingerprint(pairs: Iterable[PreferencePair]) -> str:
-    """Hash of what is trained on."""
+    """Return a hash of the training data."""
     return content_hash(
         [[p.person, dict(p.facets), p.question, p.chosen, p.rejected, p.tier, p.margin] for p in pairs]
     )
 
 
 def _from_trl(row: dict[str, Any], path: Path, number: int) -> PreferencePair:
-    # Rows that the factory mixed in are nobody's, and say so.
+    # General rows mixed in by `build` are marked and have no person.
     general = row.get("tier") == NOT_PERSONAL and not row.get("person")
     facets = {} if general else _facets(row.get("person"), located(path, number, "person"))
     person = "" if general else row.get("person_id") or content_hash(facets)[:12]
     prompt, chosen, rejected = (row.get(name) for name in ("prompt", "chosen", "rejected"))
-    if prompt is None and isinstance(chosen, list) and isinstance(rejected, list):  # the prompt is in both
+    if prompt is None and isinstance(chosen, list) and isinstance(rejected, list):  # both contain it
         prompt, chosen, rejected = chosen[:-1], chosen[-1:], rejected[-1:]
     margin = 0.0 if row.get("margin") is None else row["margin"]
     if isinstance(margin, bool) or not isinstance(margin, int | float) or not abs(margin) < float("inf"):
@@ -160,7 +160,7 @@ def _facets(person: Any, place: str) -> dict[str, FacetValue]:
 
 
 def _text(value: Any, path: Path, number: int, field: str) -> str:
-    """A text, or the text of the one message that counts; what stands in for the person is told by `person`."""
+    """Return a text, or the text of the only message that is not a system turn, as the person comes from `person`."""
     if isinstance(value, list):
         turns = [turn for turn in value if isinstance(turn, dict) and turn.get("role") != "system"]
         if len(turns) != 1:
@@ -172,7 +172,7 @@ def _text(value: Any, path: Path, number: int, field: str) -> str:
 
 
 def limited(pairs: Sequence[PreferencePair], limit: int | None, seed: int) -> list[PreferencePair]:
-    """At most so many pairs, of people drawn one after the other."""
+    """Return at most `limit` pairs, taking people one after the other in random order."""
     if limit is None or len(pairs) <= limit:
         return list(pairs)
     own = _places([pair.owner for pair in pairs])
@@ -183,7 +183,7 @@ def limited(pairs: Sequence[PreferencePair], limit: int | None, seed: int) -> li
 def held_out(
     pairs: Sequence[PreferencePair], share: float, seed: int
 ) -> tuple[list[PreferencePair], list[PreferencePair]]:
-    """The pairs to train on and those of the people held out: a share of the people, at least one of two."""
+    """Split the pairs by person into training and held-out ones: a share of the people, at least one of two."""
     owners = _shuffled(sorted({pair.owner for pair in pairs}), seed)
     count = min(max(1, round(share * len(owners))), len(owners) - 1) if share and owners else 0
     out = set(owners[:count])
@@ -191,7 +191,7 @@ def held_out(
 
 
 def sampled(pairs: Sequence[PreferencePair], count: int, seed: int) -> list[PreferencePair]:
-    """So many of the pairs, drawn without putting back."""
+    """Return `count` of the pairs, drawn without replacement."""
     chosen = np.random.default_rng(seed).permutation(len(pairs))[:count]
     return [pairs[index] for index in sorted(chosen.tolist())]
 
@@ -199,9 +199,9 @@ def sampled(pairs: Sequence[PreferencePair], count: int, seed: int) -> list[Pref
 def grouped_order(
     owners: Sequence[str], batch: int, epochs: float, seed: int, together: int | None = None
 ) -> list[int]:
-    """The indices of all epochs in the order they are trained on; each `batch` of them are one batch.
+    """Return the indices of all epochs in training order; every `batch` of them form a batch.
 
-    No more than `together` pairs of a person are drawn at once, so that several people meet in a batch.
+    At most `together` pairs of a person are drawn at once, so that a batch contains several people.
     """
     own = sorted(_places(owners).items())
     order: list[int] = []

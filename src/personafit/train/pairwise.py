@@ -1,7 +1,7 @@
-"""Fit a pairwise rater on human choices, with every choice about the fit made on people left out, and say what its margins are worth:
-accuracy with clustered intervals, the guards against length, the gain over a rule.
+"""Fit and evaluate a pairwise rater of human choices, with all tuning done on held-out people.
 
-No person is ever on both sides of a split: people are dealt into folds, then their pairs follow.
+The evaluation has accuracy with clustered intervals, subsets that control for length, and the gain over the overlap rule. No person is ever
+on both sides of a split: people are dealt into folds, then their pairs follow.
 """
 
 from collections import Counter
@@ -38,15 +38,15 @@ from personafit.train.pairs import PreferencePair, load_choices, open_choices
 SURFACE_PENALTIES = (400.0, 200.0, 100.0, 50.0, 25.0)
 GRAM_PENALTIES = (800.0, 400.0, 200.0, 100.0, 50.0)
 INNER_FOLDS = 5
-_LEAST_SHARE = 0.03  # grams in a smaller share of the answers say more about the topic than about the fit
-_DIGITS = 6  # significant digits kept of a weight, for a file a person can read
+_LEAST_SHARE = 0.03  # least share of answers with a gram; rarer ones reflect the topic rather than the fit
+_DIGITS = 6  # significant digits kept of a weight, for a readable file
 MATCHED = 0.1  # lengths within this share of the longer answer count as matched
 
 
 def fit_pairwise(choices: Sequence[PreferencePair], *, seed: int = 0) -> PairwiseModel:
-    """Fit on all choices; penalties and calibration come from folds by person inside them."""
+    """Fit on all choices; penalties and calibration come from inner folds by person."""
     _check(choices)
-    with threadpool_limits(1, "blas"):  # threads that share out such small steps mostly wait for each other
+    with threadpool_limits(1, "blas"):  # for such small steps, several threads mostly wait for each other
         model = _fit(_Table(choices), np.arange(len(choices)), [c.person for c in choices], seed)
     card: dict[str, Any] = {
         "pairs": len(choices),
@@ -55,13 +55,13 @@ def fit_pairwise(choices: Sequence[PreferencePair], *, seed: int = 0) -> Pairwis
         "penalties": model.card["penalties"],
         "seed": seed,
     }
-    # So that a run can say when a rater meets the people it was fitted on.
+    # Lets a run report when a rater judges for people it was fitted on.
     met = frozenset(fitted_mark(choice.person) for choice in choices)
     return replace(model, card=card, fitted_on=met)
 
 
 def cross_fit(choices: Sequence[PreferencePair], *, folds: int = 10, seed: int = 0) -> Floats:
-    """The margin of each choice under a model that saw nobody of its fold; above 0 the chosen answer wins."""
+    """Return the margin of each choice by a model fitted without the people of its fold; above 0 the chosen answer wins."""
     _check(choices)
     owners = [choice.person for choice in choices]
     table = _Table(choices)
@@ -75,7 +75,7 @@ def cross_fit(choices: Sequence[PreferencePair], *, folds: int = 10, seed: int =
 
 
 class _Table:
-    """What does not depend on the split: feature differences and the grams of every answer."""
+    """What does not depend on the split: feature differences and the character n-grams of every answer."""
 
     def __init__(self, choices: Sequence[PreferencePair]) -> None:
         self.names = tuple(answer_features(profile_of({}), "", ""))
@@ -107,7 +107,7 @@ class _Table:
 def _fit(table: _Table, rows: Rows, owners: Sequence[str], seed: int) -> PairwiseModel:
     differences = table.differences[rows]
     scales = np.sqrt((differences**2).mean(axis=0))
-    # A feature that never differs gets no say rather than a division by nothing.
+    # A constant feature gets scale 1 instead of a division by zero.
     scales[scales < 1e-9] = 1.0
     vocabulary = table.vocabulary(rows)
     members = bounded_forms(differences, scales), table.gram_differences(rows, vocabulary)
@@ -139,7 +139,7 @@ def _fit(table: _Table, rows: Rows, owners: Sequence[str], seed: int) -> Pairwis
 
 
 def _left_out_scores(inputs: Any, penalties: Sequence[float], split: Split) -> dict[float, Floats]:
-    """For each penalty, strongest first, the scores of people by a fit without them."""
+    """Return for each penalty, strongest first, the scores of people by a fit without them."""
     scores = {penalty: np.zeros(inputs.shape[0]) for penalty in penalties}
     for train, test in split:
         weights: Floats | None = None
@@ -152,10 +152,10 @@ def _left_out_scores(inputs: Any, penalties: Sequence[float], split: Split) -> d
 def _choose(
     surface: dict[float, Floats], grams: dict[float, Floats], owners: Sequence[str]
 ) -> tuple[tuple[float, float], Floats]:
-    """The strongest penalties that are not clearly worse than the best on people left out, and their calibration.
+    """Return the strongest penalties that are not clearly worse than the best on held-out people, and their calibration.
 
-    "Not clearly" is one standard error over people of the difference in log loss: the best of many candidates is
-    partly luck, and the stronger penalty carries over better to people not seen.
+    "Not clearly" means within one standard error over people of the difference in log loss: the best of many candidates is partly luck, and
+    a stronger penalty generalises better to unseen people.
     """
     blends: dict[tuple[float, float], Floats] = {}
     losses: dict[tuple[float, float], Floats] = {}
@@ -179,7 +179,7 @@ def _rounded(values: Floats) -> tuple[float, ...]:
 
 
 def _writable(gram: str) -> bool:
-    """Whether the gram can stand in a UTF-8 file: half of a broken surrogate pair cannot."""
+    """Return whether a gram can be encoded in UTF-8, which a lone surrogate cannot."""
     return not any("\ud800" <= character <= "\udfff" for character in gram)
 
 
@@ -199,7 +199,7 @@ def _check(choices: Sequence[PreferencePair]) -> None:
 
 @dataclass(frozen=True)
 class QualityReport:
-    """What the rater is worth, as fractions. Subsets without pairs are left out."""
+    """Held-out figures of the rater, as fractions. Subsets without pairs are left out."""
 
     accuracy: dict[str, Estimate]
     gain_over_overlap: dict[str, Estimate]
@@ -208,7 +208,7 @@ class QualityReport:
 
 
 def quality(choices: Sequence[PreferencePair], margins: Floats) -> QualityReport:
-    """Judge margins of chosen over rejected that were made without the choice's person, as by `cross_fit`."""
+    """Evaluate margins of chosen over rejected, made without the choice's person, as by `cross_fit`."""
     if len(choices) != len(margins) or not len(choices):
         raise ValueError(f"Quality needs one margin for each choice, not {len(margins)} for {len(choices)}.")
     if not np.isfinite(margins).all():
@@ -249,7 +249,7 @@ def _subsets(choices: Sequence[PreferencePair]) -> dict[str, Bools]:
 
 
 def accuracy_table(report: QualityReport) -> str:
-    """Accuracy by subset, in percent, for a card."""
+    """Render accuracy by subset, in percent, for a card."""
     rows = [
         (
             name,
@@ -263,7 +263,7 @@ def accuracy_table(report: QualityReport) -> str:
 
 
 def train_pairwise(data: Path, out: Path, seed: int, say: Say) -> TrainedRater:
-    """Fit a rater of choices between two answers, cross-validated by person, and write it."""
+    """Fit a rater of choices between two answers, cross-validate it by person, and write it."""
     benchmark = open_choices(data)
     choices = load_choices(benchmark)
     people = len({choice.person for choice in choices})

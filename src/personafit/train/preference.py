@@ -1,7 +1,7 @@
-"""Fitting a head on marks from 1 to 5, and what it is worth on prompts and people left out.
+"""Fit a head on ratings from 1 to 5, and evaluate it on held-out prompts and people.
 
-The answers alone, without the attribute the mark is about, are the control to beat. Spearman says whether the head puts answers in
-people's order. People's own agreement bounds what can be reached; where single votes are known it stands beside.
+The control is the answers alone, without the attribute that the rating is about. Spearman measures whether the head ranks answers as people
+do. Agreement between people bounds it, and is reported if individual votes are known.
 """
 
 from collections.abc import Iterable, Sequence
@@ -38,7 +38,7 @@ from personafit.train.cross_fitting import group_split
 
 ALPHAS = (30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0)
 FOLDS = 5
-FEWEST = 20  # marks; below this a fit says nothing
+FEWEST = 20  # ratings; fewer are too few to fit on
 
 PROMPTS, PEOPLE, BOTH = "prompts left out", "people left out", "prompts and people left out"
 ALONE = "answers-alone"
@@ -48,23 +48,23 @@ _VOTERS = {"human": "people", "simulated": "simulated raters", "gold": "the benc
 
 @dataclass(frozen=True)
 class MarkedPairs:
-    """Pairs with people's mean mark for each of their attributes."""
+    """Pairs with people's mean rating for each of their attributes."""
 
     features: Floats
     marks: Floats
     people: NDArray[Any]
     prompts: NDArray[Any]
     ceiling: float | None
-    """Mean Spearman over pairs of single raters; None where their votes are not known."""
+    """Mean Spearman over pairs of individual raters; None if their votes are not known."""
     voters: str
-    """Whose marks they are."""
+    """Kind of raters that the ratings come from."""
 
     def __len__(self) -> int:
         return len(self.marks)
 
 
 def load_marked(benchmark: Benchmark, embedder: Embedder) -> MarkedPairs:
-    """The units of a benchmark of preferences that have a mark: people's votes, else simulated ones, else gold."""
+    """Return the units of a preference benchmark that have a rating: people's votes, else simulated ones, else gold."""
     texts = {product.id: product.text for product in benchmark.products()}
     by_voter: dict[str, dict[tuple[str, str], dict[str, float]]] = {kind: {} for kind in _VOTERS}
     for row in benchmark.gold():
@@ -89,7 +89,7 @@ def load_marked(benchmark: Benchmark, embedder: Embedder) -> MarkedPairs:
 
 
 def _ceiling(votes: Iterable[dict[str, float]]) -> float | None:
-    """The mean Spearman over pairs of single raters."""
+    """Return the mean Spearman over pairs of individual raters."""
     rows = list(votes)
     raters = sorted({rater for row in rows for rater in row})
     table = np.array([[row.get(rater, np.nan) for rater in raters] for row in rows])
@@ -99,7 +99,7 @@ def _ceiling(votes: Iterable[dict[str, float]]) -> float | None:
 
 
 def fit_head(marked: MarkedPairs, embedder: str, rows: Rows | None = None) -> PreferenceHead:
-    """A ridge regression on standardised features; how strong is chosen by leaving single marks out."""
+    """Fit a ridge regression on standardised features; its strength is chosen by leave-one-out."""
     from sklearn.linear_model import RidgeCV
     from sklearn.preprocessing import StandardScaler
 
@@ -115,7 +115,7 @@ def fit_head(marked: MarkedPairs, embedder: str, rows: Rows | None = None) -> Pr
 
 
 def cross_fitted(marked: MarkedPairs, embedder: str, *groupings: NDArray[Any], seed: int = 0) -> Floats:
-    """A mark for every unit by a head that saw nothing of its group, nor of its group in any further grouping."""
+    """Return a rating for every unit by a head fitted without its group in any of the groupings."""
     marks = np.full(len(marked), np.nan)
     for train, test in group_split(*(_folds(groups.tolist(), seed) for groups in groupings)):
         if len(train):
@@ -124,14 +124,14 @@ def cross_fitted(marked: MarkedPairs, embedder: str, *groupings: NDArray[Any], s
 
 
 def _folds(groups: Sequence[str], seed: int) -> list[int]:
-    """Folds that do not depend on the order of the marks: there are so few that figures would."""
+    """Return folds that do not depend on the order of the ratings, since figures on so few would."""
     names = sorted(set(groups), key=lambda name: hash_text("fold", str(seed), str(name)))
     fold = {name: place % FOLDS for place, name in enumerate(names)}
     return [fold[name] for name in groups]
 
 
 def head_quality(marked: MarkedPairs, embedder: str, seed: int = 0) -> list[QualityMetric]:
-    """Spearman with the marks, of the head and of the answers alone, and how far apart they are."""
+    """Estimate the Spearman of the head and of the answers alone with the ratings, and their difference."""
     figures: list[QualityMetric] = []
     alone = replace(marked, features=marked.features[:, [CLOSER_TO_PROMPT, LONGER]])
     for split, groupings in (
@@ -152,7 +152,7 @@ def head_quality(marked: MarkedPairs, embedder: str, seed: int = 0) -> list[Qual
 
 
 def card(head: PreferenceHead, marked: MarkedPairs, figures: Sequence[QualityMetric], source: str) -> str:
-    """What the head is, how it was fitted and what it is worth."""
+    """Render the card: what the head is, how it was fitted, and its held-out figures."""
     found = by_place(figures)
     rows = [
         (
@@ -177,7 +177,7 @@ def card(head: PreferenceHead, marked: MarkedPairs, figures: Sequence[QualityMet
 
 
 def train_preference(data: Path, out: Path, seed: int, say: Say) -> TrainedRater:
-    """Fit a rater of preferences from 1 to 5, cross-validated by prompt and person, and write it."""
+    """Fit a rater of preferences from 1 to 5, cross-validate it by prompt and person, and write it."""
     from personafit.benchmarks.recentering.responses import open_responses
 
     embedder, benchmark = make_embedder(), open_responses(data)

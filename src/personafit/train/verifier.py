@@ -1,11 +1,12 @@
-"""Fit a verifier on labelled statements: a penalised logistic regression and two thresholds, measured on people left out.
+"""Fit a verifier on labelled statements: a penalised logistic regression with two thresholds, evaluated on held-out people.
 
-A verifier meets people it has not seen. So its penalty and its thresholds come from scores of each training person's
-statements by fits without that person: `suspect` is where F-beta with beta 2 is best (a false statement that slips through
-weighs four times a true one that is looked at again), `reject` is where agreement beyond chance is.
+A verifier is applied to people it has not seen, so its penalty and its thresholds come from scores of each training person's statements by
+fits without that person: `suspect` maximises F-beta with beta 2 (a missed false statement costs four times as much as a true one reviewed
+again), `reject` maximises Cohen's kappa.
 
-Every person is left out in turn to measure it. Its control is the statement alone, which knows the words and their embedding but not the
-conversation: what it finds are tells of whoever wrote the labels. The rule verifier of `personafit extract run` stands beside.
+For evaluation every person is held out in turn. The control is the statement alone, which uses its words and their embedding but not the
+conversation: whatever it detects are artefacts of how the labels were written. The rule verifier of `personafit extract run` is reported
+beside it.
 """
 
 from collections import Counter
@@ -45,11 +46,11 @@ from personafit.train.cross_fitting import Bools, Split, fit_logistic, group_spl
 
 METRICS: tuple[Metric, ...] = ("f2", "precision", "recall", "kappa", "yes_rate")
 BY_PERSON = "by person"
-REJECTED = "rejected"  # the figures of the upper threshold
-DIRECTIONS = 24  # of the embedding that the statement alone is judged by
+REJECTED = "rejected"  # figures at the upper threshold
+DIRECTIONS = 24  # principal directions of the embedding in the statement-alone control
 RULE, ALONE = "rule", "statement-alone"
 BETA = 2.0
-LOOSENESS = (0.01, 0.03, 0.1)  # of the weights: the inverse of the penalty
+LOOSENESS = (0.01, 0.03, 0.1)  # inverse penalties of the weights
 _DIGITS = 6
 _MODE_LOOSENESS = 0.03
 
@@ -63,7 +64,7 @@ _ROWS = {
 
 @dataclass(frozen=True)
 class VerifierFit:
-    """A linear fit with thresholds chosen on people left out one by one."""
+    """A linear fit with thresholds chosen by leaving out one person at a time."""
 
     weights: VerifierWeights
     suspect: float
@@ -71,7 +72,7 @@ class VerifierFit:
 
 
 def feature_rows(statements: Statements, embedder: Embedder) -> Floats:
-    """The features of every statement beside its conversation."""
+    """Return the features of every statement together with its conversation."""
     rows: list[Floats] = [np.zeros(0)] * len(statements)
     for places in rows_by(statements.of):
         turns = turns_of(statements.conversations[statements.of[places[0]]])
@@ -82,7 +83,7 @@ def feature_rows(statements: Statements, embedder: Embedder) -> Floats:
 
 
 def fit_linear(rows: Floats, problematic: Bools, people: Sequence[str]) -> VerifierFit:
-    """Fit on all rows; penalty and thresholds come from people left out one by one."""
+    """Fit on all rows; penalty and thresholds are chosen by leaving out one person at a time."""
     split = group_split(people)
     found = {looseness: _left_out(rows, problematic, looseness, split) for looseness in LOOSENESS}
 
@@ -97,7 +98,7 @@ def fit_linear(rows: Floats, problematic: Bools, people: Sequence[str]) -> Verif
 
 
 def _left_out(rows: Floats, truth: Bools, looseness: float, split: Split) -> Floats:
-    """Probabilities of people's statements by fits without them."""
+    """Return the probability of each statement by a fit without its person."""
     chances = np.zeros(len(rows))
     for train, test in split:
         chances[test] = _chances(_logistic(rows[train], truth[train], looseness), rows[test])
@@ -105,7 +106,7 @@ def _left_out(rows: Floats, truth: Bools, looseness: float, split: Split) -> Flo
 
 
 def fit_verifier(statements: Statements, rows: Floats, embedder: Embedder) -> Verifier:
-    """The verifier of all statements; the default embedder made their rows."""
+    """Return the verifier fitted on all statements, whose rows must come from the default embedder."""
     fitted = fit_linear(rows, statements.problematic, statements.people)
     counts = Counter(statements.labels)
     facts = {
@@ -127,14 +128,14 @@ def fit_verifier(statements: Statements, rows: Floats, embedder: Embedder) -> Ve
 
 
 def fit_modes(rows: Floats, modes: Sequence[str]) -> dict[str, VerifierWeights]:
-    """One linear function for each way to be wrong, fitted on what is; a way that does not occur never wins."""
+    """Fit one linear function for each failure mode on the problematic statements; a mode that does not occur never wins."""
     names = np.array(modes)
     wrong = names != ""
     return {mode: _logistic(rows[wrong], names[wrong] == mode, _MODE_LOOSENESS) for mode in MODES}
 
 
 def _logistic(rows: Floats, truth: Bools, looseness: float) -> VerifierWeights:
-    """Logistic regression on standardised features; of no rows nothing is learnt."""
+    """Fit a logistic regression on standardised features; without rows, all weights are 0."""
     if not len(rows):
         width = rows.shape[1]
         return VerifierWeights((0.0,) * width, (1.0,) * width, (0.0,) * width, 0.0)
@@ -158,7 +159,7 @@ def _rounded(weights: VerifierWeights) -> VerifierWeights:
 
 
 def _most_agreement(scores: Floats, truth: Bools) -> float:
-    """The score from which on flagging agrees best with people beyond chance (Cohen's kappa)."""
+    """Return the threshold whose flags agree best with people beyond chance (Cohen's kappa)."""
     order = np.argsort(-scores, kind="stable")
     ranked, hits = scores[order], np.cumsum(truth[order])
     taken, wanted, count = np.arange(1, len(scores) + 1), int(truth.sum()), len(scores)
@@ -185,7 +186,7 @@ def verifier_quality(statements: Statements, rows: Floats, embedder: Embedder) -
 
 
 def left_out(rows: Floats, truth: Bools, people: Sequence[str]) -> tuple[Floats, Bools, Bools]:
-    """Scores and both answers to every statement by fits that saw nothing of its person."""
+    """Return the score and both answers for every statement by fits without its person."""
     scores, suspect, reject = np.zeros(len(rows)), np.zeros(len(rows), bool), np.zeros(len(rows), bool)
     for kept, out in group_split(people):
         fitted = fit_linear(rows[kept], truth[kept], [people[row] for row in kept])
@@ -195,7 +196,7 @@ def left_out(rows: Floats, truth: Bools, people: Sequence[str]) -> tuple[Floats,
 
 
 def _rule_flags(statements: Statements, embedder: Embedder) -> Bools:
-    """What the rule verifier does not accept, with all the user's turns as evidence."""
+    """Return which statements the rule verifier does not accept, with all the user's turns as evidence."""
     cases = []
     for place, text in enumerate(statements.texts):
         chat = statements.conversations[statements.of[place]]
@@ -210,18 +211,18 @@ def _alone_rows(statements: Statements, embedder: Embedder) -> Floats:
     surface = np.array([alone_features(text) for text in statements.texts])
     vectors = embedder.embed(statements.texts).astype(np.float64)
     vectors -= vectors.mean(axis=0)
-    # The directions in which statements differ most, found without labels: all 512 would only take longer.
+    # The principal directions, found without labels; all 512 would only take longer.
     _, _, directions = np.linalg.svd(vectors, full_matrices=False)
     return np.hstack([surface, vectors @ directions[:DIRECTIONS].T])
 
 
 def _auc(statements: Statements, scores: Floats, control: str | None) -> QualityMetric:
-    """How often a problematic statement scores above one that is not: the area under the ROC curve."""
+    """Estimate the area under the ROC curve: how often a problematic statement scores above one that is not."""
     truth = statements.problematic
     above, below = scores[truth], scores[~truth]
     higher = (above[:, None] > below[None]) + 0.5 * (above[:, None] == below[None])
     area = float(higher.mean())
-    # Pseudo-values, whose mean is the area and whose spread is the area's.
+    # Pseudo-values, whose mean is the area and whose spread gives its standard error.
     values = np.full(len(scores), area)
     values[truth] += len(scores) * (higher.mean(axis=1) - area) / len(above)
     values[~truth] += len(scores) * (higher.mean(axis=0) - area) / len(below)
@@ -229,7 +230,7 @@ def _auc(statements: Statements, scores: Floats, control: str | None) -> Quality
 
 
 def card(verifier: Verifier, figures: Sequence[QualityMetric]) -> str:
-    """What the verifier is, how it was fitted and what it is worth."""
+    """Render the card: what the verifier is, how it was fitted, and its held-out figures."""
     found = by_place(figures)
     rows = [(name, split, control) for (split, control), name in _ROWS.items()]
     gains = {_ROWS[BY_PERSON, control]: found[BY_PERSON, control, "f2_gain"] for control in (RULE, ALONE)}
@@ -238,7 +239,7 @@ def card(verifier: Verifier, figures: Sequence[QualityMetric]) -> str:
 
 
 def train_verifier(data: str, out: Path, say: Say) -> TrainedRater:
-    """Fit a verifier of statements about people, cross-validated by person, and write it."""
+    """Fit a verifier of statements about people, cross-validate it by person, and write it."""
     statements, embedder = load_statements(data), make_embedder()
     make_folder(out)
     people = len(set(statements.people))

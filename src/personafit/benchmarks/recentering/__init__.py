@@ -1,4 +1,4 @@
-"""Re-Centering Humans (arXiv 2606.06614): which attributes of a person matter for a prompt, by people's majority.
+"""Re-Centering Humans (arXiv 2606.06614): which attributes of a person matter for a prompt, by majority of people.
 
 The data may be the published layout, a benchmark folder with relevance items, or the starter set.
 """

@@ -1,7 +1,7 @@
-"""The published relevance labels, `relevance.jsonl`: one prompt, one attribute of one user, and what most people said.
+"""The published relevance labels, `relevance.jsonl`: a prompt, an attribute of a user, and the majority label.
 
-The votes of two models that come with the data are kept as judgments of theirs, so that they stand in the same table;
-no rater ever sees them. Why an attribute was inferred is a product of its own, the parent of the attribute's.
+The votes of two models that come with the data are stored as their judgments, in the same table; no rater ever sees them. The reason why an
+attribute was inferred is a product of its own, the parent of the attribute's.
 """
 
 from collections import Counter
@@ -69,16 +69,16 @@ class RelevanceLabels(Benchmark):
         self._path = folder / LABELS
 
     def people(self) -> Iterator[Person]:
-        """Every user, with their attributes in the order of the file."""
+        """Iterate over the users, with their attributes in file order."""
         return users_with(((row.line.user, row.line.attribute) for row in self._rows), {})
 
     def products(self) -> Iterator[Product]:
-        """The attributes, and before each the reason it was inferred for."""
+        """Iterate over the attributes, each after the reason it was inferred for, if any."""
         for row in self._rows:
             yield from filter(None, (row.reason, row.attribute))
 
     def items(self) -> Iterator[Item]:
-        """One item per line; a group is all that is known of one user when one prompt is put."""
+        """Iterate over the items, one per line; a group holds all attributes of one user for one prompt."""
         for row in self._rows:
             yield Item(
                 id=row.item,
@@ -91,7 +91,7 @@ class RelevanceLabels(Benchmark):
             )
 
     def gold(self) -> Iterator[Judgment]:
-        """What most people said, and beside it the published votes of two models."""
+        """Iterate over the majority labels and the published votes of two models."""
         for row in self._rows:
             votes = {INFO.gold: None} | (row.line.model_votes or {}) | {INFO.gold: row.line.relevant}
             for rater, vote in votes.items():
@@ -102,11 +102,11 @@ class RelevanceLabels(Benchmark):
                     )
 
     def published(self) -> list[Published]:
-        """Table 3, and how far people agree."""
+        """Return the scores of Table 3 and the agreement between people."""
         return [Published.model_validate(row) for row in orjson.loads(PUBLISHED.read_bytes())["scores"]]
 
     def notes(self) -> list[str]:
-        """What is missing in the file."""
+        """Return notes on what is missing in the file."""
         rows = self._rows
         sizes = orjson.loads(PUBLISHED.read_bytes())["sizes"]
         prompts = len({str(row.line.prompt_index) for row in rows})
@@ -144,7 +144,7 @@ class RelevanceLabels(Benchmark):
 
 
 def find_data(name: str, data: Path | None, file: str, kind: str) -> Path:
-    """The folder --data names, or a copy that was fetched; `starter` is the small set that comes with personafit."""
+    """Return the folder given by --data, or a copy fetched before; `starter` is the shipped set."""
     found = data_folder(name, data)
     if found is None:
         raise UserError(
@@ -161,7 +161,7 @@ def find_data(name: str, data: Path | None, file: str, kind: str) -> Path:
 
 
 def has_items(benchmark: FolderBenchmark) -> FolderBenchmark:
-    """The folder itself; refused where it has no items of its kind."""
+    """Return the folder; raise `UserError` if it has no items of its kind."""
     if next(benchmark.items(), None) is None:
         raise UserError(
             f"{benchmark.folder / 'items.jsonl'} has no items of kind '{benchmark.kind}'; see docs/reference/folder.md."
@@ -170,7 +170,7 @@ def has_items(benchmark: FolderBenchmark) -> FolderBenchmark:
 
 
 def open_relevance(data: Path | None) -> Benchmark:
-    """The relevance items that --data names."""
+    """Return the relevance items given by --data."""
     folder = find_data(INFO.name, data, LABELS, RELEVANCE)
     if (folder / LABELS).is_file():
         return RelevanceLabels(folder)
@@ -178,7 +178,7 @@ def open_relevance(data: Path | None) -> Benchmark:
 
 
 def users_with(attributes: Iterable[tuple[str, str]], known: Mapping[str, Person]) -> Iterator[Person]:
-    """Everyone who has attributes, each text once and in order, after those that are on record of whoever is known."""
+    """Iterate over the people with attributes, each text once and in order, after those already recorded of known people."""
     texts: dict[str, dict[str, None]] = {}
     for user, text in attributes:
         texts.setdefault(user, {}).update({text: None} if text.strip() else {})
@@ -195,6 +195,6 @@ def users_with(attributes: Iterable[tuple[str, str]], known: Mapping[str, Person
 
 
 def published_remarks() -> list[str]:
-    """What has to be said beside the published figures: what they were measured on, and how far people agree."""
+    """Return the caveats of the published scores: what they were measured on, and how far people agree."""
     body = orjson.loads(PUBLISHED.read_bytes())
     return [body["caveat"], body["ceiling"]]

@@ -1,9 +1,8 @@
-"""Pairs of a generic and a personalized answer: the published ones, `response_pairs.jsonl`, the preference items of a folder, and those
-that systems make of the prompts.
+"""Pairs of a generic and a personalized answer: published (`response_pairs.jsonl`), from a folder, or made by systems.
 
-The published pairs come without ratings. A folder may have gold and, in `votes.jsonl`, what single raters said: those are
-kept as judgments of theirs, so that the report can say how far people agree. Whose pair it is stands in the slices. Systems are put only
-prompts for which people called at least one attribute relevant: by those attributes their answers are judged.
+The published pairs come without ratings. A folder may have gold and, in `votes.jsonl`, individual votes, which are kept as judgments so
+that reports can show agreement between people. The generator of a pair is a slice. Systems get only prompts for which people called at
+least one attribute relevant, as their answers are judged by those attributes.
 """
 
 from collections import Counter
@@ -47,7 +46,7 @@ INFO = BenchmarkInfo(
 
 @dataclass(frozen=True)
 class Situation:
-    """A prompt, and what is known of the person who puts it."""
+    """A prompt, and what is known of the person who asks."""
 
     id: str
     person: str
@@ -55,7 +54,7 @@ class Situation:
     known: tuple[str, ...]
     """All attributes."""
     relevant: tuple[str, ...]
-    """Those people called relevant to the prompt."""
+    """The attributes that people called relevant to the prompt."""
 
 
 class ResponsePair(NamedTuple):
@@ -64,14 +63,14 @@ class ResponsePair(NamedTuple):
     id: str
     situation: Situation
     generator: str
-    """Who wrote both."""
+    """The maker of both answers."""
     given: str
-    """What the writer of the personalized answer was told."""
+    """The system context of the personalized answer."""
     generic: str
     personalized: str
-    """Empty where none was made."""
+    """Empty if none was made."""
     prompt_index: str | None = None
-    """What the published pairs call the prompt."""
+    """Index of the prompt in the published pairs."""
 
     @property
     def products(self) -> list[Product]:
@@ -86,17 +85,17 @@ class ResponsePair(NamedTuple):
 
 
 class PreferencePairs(Benchmark):
-    """Pairs of answers as items about preference."""
+    """Pairs of answers as preference items."""
 
     pairs: Sequence[ResponsePair]
 
     def products(self) -> Iterator[Product]:
-        """Both answers of each pair, and the attributes they are judged by."""
+        """Iterate over both answers of each pair and the attributes they are judged by."""
         for pair in self.pairs:
             yield from pair.products
 
     def items(self) -> Iterator[Item]:
-        """One item per pair."""
+        """Iterate over the items, one per pair."""
         for pair in self.pairs:
             index = {} if pair.prompt_index is None else {"prompt_index": pair.prompt_index}
             yield Item(
@@ -126,7 +125,7 @@ class _PairLine(PublishedLine):
 
 
 class ResponsePairs(PreferencePairs):
-    """The pairs of a folder in the published layout; those without an attribute that people called relevant are left out."""
+    """The pairs of a folder in the published layout; pairs without an attribute that people called relevant are left out."""
 
     info = INFO
 
@@ -134,11 +133,11 @@ class ResponsePairs(PreferencePairs):
         self._path = folder / PAIRS
 
     def people(self) -> Iterator[Person]:
-        """Every user, with their attributes in the order of the file."""
+        """Iterate over the users, with their attributes in file order."""
         return users_with(((one.person, text) for one in self.situations for text in one.known or [""]), {})
 
     def notes(self) -> list[str]:
-        """What a reader must know of the pairs."""
+        """Return notes on missing ratings and on pairs left out."""
         notes = ["The pairs were released without ratings, so no judge can be held against people here."]
         if left := len(self._rows) - len(self.pairs):
             notes.append(f"{left} pairs have no attribute that people called relevant: they are left out.")
@@ -151,7 +150,7 @@ class ResponsePairs(PreferencePairs):
 
     @cached_property
     def pairs(self) -> list[ResponsePair]:  # type: ignore[override] # read when it is wanted
-        """The lines that can be judged."""
+        """The pairs that can be judged."""
         return [row for row in self._rows if row.situation.relevant]
 
     @cached_property
@@ -185,7 +184,7 @@ class ResponsePairs(PreferencePairs):
 
 
 class PreferenceFolder(FolderBenchmark):
-    """The preference items of a benchmark folder, with its gold and its single votes."""
+    """The preference items of a benchmark folder, with its gold and its individual votes."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, kind=PREFERENCE)
@@ -197,22 +196,22 @@ class PreferenceFolder(FolderBenchmark):
         self.info = self.info.model_copy(update={**own, "layout": INFO.layout, "controls": CONTROLS})
 
     def items(self) -> Iterator[Item]:
-        """The items; who wrote the personalized answer becomes a slice where none says so."""
+        """Iterate over the items; the maker of the personalized answer becomes a slice unless the item has one."""
         makers = {product.id: product.maker for product in self.products()}
         for item in super().items():
             maker = makers.get(item.products[PERSONAL])
             yield item.model_copy(update={"slices": ({GENERATOR: maker} if maker else {}) | item.slices})
 
     def gold(self) -> Iterator[Judgment]:
-        """The gold, then the votes."""
+        """Iterate over the gold, then the votes."""
         yield from super().gold()
         yield from folder_votes(self.folder, PREFERENCE)
 
 
 def folder_votes(folder: Path, question: str) -> Iterator[Judgment]:
-    """The single votes of a folder about one question, the last of a rater counting.
+    """Iterate over the individual votes of a folder on one question; the last vote of a rater counts.
 
-    `extra.voter` is what kind of rater `raters.jsonl` says it was: human, simulated, llm, ...
+    `extra.voter` is the kind of the rater according to `raters.jsonl`: human, simulated, llm, ...
     """
     if not (folder / "votes.jsonl").is_file():
         return
@@ -232,7 +231,7 @@ def folder_votes(folder: Path, question: str) -> Iterator[Judgment]:
 
 
 def open_responses(data: Path | None) -> Benchmark:
-    """The pairs of answers that --data names."""
+    """Return the pairs of answers given by --data."""
     folder = find_data(INFO.name, data, PAIRS, PREFERENCE)
     return ResponsePairs(folder) if (folder / PAIRS).is_file() else has_items(PreferenceFolder(folder))
 
@@ -241,7 +240,7 @@ class ResponsePrompts(Benchmark):
     """The prompts as a benchmark without answers."""
 
     becomes = PREFERENCE
-    """The kind of item that a system's answers make of them."""
+    """The kind of item that a system's answers turn them into."""
 
     def __init__(self, source: Benchmark, situations: Sequence[Situation]) -> None:
         info = source.info
@@ -260,15 +259,15 @@ class ResponsePrompts(Benchmark):
         self._people = [found[person] for person in known if person in found]
 
     def people(self) -> Iterator[Person]:
-        """Everyone who puts a prompt, with all that is known of them on record."""
+        """Iterate over the people who ask, with all their known attributes."""
         return iter(self._people)
 
     def products(self) -> Iterator[Product]:
-        """None: they are about to be made."""
+        """Iterate over nothing: the answers are yet to be made."""
         yield from ()
 
     def items(self) -> Iterator[Item]:
-        """The prompts."""
+        """Iterate over the prompts as items."""
         for one in self.situations.values():
             yield Item(
                 id=one.id, kind="prompt", person=one.person, prompt=one.prompt, products=[], group=one.id
@@ -276,7 +275,7 @@ class ResponsePrompts(Benchmark):
 
 
 def open_prompts(data: Path | None) -> ResponsePrompts:
-    """The prompts of whatever --data names: published pairs or labels, or a folder with relevance or preference items."""
+    """Return the prompts of the data: published pairs or labels, or a folder with relevance or preference items."""
     folder = find_data(INFO.name, data, PAIRS, PREFERENCE)
     if (folder / PAIRS).is_file():
         pairs = ResponsePairs(folder)
@@ -330,7 +329,7 @@ def _from_preferences(source: Benchmark) -> list[Situation]:
 
 
 def _apart(situations: Sequence[Situation]) -> Iterator[Situation]:
-    """The same under ids of their own: ids of items may begin alike, and a group may hold several people or prompts."""
+    """Iterate over the situations under unique ids: item ids may share a prefix, and a group may hold several people or prompts."""
     counts = Counter(one.id for one in situations)
     for one in situations:
         own = f"{one.id}@{hash_text(one.person, one.prompt)[:8]}"
@@ -338,7 +337,7 @@ def _apart(situations: Sequence[Situation]) -> Iterator[Situation]:
 
 
 class MadeResponses(PreferencePairs):
-    """Pairs of a system's generic answer and one that it made knowing something, "" where it made none."""
+    """Pairs of a system's generic and personalized answers; the latter is "" if none was made."""
 
     def __init__(
         self,
@@ -364,9 +363,9 @@ class MadeResponses(PreferencePairs):
         )
 
     def people(self) -> Iterator[Person]:
-        """The people whose prompts were answered."""
+        """Iterate over the people whose prompts were answered."""
         return self._prompts.people()
 
     def notes(self) -> list[str]:
-        """The answers that could not be made, a sentence each."""
+        """Return notes on answers that could not be made, one sentence each."""
         return self._notes

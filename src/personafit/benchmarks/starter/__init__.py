@@ -1,4 +1,4 @@
-"""The starter set: our own people, questions and answers, in English and Chinese, with authors' labels."""
+"""The starter set: our own people, questions and answers, in English and Chinese, labelled by the authors."""
 
 from pathlib import Path
 
@@ -8,5 +8,5 @@ FOLDER = Path(__file__).parent / "data"
 
 
 def starter() -> FolderBenchmark:
-    """The starter set as a benchmark."""
+    """Return the starter set as a benchmark."""
     return FolderBenchmark(FOLDER)

@@ -1,4 +1,4 @@
-"""The kinds of page a study can have. A kind of item that has none of these has the form that its questions give it."""
+"""The forms of labelling pages. A kind of item without a form of its own gets one built from its questions."""
 
 from functools import cache
 
@@ -31,7 +31,7 @@ FORMS: dict[str, LabelForm] = {form.name: form() for form in _ALL}
 
 
 def form_named(name: str) -> LabelForm:
-    """A form by name, or by the kind of item whose questions it asks."""
+    """Return the form of that name, or the form of the kind of item of that name."""
     return FORMS.get(name) or _form_of_kind(name)
 
 

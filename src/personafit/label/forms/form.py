@@ -1,9 +1,9 @@
-"""What a form is: how pages are made from a source, what is asked on them, and what an answer means.
+"""Base classes of forms: how pages are made from a source, what is asked on them, and how answers are read.
 
-Forms derive from the questions that models are asked (`QuestionForm`): a question says what a person can choose among and what their
-answer means. Where `as_models` is set, people also read the sentences of the model's prompt, so that both are asked the same; what
-else a form says comes from the catalogues, by the question's name. A kind of item without a form of its own gets
-`KindForm`; one with a page of its own is a subclass here, a template of the same name, and guidelines in each language.
+Most forms derive from the questions that models are asked (`QuestionForm`): a question says what a person can choose from and what their
+answer means. Where `as_models` is set, people also read the sentences of the model's prompt, so that both get the same instructions; other
+wording comes from the text catalogues, by the question's name. A kind of item without a form of its own gets `KindForm`; one with its own
+page is a subclass here, a template of the same name, and guidelines in each language.
 """
 
 import re
@@ -21,7 +21,7 @@ from personafit.label.texts import ATTENTION, TEXTS, in_words, text
 
 GUIDELINES = Path(__file__).parents[1] / "guidelines"
 YES, NO = "yes", "no"
-MOST_BUTTONS = 9  # each has a key of its own
+MOST_BUTTONS = 9  # each has its own keyboard shortcut
 LETTERS = "ABCDEFGHJ"
 SAME_WORDS = "On the study's pages people read the instruction of the model's prompt: in English word for word, in Chinese translated."
 OTHER_WORDS = "**People and models were instructed differently**: the study's guidelines are not the words of the model's prompt."
@@ -29,39 +29,41 @@ UNKNOWN_WORDS = "**People and models may have been instructed differently**: the
 
 
 class LabelValue(NamedTuple):
-    """The label and the value of an answer, as judgments store them."""
+    """The label and the value of an answer, as stored in judgments."""
 
     label: str | None
     value: float | None
 
 
 class LabelForm(ABC):
-    """One kind of labelling page: what it asks, how it is shown, and how its answers become judgments."""
+    """A kind of labelling page: what it asks, how it is shown, and how its answers become judgments."""
 
     name: str
-    """As `--question` calls it."""
+    """The name that `--question` takes."""
     kinds: tuple[str, ...]
     """Kinds of item it can ask about."""
     view: ClassVar[str] = "profile"
-    """What raters see of the person, as asks call it; the same as for models where the two are to be compared."""
+    """Context shown to raters, as named in asks; the same as for models if the two are to be compared."""
     perspective: ClassVar[str] = "third-party"
-    """Whose view raters take."""
+    """Perspective from which raters answer."""
     listing: ClassVar[str] = ""
-    """What of a page's content each question is asked of, where it is a list."""
+    """Key of the page content that lists what each question is asked about; empty if it is not a list."""
     advances: ClassVar[bool] = False
-    """Whether the next page comes by itself: where a page is one question, and its answer is all there is to it."""
+    """Whether the next page opens automatically after an answer, for pages with a single question."""
     as_models: ClassVar[bool] = False
-    """Whether people are instructed in the words of the model's prompt."""
+    """Whether people get the instructions of the model's prompt."""
 
     @property
     def template(self) -> str:
-        """The template that shows a page."""
+        """Name of the template that shows a page."""
         return self.name
 
     @cached_property
     def guidelines(self) -> dict[str, str]:
-        """What raters are told, in Markdown, by language: the instruction of the model's prompt where the form shares it,
-        then the form's own page, or what holds for any question."""
+        """The guidelines for raters in Markdown, by language.
+
+        They are the instruction of the model's prompt if the form shares it, then the form's own page, or else the general one.
+        """
         found = {}
         for language in TEXTS:
             own = GUIDELINES / f"{self.name}.{language}.md"
@@ -70,36 +72,36 @@ class LabelForm(ABC):
         return found
 
     def instruction(self, language: str) -> list[str]:
-        """The paragraphs of the model's prompt that people are shown too."""
+        """Return the paragraphs of the model's prompt that people are shown too."""
         return []
 
     @property
     def heading(self) -> str:
-        """The sentence that stands above a list of questions, where it is the model's."""
+        """The sentence above a list of questions, if it is taken from the model's prompt."""
         return ""
 
     def told(self, config: StudyConfig, language: str) -> str:
-        """What raters of a study are told: its own guidelines, or the form's as they were when the study was made."""
+        """Return the guidelines of a study: its own, or the form's as they were when the study was made."""
         return config.guidelines or config.told.get(language) or self.guidelines[language]
 
     def instructed(self, config: StudyConfig) -> str:
-        """Whether a study told people the same as a model's prompt tells models, in the sentence that cards have."""
+        """Return the card's sentence on whether the study gave people the same instructions as a model's prompt."""
         if self.as_models and not config.guidelines and config.told == self.guidelines:
             return SAME_WORDS
         return OTHER_WORDS if config.guidelines or config.told else UNKNOWN_WORDS
 
     @abstractmethod
     def pages(self, source: StudySource) -> Iterator[Page]:
-        """The pages of a study of this source."""
+        """Iterate over the pages of a study of this source."""
 
     @abstractmethod
     def fields(self, page: Page, arrangement: Arrangement) -> list[Field]:
-        """What is asked on a page, in the order shown."""
+        """Return the fields of a page, in the order shown."""
 
     def shown(self, page: Page, arrangement: Arrangement) -> dict[str, Any]:
-        """What the template gets: the page's texts in the order shown, and nothing that tells.
+        """Return the template's variables: the page's texts in the order shown, without anything that reveals the answer.
 
-        It is without the list that the fields show, and has answers by letter.
+        The list that the fields show is left out, and answers are labelled by letter.
         """
         hidden = (self.listing, "reasons")
         content = {name: value for name, value in page.content.items() if name not in hidden}
@@ -112,20 +114,20 @@ class LabelForm(ABC):
         return content
 
     def letters(self, page: Page, arrangement: Arrangement) -> Sequence[str]:
-        """What the answers are called."""
+        """Return the names of the answers on the page."""
         return LETTERS
 
     @abstractmethod
     def answered(self, page: Page, arrangement: Arrangement, field: Field, value: str) -> LabelValue | None:
-        """What a rater's answer means once the order is undone; None for a written one that cannot be read."""
+        """Return the label of a rater's answer with the order undone; None for a written answer that cannot be parsed."""
 
     def labels(self, page: Page, arrangement: Arrangement, field: Field) -> dict[str, str | None]:
-        """The label of each option, by what the browser sends."""
+        """Return the label of each option, by the value that the browser sends."""
         answers = [(one.value, self.answered(page, arrangement, field, one.value)) for one in field.options]
         return {value: answer.label for value, answer in answers if answer is not None}
 
     def attention(self, number: int, language: str) -> Page:
-        """A page that says in its text what to answer."""
+        """Return an attention page, whose text says what to answer."""
         name, told = f"attention/{self.name}/{number}", ATTENTION.get(self.name)
         if told is None:
             raise UserError(f"--attention: {self.name} has no pages that say what to answer.")
@@ -135,22 +137,22 @@ class LabelForm(ABC):
         return Page(**told | {"id": name, "role": Role.ATTENTION, "items": items, "content": content})
 
     def right(self, page: Page, field: Field) -> str | None:
-        """The label that is right where the page has a key."""
+        """Return the right label of a field; None if the page has no key for it."""
         return page.key.get(key_name(field))
 
     def why(self, page: Page, field: Field) -> str:
-        """Why it is right, for practice: what is known of the listed thing, or of the page."""
+        """Return why the right label is right, for practice: the reason for the listed entry, or for the page."""
         reasons = page.content.get("reasons")
         return str((reasons[field.place] if reasons and field.place is not None else "") or page.why)
 
     def said_of(self, question: str, end: str) -> str:
-        """The key of what the catalogues say of a question: for who rates their own, for the question, for all of its aspect."""
+        """Return the catalogue key of a text about a question: for self-ratings, for the question, or for its whole aspect."""
         own = [f"self.{question}{end}"] if self.perspective == "self" else []
         keys = [*own, f"{question}{end}", f"{question.partition('.')[0]}{end}"]
         return next((key for key in keys if key in TEXTS["en"]), "")
 
     def field(self, page: Page, question: str, options: list[Option], **more: Any) -> Field:
-        """A field about the page's one item, with what the catalogues say of the question."""
+        """Return a field about the page's one item, with the question's texts from the catalogues."""
         about = {"code": question, "item": page.items[0], "text": self.said_of(question, "")}
         return Field(question=question, options=options, **about | self._hints(question) | more)
 
@@ -163,7 +165,7 @@ class LabelForm(ABC):
         options: list[Option],
         cannot_tell: bool = True,
     ) -> list[Field]:
-        """One field for each entry of a list, numbered in the order shown. Where a page is about one item, entries are its targets."""
+        """Return a field for each entry of a list, numbered as shown. On a page about one item, entries are its targets."""
         hints = self._hints(question)
         return [
             Field(
@@ -185,12 +187,12 @@ class LabelForm(ABC):
 
 
 class QuestionForm(LabelForm):
-    """A form that asks people what models are asked, and reads their answers as the question does."""
+    """A form that asks people the questions that models are asked, and parses their answers the same way."""
 
     asked: Sequence[Question]
 
     def instruction(self, language: str) -> list[str]:
-        """That of the question: sentence by sentence from the prompt, and in other languages as the catalogue has them."""
+        """Return the question's instruction, sentence by sentence from the prompt; other languages come from the catalogue."""
         if not self.as_models:
             return []
         space = "" if language == "zh" else " "
@@ -202,11 +204,11 @@ class QuestionForm(LabelForm):
 
     @property
     def heading(self) -> str:
-        """The question's, where people are asked in the model's words."""
+        """The question's heading, if people get the model's instructions."""
         return self.asked[0].heading if self.as_models else ""
 
     def fields(self, page: Page, arrangement: Arrangement) -> list[Field]:
-        """One for each question, or for each entry of the list."""
+        """Return one field for each question, or for each entry of the list."""
         found: list[Field] = []
         for question in self.asked:
             shown = _shown(question, page, arrangement, Part(page.items[0]))
@@ -223,7 +225,7 @@ class QuestionForm(LabelForm):
         return found
 
     def options(self, question: Question, shown: Shown) -> list[Option]:
-        """The buttons of a question; none where its answer is written."""
+        """Return the buttons of a question; empty if its answer is written."""
         return buttons(question.choices(shown))
 
     def answered(self, page: Page, arrangement: Arrangement, field: Field, value: str) -> LabelValue | None:
@@ -233,7 +235,7 @@ class QuestionForm(LabelForm):
 
 
 def _shown(question: Question, page: Page, arrangement: Arrangement, part: Part) -> Shown:
-    """What a rater has before them, as a question reads answers by it."""
+    """Build the `Shown` by which a question reads a rater's answer."""
     return Shown(
         question,
         page.id,
@@ -247,12 +249,12 @@ def _shown(question: Question, page: Page, arrangement: Arrangement, part: Part)
 
 
 def key_name(field: Field) -> str:
-    """What a page's key calls the field."""
+    """Return the name of a field in a page's key."""
     return field.question if field.place is None else f"{field.question}/{field.place}"
 
 
 def buttons(choices: Sequence[str]) -> list[Option]:
-    """A button for each choice, pressed by a mark itself, by y or n, or by its number; none where there are too many."""
+    """Return a button for each choice, with a digit choice, y or n, or its number as shortcut; empty if there are too many."""
     if len(choices) > MOST_BUTTONS:
         return []
     marks = all(len(choice) == 1 and choice in "123456789" for choice in choices)

@@ -1,8 +1,8 @@
-"""Forms of items: the best of several answers, which attributes matter, which answer each attribute prefers, dialogues, any other kind.
+"""The forms: best of several answers, relevance and preference of attributes, dialogues, grades, statements, screening, any other kind.
 
-Dialogues are judged by others, or held by the rater and then judged by themselves. The questions are those that judges are asked, under
-the same names and on the same scales, so that votes and judgments meet. Only people are asked for grades of one answer, about
-statements against the conversation they come from, and what of a build is to be kept.
+Dialogues are rated by others, or held by the rater and then rated by themselves. The questions are those that judges are asked, under the
+same names and on the same scales, so that votes and judgments can be compared. Only people are asked for grades of one answer, about
+statements and the conversation they come from, and what to keep of a build.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,7 @@ from personafit.store import Item
 if TYPE_CHECKING:
     from personafit.kinds import Kind
 
-MOST_LISTED = 40  # on one page; a longer list is cut into pages
+MOST_LISTED = 40  # per page; a longer list is split into pages
 ASKED = tuple(question for question in DIALOGUE_QUESTIONS if not question.by_turn)
 NOT_OF_ONESELF = "coherence.user"
 GRADES = tuple("1234567")
@@ -36,10 +36,10 @@ VALUES: dict[str, float] = {"keep": 1.0, "drop": 0.0} | dict(zip(LABELS, (1.0, 0
 
 
 class AnswersForm(QuestionForm):
-    """Asks a question about the answers of an item, beside the person's profile."""
+    """Asks a question about the answers of an item, shown beside the person's profile."""
 
     most = MOST_BUTTONS
-    """Answers on a page."""
+    """Maximum number of answers on a page."""
 
     def pages(self, source: StudySource) -> Iterator[Page]:
         for item in source.items(self.kinds):
@@ -63,12 +63,12 @@ class AnswersForm(QuestionForm):
             )
 
     def reason(self, item: Item) -> str:
-        """Why the gold answer is right where gold does not say."""
+        """Return why the gold answer is right if the gold itself does not say."""
         return ""
 
 
 class KindForm(AnswersForm):
-    """What any kind of item has for nothing: person, prompt and answers, and the questions of the kind."""
+    """The default form of a kind of item: person, prompt and answers, with the kind's questions."""
 
     def __init__(self, kind: "Kind") -> None:
         self.name, self.kinds, self.asked = kind.name, (kind.name,), kind.asks.asked
@@ -78,7 +78,7 @@ class KindForm(AnswersForm):
         return ChoiceForm.name
 
     def letters(self, page: Page, arrangement: Arrangement) -> Sequence[str]:
-        """What the buttons call them, or numbers."""
+        """Return the values of the buttons if there is one per answer, otherwise numbers."""
         chosen = [option.value for option in self.fields(page, arrangement)[0].options]
         return chosen if len(chosen) == page.sides else [str(number) for number in range(1, page.sides + 1)]
 
@@ -94,17 +94,17 @@ class ChoiceForm(AnswersForm):
     most = 4
 
     def reason(self, item: Item) -> str:
-        """What is wrong with the answer that was rejected."""
+        """Return the text key of what is wrong with the rejected answer."""
         return f"why.{item.slices.get('reject', 'fit')}"
 
     def answered(self, page: Page, arrangement: Arrangement, field: Field, value: str) -> LabelValue | None:
-        """The chosen answer's index; for a pair also which way the scale tips."""
+        """Return the index of the chosen answer; for a pair also its value on the scale."""
         said = super().answered(page, arrangement, field, value)
         return said if said is None or page.sides == 2 else said._replace(value=None)
 
 
 class RelevanceForm(QuestionForm):
-    """Asks of each attribute whether knowing it should change the reply."""
+    """Asks for each attribute whether knowing it should change the response."""
 
     name = RELEVANCE
     kinds = ("relevance",)
@@ -114,7 +114,7 @@ class RelevanceForm(QuestionForm):
     view = "none"
 
     def pages(self, source: StudySource) -> Iterator[Page]:
-        """One page for each list: the attributes of one person that stand beside one prompt."""
+        """Iterate over pages, one for each list of attributes of one person shown with one prompt; long lists are split."""
         lists: dict[str, list[Item]] = {}
         for item in source.items(self.kinds):
             lists.setdefault(list_name(item.group, item.person), []).append(item)
@@ -136,7 +136,7 @@ class RelevanceForm(QuestionForm):
 
 
 class PreferenceForm(QuestionForm):
-    """Asks for a mark from A to B for each attribute; stored, it runs from generic to personalized."""
+    """Asks for a rating from A to B for each attribute; the stored value runs from generic to personalized."""
 
     name = PREFERENCE
     kinds = ("preference",)
@@ -166,7 +166,7 @@ class PreferenceForm(QuestionForm):
 
 
 class DialogueForm(QuestionForm):
-    """Asks the judges' questions about a whole dialogue: whether it got done, how personal the help was, how natural and coherent."""
+    """Asks the judges' questions about a whole dialogue: task completion, personalization, naturalness and coherence."""
 
     name = "dialogue"
     kinds: tuple[str, ...] = ("dialogue",)
@@ -174,7 +174,7 @@ class DialogueForm(QuestionForm):
     view = "given"
 
     def pages(self, source: StudySource) -> Iterator[Page]:
-        """One page for each dialogue of the run that ran to an end of its own."""
+        """Iterate over pages, one for each dialogue of the run that reached an end of its own."""
         for dialogue in source.dialogues():
             turns = [{"role": turn.role, "text": turn.text} for turn in dialogue.turns]
             if dialogue.closing:
@@ -192,16 +192,16 @@ class DialogueForm(QuestionForm):
             )
 
     def options(self, question: Question, shown: Shown) -> list[Option]:
-        """The marks; yes and no where they are 1 and 0."""
+        """Return the ratings; yes and no if they are 1 and 0."""
         if isinstance(question, DialogueQuestion) and question.truth:
             return [Option(value="1", text=YES, key="y"), Option(value="0", text=NO, key="n")]
         return super().options(question, shown)
 
 
 class ChatForm(DialogueForm):
-    """A participant talks with a model about a matter of their own or a given task, and rates their own dialogue.
+    """A participant chats with a model about a given task or a topic of their own, and rates the dialogue.
 
-    Of their own side people are asked how natural it was, not how coherent.
+    People are asked how natural their own side was, but not how coherent.
     """
 
     name = "chat"
@@ -211,12 +211,12 @@ class ChatForm(DialogueForm):
     perspective = "self"
 
     def pages(self, source: StudySource) -> Iterator[Page]:
-        """One page for each task; every participant has a dialogue of their own on it."""
+        """Iterate over pages, one for each task; every participant has a dialogue of their own on it."""
         for name, task in source.chat_tasks():
             yield Page(id=name, items=[name], makes=DIALOGUE, content={"task": task})
 
     def fields(self, page: Page, arrangement: Arrangement) -> list[Field]:
-        """The questions about the rater's own dialogue."""
+        """Return the questions about the rater's own dialogue."""
         item = arrangement.own or page.items[0]
         return [field.model_copy(update={"item": item}) for field in super().fields(page, arrangement)]
 
@@ -228,7 +228,7 @@ class GradeForm(LabelForm):
     kinds = ("choice",)
 
     def pages(self, source: StudySource) -> Iterator[Page]:
-        """One page for each answer of each item."""
+        """Iterate over pages, one for each answer of each item."""
         for item in source.items(self.kinds):
             for place, product in enumerate(item.products):
                 yield Page(
@@ -252,14 +252,14 @@ class GradeForm(LabelForm):
 
 
 class AttributesForm(LabelForm):
-    """Asks of each statement whether the conversation supports it, and what is missing."""
+    """Asks for each statement whether the conversation supports it, and what is missing."""
 
     name = ATTRIBUTES
     kinds = ()
     view = "conversation"
 
     def pages(self, source: StudySource) -> Iterator[Page]:
-        """One page for each conversation about which something is stated."""
+        """Iterate over pages, one for each conversation with statements."""
         for conversation, statements, others, left_out in source.stated():
             known = [(f"{ATTRIBUTES}/{place}", one.label) for place, one in enumerate(statements)]
             yield Page(
@@ -281,7 +281,7 @@ class AttributesForm(LabelForm):
             )
 
     def fields(self, page: Page, arrangement: Arrangement) -> list[Field]:
-        """One for each statement, and a box for what is missing."""
+        """Return a field for each statement, and a text box for what is missing."""
         options = [
             Option(value=label, text=f"attributes.{label}", key=str(number))
             for number, label in enumerate(LABELS, 1)
@@ -300,7 +300,7 @@ class AttributesForm(LabelForm):
         return [*fields, missing]
 
     def shown(self, page: Page, arrangement: Arrangement) -> dict[str, Any]:
-        """What was said, here and in the person's other conversations, and for each field the turns it points to."""
+        """Return the turns of this and the person's other conversations, and for each field the turns it points to."""
         statements = page.content["statements"]
         whys = [statements[place].get("why", "") for place in arrangement.places]
         return {
@@ -316,14 +316,14 @@ class AttributesForm(LabelForm):
 
 
 class ScreenForm(LabelForm):
-    """Asks of somebody whom a build made, and of each of their questions, whether to keep them, and why not."""
+    """Asks whether to keep a person that a build made and each of their questions, and why not."""
 
     name = SCREEN
     kinds = ()
     listing = "questions"
 
     def pages(self, source: StudySource) -> Iterator[Page]:
-        """One page for each person; a long list of questions goes on on others."""
+        """Iterate over pages, one for each person; a long list of questions continues on further pages."""
         for one in source.queue:
             keys = list(one.questions)
             for start in range(0, max(1, len(keys)), MOST_LISTED):
@@ -337,7 +337,7 @@ class ScreenForm(LabelForm):
                 )
 
     def fields(self, page: Page, arrangement: Arrangement) -> list[Field]:
-        """The person, where the page asks about them, then each question; each followed by a box for the reason."""
+        """Return the field for the person, if on this page, then each question; each is followed by a box for the reason."""
         options = [
             Option(value=value, text=f"{SCREEN}.{value}", key=str(number))
             for number, value in enumerate(("keep", "drop"), 1)
@@ -360,7 +360,7 @@ def _reason(field: Field) -> Field:
 def _attributes(
     question: str, content: dict[str, Any], attributes: list[str], gold: Sequence[Gold]
 ) -> dict[str, Any]:
-    """Content and key of a page that lists attributes, with what is known of each."""
+    """Return content and key of a page that lists attributes, with the gold of each."""
     labels = {f"{question}/{place}": one.label for place, one in enumerate(gold) if one.label is not None}
     reasons = [one.reason for one in gold]
     return {"content": content | {"attributes": attributes, "reasons": reasons}, "key": labels}

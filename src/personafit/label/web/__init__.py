@@ -1,1 +1,1 @@
-"""The app as it is served: routes for raters and researchers, and what guards them."""
+"""The web application: routes for raters and researchers, and the middleware that protects them."""

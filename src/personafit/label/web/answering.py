@@ -1,4 +1,4 @@
-"""The route that every answer comes by: checked, stored, and only then acknowledged."""
+"""The route that receives every answer: it is validated, stored, and only then acknowledged."""
 
 from typing import Annotated, Any
 
@@ -82,7 +82,7 @@ async def answer(sent: Annotated[SentAnswer, Body()], visit: ScriptDep) -> JSONR
 
 
 def _place(places: Places, visit: RaterVisit, sent: SentAnswer) -> PageSlot:
-    """The page that is meant: the one at the place, unless another was shown there."""
+    """Return the page at the sent position; raise `NotAllowed` if the browser showed another page there."""
     for _ in range(2):
         place = places.at(visit.session.study, visit.session.seat, sent.page)
         if place is None:
@@ -94,7 +94,7 @@ def _place(places: Places, visit: RaterVisit, sent: SentAnswer) -> PageSlot:
 
 
 def _read(sent: SentAnswer, shape: Shape, field: Field) -> tuple[LabelValue | None, dict[str, Any]]:
-    """What an answer says, and what is kept beside it."""
+    """Return the label of an answer, if it has one, and the details stored with it."""
     detail: dict[str, Any] = {"client_time": sent.client_time}
     if sent.note:
         detail["note"] = sent.note
@@ -105,10 +105,10 @@ def _read(sent: SentAnswer, shape: Shape, field: Field) -> tuple[LabelValue | No
     if sent.value is None:
         raise NotAllowed(422, "An answer has a value, or a reason for having none.")
     if field.kind == "text":
-        # An emptied box says nothing any more.
+        # An emptied text box takes the answer back.
         return None, detail | ({"text": sent.value} if sent.value.strip() else {"why": UNDONE})
     if field.kind == "written":
-        # What cannot be read is kept and is no answer: it may be half of one, as texts are sent while they are written.
+        # A text that cannot be parsed is kept but does not count: texts are sent while being typed, so it may be incomplete.
         said = shape.form.answered(shape.page, shape.arrangement, field, sent.value)
         return said, detail | {"text": sent.value} | ({} if said is not None else {"why": UNDONE})
     if not any(option.value == sent.value for option in field.options):
@@ -126,7 +126,7 @@ def _check_ended(visit: RaterVisit, position: int) -> None:
 
 
 def _feedback(shape: Shape, field: Field, answered: LabelValue | None, language: str) -> dict[str, Any]:
-    """What is said to an answer on a practice page, or to one that cannot be read."""
+    """Return the feedback on a practice answer, or on one that cannot be parsed."""
     if answered is None:
         return {"unread": True, "right": False, "said": text(language, "unread")}
     form, page = shape.form, shape.page

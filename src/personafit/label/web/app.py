@@ -1,4 +1,4 @@
-"""The app itself: what it is made of, and the answers it gives when something is wrong."""
+"""The FastAPI application and its error handlers."""
 
 import json
 from collections.abc import AsyncIterator, Sequence
@@ -30,7 +30,7 @@ UNAVAILABLE = "The server cannot read or write its store just now; please try ag
 
 
 def create_app(store: str | Path, models: Sequence[str] = ()) -> FastAPI:
-    """The labelling app on a store; people may talk with these models and with no other that the store names."""
+    """Create the labelling app for a store; chats may use these models and no others that the store names."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -68,7 +68,7 @@ def create_app(store: str | Path, models: Sequence[str] = ()) -> FastAPI:
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    """What is wrong, as a page for people and as JSON for scripts."""
+    """Return an error as a page for people and as JSON for scripts."""
     parts: dict[str, object] = {}
     people = not request.url.path.startswith("/api/") and "text/html" in request.headers.get("accept", "")
     if isinstance(error, NotAllowed):
@@ -90,7 +90,7 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _not_understood(_request: Request, error: Exception) -> Response:
-    """What is wrong with a body or a form, without what was sent: it may hold a password, or what JSON cannot say."""
+    """Return validation errors without the input, which may hold a password or values that JSON cannot represent."""
     assert isinstance(error, RequestValidationError)
     detail = [{name: one[name] for name in ("type", "loc", "msg")} for one in error.errors()]
     return Response(json.dumps({"detail": detail}), status_code=422, media_type="application/json")

@@ -1,4 +1,4 @@
-"""The routes of a chat: agree to it, say something, have it answered, end it. Each can be sent again and happens once."""
+"""The routes of a chat: consent, message, reply and end. Each is idempotent."""
 
 import asyncio
 from collections.abc import Iterable
@@ -22,20 +22,20 @@ from personafit.models import Model, ModelError, make_model
 
 router = APIRouter()
 LONGEST_MESSAGE = 8_000
-REPLY_RATE, REPLY_BURST = 0.2, 20.0  # calls of the model a second in the long run, and at once, for one seat
+REPLY_RATE, REPLY_BURST = 0.2, 20.0  # model calls per second in the long run, and in a burst, per seat
 TOO_FAST = "That is more than the assistant answers so quickly; please wait {seconds} seconds and ask again."
 KEY = r"[A-Za-z0-9-]{8,64}"
 
 
 class ChatModels:
-    """The models people may talk with: those named where the studies are served, since a store may come from anybody."""
+    """The models that chats may use: those named when the server was started, since a store is not trusted to name any."""
 
     def __init__(self, allowed: Iterable[str] = ()) -> None:
         self._allowed = frozenset(allowed)
         self._open: dict[str, Model] = {}
 
     def named(self, spec: str) -> Model:
-        """The model of a spec, opened when somebody first talks with it."""
+        """Return the model of a spec, opening it on first use."""
         if spec not in self._allowed:
             raise UserError(
                 f"The study names the model '{spec}', and the server was not started with --model '{spec}'."
@@ -50,26 +50,26 @@ class ChatModels:
 
 
 class _Writing(NamedTuple):
-    """A reply on its way."""
+    """A reply being written."""
 
     page: int
     task: "asyncio.Task[None]"
 
 
 class Replies:
-    """Replies that models are writing: one for a message however often it is asked for, one at a time for a seat, and so many a minute."""
+    """Replies being written: one per message however often requested, one at a time per seat, and rate-limited."""
 
     def __init__(self) -> None:
         self._writing: dict[tuple[str, int], _Writing] = {}
         self._buckets = Buckets()
 
     async def write(self, seat: tuple[str, int], page: int, chat: Chat, model: Model) -> None:
-        """Have the last message of a seat's chat answered, or wait for the answer that is being written."""
+        """Have the last message of a seat's chat answered, or wait for the reply that is being written."""
         writing = self._writing.get(seat)
         if writing is None:
             if wait := self._buckets.wait(seat, REPLY_RATE, REPLY_BURST):
                 raise NotAllowed(429, TOO_FAST, seconds=int(wait) + 1)
-            # A task of its own: who asked may go away, and others wait for the same reply.
+            # A separate task, since the requester may disconnect while others wait for the same reply.
             writing = self._writing[seat] = _Writing(page, asyncio.create_task(chat.answer(model)))
             writing.task.add_done_callback(lambda task: self._written(seat, task))
         elif writing.page != page:
@@ -79,7 +79,7 @@ class Replies:
     def _written(self, seat: tuple[str, int], task: "asyncio.Task[None]") -> None:
         del self._writing[seat]
         if not task.cancelled():
-            task.exception()  # whoever waited was told
+            task.exception()  # mark it as retrieved: those who waited have it
 
 
 class ChatAction(BaseModel):
@@ -157,7 +157,7 @@ def _model(visit: RaterVisit, study: Study) -> Model:
 
 
 async def _state(chat: Chat) -> JSONResponse:
-    """The chat as its participant sees it."""
+    """Return the chat as JSON, as its participant sees it."""
     rows: list[ChatTurn] = await run_in_threadpool(chat.rows)
     said = [{"role": row.role, "text": row.text} for row in messages_of(rows)]
     return JSONResponse({"begun": bool(rows), "ended": has_ended(rows), "said": said})

@@ -1,6 +1,6 @@
-"""What stands before every request: security headers, a limit on bodies and one on the rate of requests, by whom they come from.
+"""Middleware for every request: security headers, a limit on body size, and a rate limit per client.
 
-Written against ASGI directly: it costs microseconds where a middleware of functions costs a task for each request.
+Written directly against ASGI: it takes microseconds, while function-based middleware creates a task for each request.
 """
 
 import time
@@ -18,10 +18,10 @@ from personafit.label.access import Access
 from personafit.label.web.sessions import RATER_COOKIE
 
 LARGEST_BODY = 256 * 1024
-# Requests a second in the long run, and at once, of one seat or, without a seat, one address.
+# Requests per second in the long run, and in a burst, per seat or, without a seat, per address.
 RATE, BURST = 40.0, 400.0
 HELD = 10_000
-IPV6_PREFIX = 64  # what one subscriber is given; all addresses in it are one
+IPV6_PREFIX = 64  # the network of one subscriber, whose addresses count as one
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; "
@@ -38,14 +38,14 @@ HEADERS = [
 
 
 class Guard:
-    """The middleware."""
+    """ASGI middleware that limits requests and adds security headers."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
         self._buckets = Buckets()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or answer it here."""
+        """Pass the request on, or reject it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -69,9 +69,9 @@ class Guard:
 
 
 def _who(scope: Scope, headers: dict[bytes, bytes]) -> Hashable:
-    """Whose bucket a request is taken from: the seat's whose signed cookie it carries, and else its address's.
+    """Return the bucket of a request: the seat of its signed session cookie, otherwise its address.
 
-    A seat cannot be made up, and a class of raters behind one address is not slowed down by each other.
+    A seat cannot be forged, and a class of raters behind one address do not slow each other down.
     """
     cookies = headers.get(b"cookie", b"")
     if RATER_COOKIE.encode() in cookies:
@@ -90,14 +90,14 @@ async def _refuse(send: Send, code: int, sentence: str) -> None:
 
 
 class Buckets:
-    """A bucket for each name that is full at first; every admission takes one out."""
+    """Token buckets by name, full at first; every admission takes a token."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._buckets: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
 
     def wait(self, name: Hashable, rate: float, burst: float) -> float:
-        """Admit whoever it is and return 0, or return the seconds until they will be; a bucket holds `burst` and gets `rate` a second."""
+        """Admit a request and return 0, or return the seconds to wait; a bucket holds `burst` and gains `rate` tokens a second."""
         now = self._clock()
         tokens, last = self._buckets.pop(name, (burst, now))
         tokens = min(burst, tokens + (now - last) * rate)
@@ -111,7 +111,7 @@ class Buckets:
 
 
 def client_address(client: Any) -> str:
-    """Whom a connection counts for: its IPv4 address, or the network of its IPv6 address; empty where there is none."""
+    """Return the address a connection is counted by: its IPv4 address or its IPv6 network; empty if unknown."""
     return _counted(str(client[0])) if client else ""
 
 

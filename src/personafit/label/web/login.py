@@ -1,7 +1,7 @@
-"""How a researcher comes in: the password set once with the token printed at the first start, then asked for.
+"""Researcher login: the password is set once with the token printed at the first start, and required from then on.
 
-There is no session yet, so forms are tied to a cookie made for them. Whoever is wrong several times in a row waits, longer each time.
-Passwords are hashed one at a time in a thread of their own: however many are tried, raters' pages have theirs.
+There is no session yet, so forms are tied to a cookie made for them. After several wrong passwords an address has to wait, longer each
+time. Passwords are hashed one at a time in a separate thread, so that many attempts do not slow down raters' pages.
 """
 
 import asyncio
@@ -36,8 +36,8 @@ T = TypeVar("T")
 FORM_COOKIE = "personafit_form"
 FORM_SECONDS = 3600
 LONGEST_PASSWORD = 1000
-FREE_TRIES = 4  # wrong ones from one address before it has to wait
-MOST_WAITING = 32  # passwords of all addresses that wait to be checked
+FREE_TRIES = 4  # wrong passwords from one address before it has to wait
+MOST_WAITING = 32  # passwords waiting to be checked, over all addresses
 LONGEST_WAIT = 60.0
 ADDRESSES_HELD = 1_000
 WAIT = "That was wrong {count} times; please wait {seconds} seconds and try again."
@@ -48,14 +48,14 @@ FormCookie = Annotated[str | None, Cookie(include_in_schema=False, alias=FORM_CO
 
 
 class Passwords:
-    """The thread in which passwords are hashed, and who waits for it."""
+    """The thread in which passwords are hashed, and the number of requests waiting by address."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="passwords")
         self._waiting: Counter[str] = Counter()
 
     async def run(self, address: str, work: Callable[..., T], *args: Any) -> T:
-        """What the work returns, once it was its turn. Raises `NotAllowed` where too many wait, of one address or in all."""
+        """Run `work` in the thread and return its result; raise `NotAllowed` if too many wait, per address or in all."""
         if self._waiting[address] >= FREE_TRIES or self._waiting.total() >= MOST_WAITING:
             raise NotAllowed(
                 429, "Too many passwords are being checked at the moment; please try again soon."
@@ -64,21 +64,21 @@ class Passwords:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, work, *args)
         finally:
-            self._waiting -= Counter([address])  # leaves none at nought
+            self._waiting -= Counter([address])  # drops entries that reach zero
 
     def close(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
 
 class Attempts:
-    """Wrong passwords by address, and when the next may be tried; it is asked in the thread of passwords, so once at a time."""
+    """Wrong passwords by address, and when the next may be tried; used only in the password thread, so without locks."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._wrong: OrderedDict[str, tuple[int, float]] = OrderedDict()
 
     def check(self, access: Access, address: str, password: str) -> bool:
-        """Whether the password is right. Raises `NotAllowed` while the address has to wait."""
+        """Return whether the password is right; raise `NotAllowed` while the address has to wait."""
         count, until = self._wrong.get(address, (0, 0.0))
         left = until - self._clock()
         if left > 0:
@@ -95,13 +95,13 @@ class Attempts:
 
 
 async def _hashed(visit: Visit, work: Callable[..., T], *args: Any) -> T:
-    """What the work returns, done in the thread of passwords."""
+    """Run `work` in the password thread and return its result."""
     passwords: Passwords = visit.request.app.state.passwords
     return await passwords.run(client_address(visit.request.client), work, *args)
 
 
 async def _right(visit: Visit, password: str) -> bool:
-    """Whether the password is right, as far as the address may try one."""
+    """Return whether the password is right, subject to the limit on attempts."""
     attempts: Attempts = visit.request.app.state.attempts
     return await _hashed(visit, attempts.check, visit.access, client_address(visit.request.client), password)
 
@@ -188,7 +188,7 @@ def log_out(visit: ResearcherDep, csrf: Token) -> Response:
 
 
 def _form(visit: Visit, template: str, code: int = 200, wrong: str | None = None, **values: Any) -> Response:
-    held = visit.request.cookies.get(FORM_COOKIE) or secrets.token_urlsafe(16)  # two tabs share it
+    held = visit.request.cookies.get(FORM_COOKIE) or secrets.token_urlsafe(16)  # shared by tabs
     values |= {"csrf": visit.access.anonymous_csrf(held), "wrong": wrong, "shortest": SHORTEST_PASSWORD}
     page = visit.page(template, code=code, **values)
     set_cookie(page, visit.request, FORM_COOKIE, held, FORM_SECONDS)
@@ -202,7 +202,7 @@ def _change(visit: ResearcherVisit, wrong: str | None = None) -> Response:
 
 
 def _unfit(password: str, again: str) -> str | None:
-    """Why a password cannot be set, if it cannot."""
+    """Return the text key of why a password cannot be set; None if it can."""
     if len(password) < SHORTEST_PASSWORD:
         return "r.password.short"
     return "r.password.differs" if password != again else None

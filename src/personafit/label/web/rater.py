@@ -1,4 +1,4 @@
-"""The rater's pages: invitation, consent, comprehension check; one page at a time to rate; and in the end thanks and a code."""
+"""The rater's pages: invitation, consent, comprehension check, one page at a time to rate, and the completion page."""
 
 import secrets
 import time
@@ -34,9 +34,9 @@ from personafit.store.records import storable
 router = APIRouter(default_response_class=HTMLResponse)
 
 PROLIFIC = "PROLIFIC_PID"
-EXTERNAL = (PROLIFIC, "participant")  # names of the address's parameters that say who somebody is elsewhere
+EXTERNAL = (PROLIFIC, "participant")  # query parameters that hold an external id
 PROLIFIC_ADDRESS = "https://app.prolific.com/submissions/complete?cc={code}"
-KEPT = 200  # characters of a parameter
+KEPT = 200  # characters of an external id that are kept
 ATTEMPTS = 2
 HELD = (
     "Somebody takes part under this id already. If it is you, please go on in the browser in which you began, or open your own "
@@ -45,7 +45,7 @@ HELD = (
 
 
 def guidelines(visit: Visit, study: Study) -> str:
-    """What raters of a study are told."""
+    """Return the guidelines for the raters of a study."""
     return visit.studies.form(study.name).told(study.config, visit.language(study))
 
 
@@ -240,7 +240,7 @@ def _quiz(visit: RaterVisit, study: Study) -> list[dict[str, Any]]:
 
 
 def _completion_address(study: Study, seat: Seat) -> str:
-    """Where to go with the code: the study's own address, or Prolific's for who came from there."""
+    """Return the link shown with the completion code: the study's own, or Prolific's for raters from Prolific."""
     if study.config.completion_url or not (study.config.completion_code and seat.progress.get("prolific")):
         return study.config.completion_url
     return PROLIFIC_ADDRESS.format(code=quote(study.config.completion_code, safe=""))
@@ -252,7 +252,7 @@ def _external(visit: Visit) -> str | None:
 
 
 def _invited(visit: Visit, token: str) -> tuple[Study, Invitation]:
-    """The study that a link invites to, and as whom."""
+    """Return the study and the invitation of a link; raise `NotAllowed` if it is invalid."""
     invited = visit.access.invited(token)
     if invited is None:
         raise NotAllowed(404, "This link is not valid; please check that you copied all of it.")
@@ -263,9 +263,9 @@ def _invited(visit: Visit, token: str) -> tuple[Study, Invitation]:
 
 
 def _held(visit: Visit, study: Study, invited: Invitation) -> int | None:
-    """The seat that is this visitor's already: the one the link was made for, or the one of this browser.
+    """Return the seat this visitor already has: the one the link was made for, or the one of this browser's session.
 
-    A browser's seat is not theirs whose link says that somebody else sits there now.
+    The browser's seat is not used if the link carries another external id.
     """
     if invited.seat is not None:
         return invited.seat
@@ -290,18 +290,18 @@ def _enter(visit: Visit, study: str, seat: int) -> Response:
     held = visit.request.cookies.get(RATER_COOKIE)
     session = visit.access.rater(held)
     if held is None or session is None or (session.study, session.seat) != (study, seat):
-        held = visit.access.open_session(study, seat)  # otherwise pages open in other tabs go on with theirs
+        held = visit.access.open_session(study, seat)  # pages in other tabs keep a session of this seat
     set_cookie(response, visit.request, RATER_COOKIE, held, SESSION_SECONDS)
     return response
 
 
 def _fragment(request: Request) -> bool:
-    """Whether a script asks for the part of a page that it puts in place of the one before."""
+    """Return whether a script requests the page as a fragment that replaces the one before."""
     return request.headers.get("hx-request") == "true" or request.headers.get("x-prefetch") == "1"
 
 
 def _to(request: Request, address: str) -> Response:
-    """Go there: a script that swaps fragments is told so in a header, or it would swap in a whole page."""
+    """Redirect to an address; a script that swaps fragments gets a header instead, or it would insert a whole page."""
     if _fragment(request):
         return Response(status_code=204, headers={"HX-Redirect": address})
     return RedirectResponse(address, status_code=303)
@@ -310,7 +310,7 @@ def _to(request: Request, address: str) -> Response:
 def _browser_value(
     form: LabelForm, page: Page, arrangement: Arrangement, field: Field, given: Given
 ) -> dict[str, Any]:
-    """A stored answer as the page shows it again: by letter and place, never by what it means."""
+    """Return a stored answer as the browser shows it: by option value in the order shown, never by label."""
     value = given.detail.get("text")
     if field.question == FLAG:
         value = field.options[0].value

@@ -1,7 +1,7 @@
-"""The researcher's pages: how a study goes, in numbers that refresh by themselves, everything behind them, and what their buttons do.
+"""The researcher's pages: progress of a study in figures that refresh automatically, the data behind them, and actions.
 
-Each button takes one form whose token was checked, and goes back to the page. Adjudicating shows one disputed answer at a time, with
-everybody's votes, and a decision that can be changed.
+Each button submits one form, whose CSRF token is checked, and redirects back. Adjudication shows one disputed answer at a time with all
+votes, and a decision that can be changed.
 """
 
 import time
@@ -29,8 +29,8 @@ from personafit.label.web.sessions import (
 
 router = APIRouter(prefix="/researcher", default_response_class=HTMLResponse)
 
-BY_THEMSELVES = ("researcher/numbers.html",)  # fetched by a page left open, which is no sign of anybody
-SHOWN = 100  # lines of a list on one page
+BY_THEMSELVES = ("researcher/numbers.html",)  # refreshed by an open page, so not a sign of activity
+SHOWN = 100  # rows of a list per page
 MOST_ADDED = 10_000
 
 SeatNumber = Annotated[int, Path(ge=0, lt=2**31)]
@@ -41,20 +41,20 @@ Count = Annotated[int, Form(ge=1, le=MOST_ADDED)]
 
 
 class Desk(ResearcherVisit):
-    """What a researcher who is logged in works with: the studies, and pages of them."""
+    """The request of a logged-in researcher, with methods to read studies and render pages."""
 
     def numbers(self, study: str) -> Overview:
-        """A study's numbers; 404 when there is no such study."""
+        """Return a study's figures; respond 404 if it does not exist."""
         self.check(study)
         return study_overview(self.studies, study)
 
     def check(self, study: str) -> None:
-        """404 when there is no such study."""
+        """Respond 404 if the study does not exist."""
         if study not in self.studies.names():
             raise NotAllowed(404, "There is no such study.")
 
     def seat(self, study: str, seat: int) -> Seat:
-        """A rater of a study; 404 when there is none."""
+        """Return a seat of a study; respond 404 if it does not exist."""
         self.check(study)
         found = self.studies.seat(study, seat)
         if found is None:
@@ -62,7 +62,7 @@ class Desk(ResearcherVisit):
         return found
 
     def show(self, template: str, **values: Any) -> HTMLResponse:
-        """A researcher's page; whoever opens one stays logged in."""
+        """Render a researcher's page; opening one renews the session."""
         values |= {"when": _when, "seconds": _seconds, "figure": figure}
         page = self.page(template, csrf=self.session.csrf, shown_lines=SHOWN, **values)
         if template not in BY_THEMSELVES:
@@ -70,7 +70,7 @@ class Desk(ResearcherVisit):
         return page
 
     def show_study(self, here: str, numbers: Overview, **values: Any) -> HTMLResponse:
-        """A page about a study, under the tab it belongs to."""
+        """Render a page about a study, under the tab it belongs to."""
         return self.show(f"researcher/{here}.html", numbers=numbers, here=here, **values)
 
 
@@ -87,7 +87,7 @@ def _unforged(desk: DeskDep, csrf: Token) -> Desk:
 
 
 FormDep = Annotated[Desk, Depends(_unforged)]
-"""The desk of a form that came from one of this session's pages."""
+"""The desk of a form submission whose CSRF token is valid."""
 
 
 @router.get("")
@@ -246,7 +246,7 @@ def _back(study: str, where: str = "") -> Response:
 
 
 def _when(at: float | None) -> str:
-    """A time for people, in UTC, which is the same for everybody; a browser's clock may say anything."""
+    """Format a time in UTC; times outside the calendar, which a browser's clock may report, are shown as a dash."""
     try:
         return "–" if at is None else time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(at))
     except (OverflowError, OSError, ValueError):

@@ -1,6 +1,6 @@
-"""Who is asking, and pages for them: sessions, tokens against forged forms, templates in the reader's language, Markdown made safe.
+"""Requests and pages: sessions, CSRF checks, templates in the reader's language, and sanitized Markdown.
 
-Every route says whom it is for by the visit it depends on: anybody's, a rater's, a rater's script's with its token, the researcher's.
+Every route declares who may use it by the visit it depends on: anybody, a rater, a rater's script with its token, or the researcher.
 """
 
 import re
@@ -39,7 +39,7 @@ _LINE = re.compile(r"( *)(?:([^:：]{1,60})[:：] ?)?(.*)")
 
 
 class NotAllowed(Exception):
-    """A request that may not be made: code, a sentence and what stands in its braces, and where to log in if that would help."""
+    """A rejected request: status code, a sentence with the values of its placeholders, and where to log in if that would help."""
 
     def __init__(self, code: int, sentence: str, login: str = "", **parts: object) -> None:
         super().__init__(sentence)
@@ -47,7 +47,7 @@ class NotAllowed(Exception):
 
 
 class Visit:
-    """One request, and what is needed to answer it."""
+    """One request, with the studies, access control and renderer needed to answer it."""
 
     def __init__(self, request: Request) -> None:
         state = request.app.state
@@ -57,19 +57,19 @@ class Visit:
         self._render: PageRenderer = state.render
 
     def language(self, study: Study | None = None) -> str:
-        """The language that pages of the study have for whoever asks."""
+        """Return the language of a study's pages for this visitor."""
         return self._render.language(self.request, study.config.language if study else None)
 
     def page(
         self, template: str, about: Study | None = None, /, code: int = 200, **values: Any
     ) -> HTMLResponse:
-        """A page, under the title of a study where it is about one."""
+        """Render a page, under the study's title if it is about one."""
         title = {"title": about.title} if about else {}
         return self._render.page(self.request, template, code, self.language(about), **title | values)
 
 
 class RaterVisit(Visit):
-    """A request of a rater; `NotAllowed` for anybody else."""
+    """A request from a rater; raises `NotAllowed` for anybody else."""
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
@@ -79,7 +79,7 @@ class RaterVisit(Visit):
         self.session: RaterSession = session
 
     def taking_part(self, ended: bool = False) -> tuple[Study, Seat]:
-        """The rater's study and seat, if they may go on; `ended` does not ask whether the study is open still."""
+        """Return the rater's study and seat if they may continue; `ended` also allows studies that are no longer open."""
         studies, (name, number, _) = self.studies, self.session
         study, seat = studies.study(name), studies.seat(name, number)
         if seat is None or seat.state in (RaterState.ERASED, RaterState.FREE):
@@ -94,7 +94,7 @@ class RaterVisit(Visit):
 
 
 class ResearcherVisit(Visit):
-    """A request of the researcher; `NotAllowed` for anybody else."""
+    """A request from the researcher; raises `NotAllowed` for anybody else."""
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
@@ -104,7 +104,7 @@ class ResearcherVisit(Visit):
         self.session: ResearcherSession = session
 
 
-# Each asks for the request alone, since what dependencies ask for in turn is worked out anew at every request.
+# Each depends on the request alone, since FastAPI resolves nested dependencies anew for every request.
 
 
 async def _visit(request: Request) -> Visit:
@@ -115,12 +115,12 @@ async def _rater(request: Request) -> RaterVisit:
     return RaterVisit(request)
 
 
-def _researcher(request: Request) -> ResearcherVisit:  # in a thread: it looks into the store
+def _researcher(request: Request) -> ResearcherVisit:  # not async, so run in a thread: it reads the store
     return ResearcherVisit(request)
 
 
 async def rater_script(request: Request) -> RaterVisit:
-    """The request of a rater's script that changes something, with its token in the X-CSRF-Token header."""
+    """Return the visit of a rater's script that changes something, after checking the token in the X-CSRF-Token header."""
     visit = RaterVisit(request)
     checked(visit.session, request.headers.get(CSRF_HEADER))
     return visit
@@ -133,26 +133,26 @@ ScriptDep = Annotated[RaterVisit, Depends(rater_script)]
 
 
 def checked(session: RaterSession | ResearcherSession, token: str | None) -> None:
-    """Refuse a request whose form or script did not come from this session's pages."""
+    """Raise `NotAllowed` if a form or script does not carry this session's CSRF token."""
     if not same(session.csrf, token):
         raise NotAllowed(403, OUT_OF_DATE)
 
 
 def page_at(pages: list[PageAssignment], position: int) -> PageAssignment:
-    """The page at a position."""
+    """Return the page at a position; raise `NotAllowed` if there is none."""
     if not 0 <= position < len(pages):
         raise NotAllowed(404, NO_PAGE)
     return pages[position]
 
 
 def set_cookie(response: Response, request: Request, name: str, value: str, seconds: int) -> None:
-    """A cookie that scripts cannot read and other sites cannot send."""
+    """Set a cookie that scripts cannot read and cross-site requests do not send."""
     secure = request.url.scheme == "https"
     response.set_cookie(name, value, max_age=seconds, httponly=True, samesite="lax", secure=secure, path="/")
 
 
 class PageRenderer:
-    """Renders the pages of the labelling app: autoescaped, templates compiled once."""
+    """Renders the pages of the labelling app, with autoescaping and compiled templates."""
 
     def __init__(self) -> None:
         self._markdown = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(
@@ -168,18 +168,18 @@ class PageRenderer:
         self._templates.filters |= {"markdown": self.markdown, "outline": outline}
 
     def markdown(self, source: str) -> Markup:
-        """Markdown as HTML with nothing in it that could run, load or link anywhere."""
+        """Render Markdown as HTML without anything that could run, load or link."""
         return Markup(nh3.clean(self._markdown.render(source), tags=TAGS, attributes={}))
 
     def language(self, request: Request, default: str | None = None) -> str:
-        """The language somebody reads: chosen with `?lang=`, chosen before, the study's, or the browser's."""
+        """Return the reader's language: from `?lang=`, a cookie, the study, or the browser, in this order."""
         for wanted in (request.query_params.get("lang"), request.cookies.get(LANGUAGE_COOKIE), default):
             if wanted in TEXTS:
                 return str(wanted)
         return "zh" if request.headers.get("accept-language", "").lower().startswith("zh") else "en"
 
     def page(self, request: Request, template: str, code: int, language: str, **values: Any) -> HTMLResponse:
-        """A page in a language; one that was just chosen is remembered."""
+        """Render a page in a language; a language just chosen is remembered in a cookie."""
 
         def say(key: str, **parts: Any) -> str:
             return text(language, key, **parts)
@@ -194,7 +194,7 @@ class PageRenderer:
 
 
 def outline(source: str) -> list[tuple[int, str, str]]:
-    """A person's outline as depth, name and text of each line."""
+    """Parse a person's outline into depth, name and text of each line."""
     lines = []
     for line in source.splitlines():
         if line.strip() and (match := _LINE.fullmatch(line)):

@@ -1,1 +1,1 @@
-"""Training persona-conditioned reward models: what a person's pairs share is computed once."""
+"""Training of persona-conditioned reward models; what a person's pairs share is computed once."""

@@ -1,7 +1,7 @@
-"""What watches a training run: its log as a table, a line for people at every entry, an interrupt that lets a step end, checkpoints.
+"""Trainer callbacks: learning curves, progress messages, stopping on a signal, and checkpoint throttling.
 
-A checkpoint holds the weights and twice as much for the optimiser: 18 GB for a model of 1.5 billion weights, which a fast device
-trains for less time than a disk needs to take them in.
+A checkpoint holds the weights and twice as much for the optimiser: 18 GB for a model of 1.5 billion weights, which can take longer to write
+than a fast device needs to train.
 """
 
 import csv
@@ -17,19 +17,19 @@ from transformers import TrainerCallback
 
 EVALUATED = "eval_"
 ACCURACY = f"{EVALUATED}accuracy"
-SHARE = 0.1  # of the time, at most, for writing
-QUICK = 1.0  # seconds; what is written faster is always written
-BYTES, BYTES_A_SECOND = 12, 1e9  # a weight and two moments of it; how fast a disk is until it has shown it
+SHARE = 0.1  # greatest share of the time spent on writing
+QUICK = 1.0  # seconds; checkpoints that are faster to write are always written
+BYTES, BYTES_A_SECOND = 12, 1e9  # a weight and its two moments; assumed disk speed until measured
 
 
 class Curves(TrainerCallback):
-    """Writes curves.csv at every entry of the log: it is made of the trainer's own log, which goes back with it to a checkpoint."""
+    """Writes curves.csv from the trainer's log, which is restored with a checkpoint, whenever something is logged."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def on_log(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """One line per step that was logged; what was not logged there is empty."""
+        """Write one line per logged step; values not logged at a step are empty."""
         if not state.is_world_process_zero:
             return
         rows: dict[float, dict[str, float]] = {}
@@ -43,18 +43,18 @@ class Curves(TrainerCallback):
             writer.writerows(rows[step] for step in sorted(rows))
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Write it a last time."""
+        """Write the file once more."""
         self.on_log(args, state, control)
 
 
 class Progress(TrainerCallback):
-    """Says how far training is: the loss, the reward of GRPO (0 is a constant answer, 1 the majority itself), and accuracy."""
+    """Reports progress: the loss, the reward of GRPO (0 is a constant answer, 1 the majority label), and accuracy."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
-        """One line for the entry."""
+        """Report one line for the log entry."""
         logs = logs or {}
         parts = [f"{name} {logs[name]:.3f}" for name in ("reward", "loss") if name in logs]
         for name, value in logs.items():
@@ -66,25 +66,25 @@ class Progress(TrainerCallback):
 
 
 class StopOnSignal(TrainerCallback):
-    """On an interrupt the step under way ends, a checkpoint is written, and training stops; a second one ends at once."""
+    """On an interrupt, finishes the step, writes a checkpoint and stops; a second interrupt stops at once."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.stopped = False
         self._say = say
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Listen, but only where one process decides for itself."""
+        """Install the signal handlers, unless several processes are training."""
         if args.world_size == 1:
             for number in (signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, self._stop)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Write a checkpoint and stop, if that was asked for."""
+        """Request a checkpoint and the end of training after an interrupt."""
         if self.stopped and state.global_step < state.max_steps:
             control.should_save = control.should_training_stop = True
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Listen no longer."""
+        """Restore the default signal handlers."""
         if args.world_size == 1:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -97,20 +97,20 @@ class StopOnSignal(TrainerCallback):
 
 
 class SparingCheckpoints(TrainerCallback):
-    """Leaves a checkpoint out when writing it would take more than a tenth of the time since the last one."""
+    """Skips a checkpoint if writing it would take more than a tenth of the time since the last one."""
 
     def __init__(self) -> None:
         self._cost = 0.0
         self._last = self._began = time.monotonic()
 
     def on_train_begin(self, args: Any, state: Any, control: Any, model: Any = None, **_: Any) -> None:
-        """Guess what writing takes from what is trained."""
+        """Estimate the time to write a checkpoint from the number of trained weights."""
         trained = sum(weights.numel() for weights in model.parameters() if weights.requires_grad)
         self._cost = trained * BYTES / BYTES_A_SECOND
         self._last = time.monotonic()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Decide, the first process for all: they write together."""
+        """Decide whether to save; the first process decides for all, since they write together."""
         self._began = time.monotonic()
         if control.should_save:
             worth_it = [self._cost < QUICK or time.monotonic() - self._last >= self._cost / SHARE]
@@ -119,10 +119,10 @@ class SparingCheckpoints(TrainerCallback):
             control.should_save = worth_it[0]
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """What comes after a step's evaluation is the writing."""
+        """Restart the clock, since writing follows a step's evaluation."""
         self._began = time.monotonic()
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Remember how long it took."""
+        """Record how long writing took."""
         self._last = time.monotonic()
         self._cost = self._last - self._began

@@ -1,5 +1,6 @@
-"""The folder of a training run: whether it is free, its own, or finished; its checkpoints; and what can end a run from outside its
-steps, a full disk and too little memory, as a sentence that says what is kept.
+"""The folder of a training run: claiming and resuming it, checkpoints, and errors such as a full disk.
+
+A full disk or too little memory ends a run with a message that says what is kept.
 """
 
 import contextlib
@@ -17,14 +18,14 @@ from personafit.train.cards import CARD, Say
 from personafit.train.reward.settings import is_first
 
 FACTS, STARTED = "personafit.json", "started.json"
-STATE = "trainer_state.json"  # written last: a checkpoint without it was cut short
+STATE = "trainer_state.json"  # written last: a checkpoint without it is incomplete
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-TORCH_WRITES = ("inline_container", "PytorchStreamWriter")  # what torch names when a file comes out short
+TORCH_WRITES = ("inline_container", "PytorchStreamWriter")  # named in torch's errors about truncated files
 
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """A trained model: its folder and what is known of it."""
+    """A trained model: its folder, its facts and its card."""
 
     folder: Path
     facts: dict[str, Any]
@@ -32,10 +33,10 @@ class TrainedModel:
 
 
 def claim(out: Path, asked: dict[str, Any]) -> TrainedModel | None:
-    """Make sure the folder is for this run; what it holds when the run is done already."""
+    """Reserve the folder for this run; return its contents if the run is already finished."""
     try:
         with writing(out):
-            if is_first():  # of several processes the first one looks after the folder
+            if is_first():  # the first of several processes manages the folder
                 out.mkdir(parents=True, exist_ok=True)
                 _claim(out, out / STARTED, asked)
             if (out / FACTS).is_file():
@@ -49,7 +50,7 @@ def claim(out: Path, asked: dict[str, Any]) -> TrainedModel | None:
 def _claim(out: Path, started: Path, asked: dict[str, Any]) -> None:
     inside = [path for path in out.iterdir() if not path.is_dir() or any(path.iterdir())]
     if all(path in (started, _partial(started)) for path in inside):
-        # Empty, or of a run that was refused or ended before anything came of it.
+        # Empty, or of a run that was rejected or ended before it wrote anything.
         write_whole(started, asked)
         return
     if not started.is_file():
@@ -66,20 +67,20 @@ def _partial(path: Path) -> Path:
 
 
 def write_whole(path: Path, value: Any) -> None:
-    """Write a value as JSON in one move: where the file is, it is whole."""
+    """Write a value as JSON atomically, by renaming a temporary file."""
     text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
     _partial(path).write_text(text, encoding="utf-8")
     os.replace(_partial(path), path)
 
 
 def write_facts(folder: Path, facts: dict[str, Any], card: str) -> None:
-    """Write card.md, then personafit.json: where it is, the run is done."""
+    """Write card.md, then personafit.json, whose presence marks the run as finished."""
     (folder / CARD).write_text(card, encoding="utf-8")
     write_whole(folder / FACTS, facts)
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """The latest checkpoint that was written to its end."""
+    """Return the latest complete checkpoint; None if there is none."""
     found = {}
     for path in folder.glob("checkpoint-*"):
         try:
@@ -90,7 +91,7 @@ def last_checkpoint(folder: Path) -> Path | None:
 
 
 def carry_on(trainer: Any, checkpoints: Path, say: Say) -> None:
-    """Train from the last whole checkpoint on; an interrupt is a sentence."""
+    """Train from the last complete checkpoint; raise `UserError` after an interrupt."""
     found = last_checkpoint(checkpoints)
     if found is not None:
         say(f"Going on from {found}.")
@@ -104,7 +105,7 @@ def carry_on(trainer: Any, checkpoints: Path, say: Say) -> None:
 
 @contextlib.contextmanager
 def explained(out: Path, checkpoints: Path) -> Iterator[None]:
-    """Run, and turn a full disk or memory that ran out into a sentence; a checkpoint cut short makes room."""
+    """Turn a full disk or running out of memory into a `UserError`; incomplete checkpoints are deleted to free space."""
     from safetensors import SafetensorError
 
     from personafit.models.reward.scoring import out_of_memory

@@ -1,5 +1,6 @@
-"""What a training run is asked for, the three recipes of the PersonaFeedback paper's small reward models, and the standard trainer's settings:
-full precision held, half precision computed where the device has it.
+"""Settings of a training run, the three recipes of the PersonaFeedback paper's small reward models, and trainer arguments.
+
+Weights are kept in full precision; computation is in half precision if the device supports it.
 """
 
 import os
@@ -11,15 +12,15 @@ from personafit._errors import UserError
 from personafit.models.reward import Layout as Layout
 
 Preset = Literal["base", "helpsteer", "personal"]
-"""A published recipe: general pairs alone, with HelpSteer's, or personal and general pairs."""
-EVALUATIONS = 5  # and checkpoints
+"""A published recipe: no training, general pairs only, or personal and general pairs."""
+EVALUATIONS = 5  # evaluations per run, and checkpoints
 LOGS = 100
-WARM_UP = 0.03  # of the steps
+WARM_UP = 0.03  # share of the steps
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """One row of the paper's Table 6: which pairs are trained on, and in batches of how many."""
+    """One row of the paper's Table 6: which pairs are trained on, and the batch size."""
 
     batch: int
     personal: bool
@@ -31,21 +32,21 @@ RECIPES: dict[Preset, Recipe] = {
     "helpsteer": Recipe(batch=32, personal=False, general=True),
     "personal": Recipe(batch=64, personal=True, general=True),
 }
-"""`base` trains nothing: a new head on the base as it is, which is where the others start from."""
+"""`base` trains nothing: it is the base model with a new head, from which the others start."""
 
 
 @dataclass(frozen=True)
 class Mix:
-    """A file of general pairs, and how many of them come to one personal pair."""
+    """A file of general pairs, and how many of them are used per personal pair."""
 
     path: Path
     ratio: float | None
-    """None takes the whole file."""
+    """None uses the whole file."""
 
 
 @dataclass(frozen=True)
 class RewardSettings:
-    """All settings of a training run that shape its result."""
+    """All settings of a training run that affect its result."""
 
     base: str
     data: Path
@@ -53,13 +54,13 @@ class RewardSettings:
     preset: Preset = "personal"
     mix: Mix | None = None
     swap: float = 0.0
-    """So many pairs of one answer before two people for each personal pair."""
+    """Number of swapped pairs (one answer, two people) per personal pair."""
     lora: bool = False
     pack: Layout = "tree"
     epochs: float = 1.0
     batch: int = 64
     together: int | None = None
-    """Pairs of one person side by side at most; None keeps people whole as far as they fit into a batch."""
+    """Most pairs of one person side by side; None keeps people whole as far as they fit into a batch."""
     rate: float = 1e-5
     max_tokens: int = 4096
     seed: int = 0
@@ -68,7 +69,7 @@ class RewardSettings:
     report_to: str = "none"
 
     def as_dict(self) -> dict[str, object]:
-        """The settings as plain values, without where the result goes and who is told of the progress."""
+        """Return the settings as plain values, without the output folder and the progress logger."""
         told = {
             name: value for name, value in asdict(self).items() if name not in ("out", "report_to", "mix")
         }
@@ -78,7 +79,7 @@ class RewardSettings:
 
 
 def parse_mix(text: str) -> Mix:
-    """`FILE=RATIO`, or a file alone to take all of it."""
+    """Parse `FILE=RATIO`, or a file alone to use all of it."""
     path, _, ratio = text.rpartition("=")
     if not path:
         return Mix(Path(text), None)
@@ -94,17 +95,17 @@ def parse_mix(text: str) -> Mix:
 
 
 def processes() -> int:
-    """How many processes a launcher started."""
+    """Return the number of processes that the launcher started."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def is_first() -> bool:
-    """Whether this is the process that speaks and writes."""
+    """Return whether this process reports and writes."""
     return os.environ.get("RANK", "0") == "0"
 
 
 def check(settings: RewardSettings) -> None:
-    """Refuse options that do not go together, before anything is loaded."""
+    """Raise `UserError` for incompatible options, before anything is loaded."""
     recipe = RECIPES[settings.preset]
     if recipe.general and not recipe.personal and settings.mix is None:
         raise UserError(
@@ -124,7 +125,7 @@ def check(settings: RewardSettings) -> None:
 
 
 def training_arguments(settings: RewardSettings, folder: Path, pairs: int, evaluate: bool) -> Any:
-    """The settings for so many pairs in all; checkpoints go to the folder."""
+    """Return the trainer's arguments for `pairs` pairs in all; checkpoints go to the folder."""
     import torch
     from transformers import TrainingArguments
 
@@ -135,7 +136,7 @@ def training_arguments(settings: RewardSettings, folder: Path, pairs: int, evalu
         learning_rate=settings.rate,
         lr_scheduler_type="cosine",
         warmup_steps=round(WARM_UP * steps),
-        num_train_epochs=1,  # the data holds all epochs one after the other
+        num_train_epochs=1,  # the data contains all epochs in sequence
         bf16=torch.cuda.is_available() and torch.cuda.is_bf16_supported(),
         gradient_checkpointing=True,
         gradient_checkpointing_kwargs={"use_reentrant": False},
@@ -155,7 +156,7 @@ def training_arguments(settings: RewardSettings, folder: Path, pairs: int, evalu
         use_cpu=on_cpu,  # without it, processes on a machine without a GPU do not find each other
         ddp_backend="gloo" if on_cpu and processes() > 1 else None,
     )
-    if (found := arguments.world_size) != processes():  # each would train alone, into one folder
+    if (found := arguments.world_size) != processes():  # each would train alone, into the same folder
         raise UserError(
             f"The launcher started {processes()} processes, but this one trains with {found}; check the launcher's settings."
         )
@@ -165,5 +166,5 @@ def training_arguments(settings: RewardSettings, folder: Path, pairs: int, evalu
         )
     arguments.per_device_train_batch_size = settings.batch // found
     if arguments.n_gpu > 1:
-        arguments._n_gpu = 1  # one process uses one device; several are for launchers
+        arguments._n_gpu = 1  # one device per process; several need a launcher
     return arguments

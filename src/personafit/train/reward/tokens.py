@@ -1,7 +1,7 @@
-"""Pairs as the tokens a model reads, and a sentence for every pair that cannot be used or loses something.
+"""Pairs as model tokens, with notes on every pair that is left out or shortened.
 
-Swapped pairs are one answer before two people: the one it was chosen by, and another to whom it was not given. Both sides are the same
-words, so length and style say nothing and only the person can. The other may like the answer too: nobody was asked.
+Swapped pairs are one answer for two people: the one it was chosen by, and another who did not get it. Both sides have the same answer, so
+only the person can tell them apart, not length or style. The other person might like the answer too: nobody was asked.
 """
 
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from personafit._errors import UserError
 from personafit.models.reward.rendering import PromptRenderer, TooLongError
 from personafit.train.pairs import PreferencePair
 
-TRIES = 20  # draws for each pair wanted; two people may be alike, or a text too long
+TRIES = 20  # draws per wanted pair, as two people may render alike or a text be too long
 SIDES: tuple[Literal["chosen_ids"], Literal["rejected_ids"]] = ("chosen_ids", "rejected_ids")
 
 
 class TokenPair(TypedDict):
-    """What one pair is to the trainer."""
+    """One pair as the trainer reads it."""
 
     chosen_ids: list[int]
     rejected_ids: list[int]
@@ -28,30 +28,30 @@ class TokenPair(TypedDict):
 
 @dataclass(frozen=True)
 class PairTokens:
-    """The pairs that can be trained on, and their tokens."""
+    """The pairs that can be trained on, with their tokens."""
 
     pairs: list[PreferencePair]
     tokens: list[TokenPair]
 
     @property
     def longest(self) -> int:
-        """How many tokens the longest text has."""
+        """Number of tokens of the longest text."""
         return max((len(pair[side]) for pair in self.tokens for side in SIDES), default=0)
 
     @property
     def highest(self) -> int:
-        """The highest number of a token."""
+        """The highest token id."""
         return max((max(pair[side]) for pair in self.tokens for side in SIDES), default=0)
 
     def largest(self, share: bool) -> int:
-        """How many tokens the largest pair takes up in a row."""
+        """Return the number of tokens the largest pair takes in a row; `share` counts its common beginning once."""
         return max((_size(pair, share) for pair in self.tokens), default=0)
 
 
 def tokenise(
     pairs: Sequence[PreferencePair], renderer: PromptRenderer, notes: list[str], kind: str = "pairs"
 ) -> PairTokens:
-    """Render every pair, both answers with the same facets; what is left out or shortened is said in `notes`."""
+    """Render every pair, both answers with the same facets; pairs left out or shortened are added to `notes`."""
     found = PairTokens([], [])
     long: list[PreferencePair] = []
     same: list[PreferencePair] = []
@@ -64,7 +64,7 @@ def tokenise(
         except TooLongError:
             long.append(pair)
             continue
-        except ValueError as error:  # two beginnings of sequence: every pair would have them
+        except ValueError as error:  # two beginning-of-sequence tokens, which every pair would have
             raise UserError(f"{pair.place}: {error}.") from error
         if chosen.tokens == rejected.tokens:
             same.append(pair)
@@ -101,7 +101,7 @@ def tokenise(
 def swapped(
     pairs: Sequence[PreferencePair], ratio: float, renderer: PromptRenderer, seed: int, notes: list[str]
 ) -> PairTokens:
-    """So many swapped pairs for each personal one, drawn from them; they are tokens alone, since nobody chose."""
+    """Return swapped pairs in the given ratio to the personal ones; they are tokens only, since nobody chose."""
     personal = [pair for pair in pairs if pair.person]
     wanted = round(ratio * len(personal))
     if not wanted:
@@ -125,7 +125,7 @@ def swapped(
 
 
 def _pair(own: PreferencePair, other: PreferencePair, renderer: PromptRenderer) -> TokenPair | None:
-    """The answer before its own person and before the other; None where both read alike or are too long."""
+    """Return the answer for its own person and for the other; None if both render alike or are too long."""
     try:
         chosen, rejected = (
             renderer.render(one.facets, own.question, own.chosen).tokens for one in (own, other)

@@ -1,8 +1,8 @@
-"""Bradley–Terry training on rows of packed pairs, by the standard trainer.
+"""Bradley–Terry training on rows of packed pairs, with the transformers trainer.
 
-A batch of pairs becomes rows; the two answers of a pair are always in one row, so each row has a loss of its own and only
-one row's activations are held at a time. Everything else (optimiser, schedule, mixed precision, checkpoints, resuming,
-logging, several processes) is the transformers library's.
+A batch of pairs is laid out in rows; the two answers of a pair are always in one row, so each row has a loss of its own and only one row's
+activations are held at a time. Everything else (optimiser, schedule, mixed precision, checkpoints, resuming, logging, several processes) is
+the transformers library's.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ from personafit.models.reward.scoring import RewardScorer, out_of_memory
 
 @dataclass(frozen=True)
 class Rows:
-    """A batch of pairs laid out: pair k is sequences 2k (chosen) and 2k+1 (rejected)."""
+    """A batch laid out in rows: pair k is sequences 2k (chosen) and 2k+1 (rejected)."""
 
     rows: list[TokenRow]
     sequences: list[list[int]]
@@ -30,12 +30,12 @@ class Rows:
 
     @property
     def pairs(self) -> int:
-        """How many pairs the batch holds."""
+        """Number of pairs in the batch."""
         return len(self.margins)
 
 
 class PairTrainer(Trainer):
-    """The standard trainer with rows of packed pairs for batches, in the order of the data."""
+    """The transformers trainer with rows of packed pairs as batches, in the order of the data."""
 
     control: Any
 
@@ -48,16 +48,17 @@ class PairTrainer(Trainer):
         shrunk: Callable[[int], None] | None = None,
         **settings: Any,
     ) -> None:
-        """`model` is what is trained when it is not the scorer's own, `largest` the tokens of the largest pair.
+        """Set up the trainer; `model` is trained instead of the scorer's own, `largest` is the largest pair in tokens.
 
-        `measure` makes figures of a function from pairs to margins; `shrunk` is told the new length of rows after memory ran out.
+        `measure` computes metrics from a function that maps pairs to margins; `shrunk` is called with the new row length after memory ran
+        out.
         """
         self.scorer = scorer
         self._largest = largest
         self._measure = measure
         self._shrunk = shrunk
         trained = scorer.model if model is None else model
-        # Whatever wraps the model (for several processes, for mixed precision) calls this and sees all that is computed.
+        # Wrappers of the model (several processes, mixed precision) call this, and so cover the whole computation.
         trained.forward = MethodType(lambda _model, **inputs: scorer.forward(**inputs), trained)
         super().__init__(model=trained, data_collator=self._lay_out, **settings)
 
@@ -72,11 +73,11 @@ class PairTrainer(Trainer):
     def training_step(
         self, model: Any, inputs: dict[str, Any], num_items_in_batch: Any = None
     ) -> torch.Tensor:
-        """Forward and backward, row by row."""
+        """Run forward and backward passes row by row, with shorter rows if memory runs out."""
         model.train()
         batch: Rows = inputs["rows"]
         while True:
-            if max(map(len, batch.rows)) > self.scorer.capacity:  # laid out before memory ran out
+            if max(map(len, batch.rows)) > self.scorer.capacity:  # laid out before rows were shortened
                 rows = list(self.scorer.rows(batch.sequences, together=2))
                 batch = Rows(rows, batch.sequences, batch.margins)
             try:
@@ -85,15 +86,15 @@ class PairTrainer(Trainer):
             except (RuntimeError, MemoryError) as error:
                 if not out_of_memory(error):
                     raise
-            # Outside of the handler, so that what the failed row held is free again.
-            model.zero_grad()  # a step is one batch, so nothing of others is lost
+            # Outside the handler, so that the failed row's memory has been freed.
+            model.zero_grad()  # a step is one batch, so no other gradients are lost
             self._shrink()
         self._refuse_infinite("loss", total)
         return total
 
     def _get_grad_norm(self, model: Any, grad_norm: Any = None) -> Any:
         norm = super()._get_grad_norm(model, grad_norm=grad_norm)
-        self._refuse_infinite("gradient", torch.as_tensor(norm))  # else the next checkpoint would hold it
+        self._refuse_infinite("gradient", torch.as_tensor(norm))  # before a checkpoint contains it
         return norm
 
     def _refuse_infinite(self, what: str, value: torch.Tensor) -> None:
@@ -108,7 +109,7 @@ class PairTrainer(Trainer):
         total = torch.zeros((), device=self.args.device)
         count = self._most(len(batch.rows)) if self.is_fsdp_enabled else len(batch.rows)
         for place in range(count):
-            # Where processes wait for each other in every forward, those with fewer rows repeat one for nothing.
+            # If processes synchronise in every forward pass, those with fewer rows repeat one with weight 0.
             row = batch.rows[min(place, len(batch.rows) - 1)]
             worth = 1.0 if place < len(batch.rows) else 0.0
             sums_up = place < count - 1 and self.args.world_size > 1 and not self.is_fsdp_enabled
@@ -120,13 +121,13 @@ class PairTrainer(Trainer):
         return total
 
     def _most(self, count: int) -> int:
-        """The largest count of all processes."""
+        """Return the largest count over all processes."""
         counts = torch.tensor(count, device=self.args.device)
         torch.distributed.all_reduce(counts, op=torch.distributed.ReduceOp.MAX)
         return int(counts)
 
     def _shrink(self) -> None:
-        if self.args.world_size > 1:  # the others are waiting in the middle of a step
+        if self.args.world_size > 1:  # the other processes are waiting in the middle of a step
             if self._shrunk is not None:
                 self._shrunk(self.scorer.capacity // 2)
             raise UserError(
@@ -139,13 +140,13 @@ class PairTrainer(Trainer):
             self._shrunk(self.scorer.capacity)
 
     def margins(self, pairs: Sequence[Any]) -> Any:
-        """Chosen minus rejected of each pair, computed by all processes together."""
+        """Return the score of chosen minus rejected for each pair, computed by all processes together."""
         sequences = [pair[side] for pair in pairs for side in ("chosen_ids", "rejected_ids")]
         model = self.model_wrapped
         was_training, world = model.training, self.args.world_size
         model.eval()
         scores = torch.zeros(len(sequences), device=self.args.device)
-        # Half precision also where nothing was trained, so nothing has wrapped the model yet.
+        # Half precision even if nothing was trained and so nothing has wrapped the model yet.
         with torch.no_grad(), self.accelerator.autocast():
             while True:
                 try:
@@ -168,19 +169,19 @@ class PairTrainer(Trainer):
         return (scores[0::2] - scores[1::2]).double().cpu().numpy()
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
-        """The figures of the people held out, logged like the loss."""
+        """Return the metrics on the held-out pairs, logged like the loss."""
         figures = {} if self._measure is None else self._measure(self.margins)
         self.log(dict(figures))
         self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, figures)
         return figures
 
     def floating_point_ops(self, inputs: Any) -> int:
-        """Not counted: the standard estimate knows no shared beginnings."""
+        """Return 0: the library's estimate would ignore shared beginnings."""
         return 0
 
 
 def pair_loss(scores: torch.Tensor, row: TokenRow, margins: Sequence[float] | None = None) -> torch.Tensor:
-    """The sum over the pairs of a row of how surprising it is that the chosen answer won, by its margin."""
+    """Return the sum of the Bradley–Terry losses of a row's pairs, with margins if given."""
     at = {int(owner): place for place, owner in enumerate(row.owners)}
     winners = [owner for owner in at if owner % 2 == 0]
     lead = (

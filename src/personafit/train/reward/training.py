@@ -1,7 +1,7 @@
-"""A training run from its settings to a folder: read, render, train or go on, measure on people held out, write.
+"""A training run from settings to folder: read, render, train or resume, evaluate on held-out people, write.
 
-The same command goes on from the last checkpoint; once the result is written it does nothing. Under a launcher each process
-runs all of this, and the first one writes.
+The same command resumes from the last checkpoint; once the result is written it does nothing. Under a launcher each process runs all of
+this, and the first one writes.
 """
 
 import json
@@ -55,7 +55,7 @@ CHECKPOINTS, ROWS = "checkpoints", "rows.json"
 
 
 def train_reward(settings: RewardSettings, say: Say) -> TrainedModel:
-    """Train, or go on with, the model the settings ask for."""
+    """Train, or resume training, the model that the settings describe."""
     check(settings)
     say = say if is_first() else lambda _: None
     notes: list[str] = []
@@ -79,7 +79,7 @@ def train_reward(settings: RewardSettings, say: Say) -> TrainedModel:
 
 
 def _divided(settings: RewardSettings, notes: list[str]) -> tuple[list[PreferencePair], list[PreferencePair]]:
-    """The pairs to train on and those to measure on, by recipe; people and general prompts are held out alike."""
+    """Return the pairs to train on and those to evaluate on, by recipe; people and general prompts are held out alike."""
     pairs = limited(without_ties(read_pairs(settings.data), notes), settings.limit, settings.seed)
     if not pairs:
         raise UserError(f"{settings.data} holds no pairs. {' '.join(notes)}".rstrip())
@@ -100,7 +100,7 @@ def _divided(settings: RewardSettings, notes: list[str]) -> tuple[list[Preferenc
 
 
 def figures(pairs: Sequence[PreferencePair], margins: Floats) -> dict[str, float]:
-    """Loss and accuracy by tier of margins, a tie counting half, by the names that loggers show."""
+    """Return loss and accuracy by tier from margins, a tie counting half, under the names used by loggers."""
     won = np.where(margins > 0, 1.0, np.where(margins < 0, 0.0, 0.5))
     tiers = np.array([pair.tier for pair in pairs])
     personal = tiers != NOT_PERSONAL
@@ -114,7 +114,7 @@ def figures(pairs: Sequence[PreferencePair], margins: Floats) -> dict[str, float
 
 
 class _Run:
-    """One run with its data at hand."""
+    """One training run with its data."""
 
     _train: PairTokens
     _test: PairTokens
@@ -129,11 +129,11 @@ class _Run:
 
     @property
     def parts(self) -> tuple[PairTokens, ...]:
-        """All that the model reads."""
+        """All tokenised pairs."""
         return self._train, self._test, self._swapped
 
     def read(self, train: list[PreferencePair], test: list[PreferencePair], known: str) -> None:
-        """Make tokens of the pairs, and swapped pairs of those to train on."""
+        """Tokenise the pairs, and make swapped pairs from the training pairs."""
         settings, renderer, notes = self._settings, self._renderer, self._notes
         self._train = tokenise(train, renderer, notes, "pairs to train on")
         self._test = tokenise(test, renderer, notes, "pairs held out")
@@ -152,7 +152,7 @@ class _Run:
         }
 
     def train(self, model: Any, tokenizer: Any) -> TrainedModel:
-        """Train, measure and write."""
+        """Train, evaluate and write."""
         from transformers import PrinterCallback
 
         from personafit.models.reward.scoring import RewardScorer
@@ -165,7 +165,7 @@ class _Run:
         )
         for note in [*self._notes, self._plan(len(order), arguments.device.type)]:
             self._say(note)
-        rows = self._checkpoints / ROWS  # a length of rows that memory allowed before
+        rows = self._checkpoints / ROWS  # row length that fitted into memory before
         before = int(json.loads(rows.read_text(encoding="utf-8"))) if rows.is_file() else None
         scorer = RewardScorer(model.to(arguments.device), settings.pack, before)
         scorer.say = self._say
@@ -183,16 +183,16 @@ class _Run:
                 Curves(settings.out),
                 Progress(self._say),
                 SparingCheckpoints(),
-                StopOnSignal(self._say),  # last: what it keeps is kept
+                StopOnSignal(self._say),  # last, so that no other callback cancels its checkpoint
             ],
         )
-        trainer.remove_callback(PrinterCallback)  # our own lines are for people
+        trainer.remove_callback(PrinterCallback)  # replaced by our own progress messages
         if order:
             carry_on(trainer, self._checkpoints, self._say)
         return self._written(trainer, tokenizer)
 
     def _plan(self, pairs: int, device: str) -> str:
-        """What is about to be done, for people."""
+        """Return a message that describes the run."""
         sizes, settings = self._sizes, self._settings
         held = f"only measured on {sizes['held_out']:,}"
         if not pairs:
@@ -205,12 +205,12 @@ class _Run:
         )
 
     def _all_epochs(self) -> list[TokenPair]:
-        """The pairs of all epochs, one after the other: to the trainer it is one long epoch, resumed within."""
+        """Return the pairs of all epochs in sequence, which the trainer treats as one epoch that can be resumed."""
         if not self._train.tokens:
             return []
         settings, batch = self._settings, max(1, self._settings.batch // processes())
         owners = [pair.owner for pair in self._train.pairs]
-        # A swapped pair begins with two people, so it shares a beginning with no other.
+        # A swapped pair starts with two people, so it shares its beginning with no other pair.
         owners += [f"!{number}" for number in range(len(self._swapped.tokens))]
         tokens = [*self._train.tokens, *self._swapped.tokens]
         order = grouped_order(owners, batch, settings.epochs, settings.seed, settings.together)
@@ -237,7 +237,7 @@ class _Run:
             "seed": settings.seed,
             "settings": settings.as_dict(),
             "data": self._sizes,
-            # So that a run can say when the rater meets the people it was trained on.
+            # Lets a run report when the rater judges for people it was trained on.
             "fitted_on": sorted({fitted_mark(pair.person) for pair in self._train.pairs if pair.person}),
             "steps": trainer.state.global_step,
             "metrics": {kind: asdict(report) for kind, report in reports.items()},
@@ -252,7 +252,7 @@ class _Run:
         return TrainedModel(settings.out, facts, card)
 
     def _quality(self, margins: Floats) -> dict[str, QualityReport]:
-        """Personal and general pairs apart, each with intervals over people or prompts."""
+        """Evaluate personal and general pairs separately, with intervals over people or prompts."""
         pairs = self._test.pairs
         kinds = {
             kind: [row for row, pair in enumerate(pairs) if bool(pair.person) == personal]
@@ -263,6 +263,6 @@ class _Run:
         }
 
     def _keep_rows(self, capacity: int) -> None:
-        """Remember a length of rows that memory allows, for when the run is gone on with."""
+        """Save a row length that fits into memory, for when the run is resumed."""
         self._checkpoints.mkdir(exist_ok=True)
         write_whole(self._checkpoints / ROWS, capacity)

@@ -1,5 +1,6 @@
-"""The weights a training run starts from (a folder, a name on the hub or a GGUF file, with a score head and a token to pad), and the
-trained ones as plain transformers reads them.
+"""Weights of a training run: load the base model with a score head and a pad token, and save the trained one.
+
+The base is a folder, a name on the hub or a GGUF file; the result can be loaded by plain transformers.
 """
 
 import logging as standard_logging
@@ -12,12 +13,12 @@ from personafit.models import Spec
 from personafit.models.weights import source_of
 from personafit.train.reward.settings import RewardSettings
 
-ADAPTER = "adapter_config.json"  # what peft calls it; a folder with it is an adapter
-RANK = 16  # of an adapter; its scale is twice that
+ADAPTER = "adapter_config.json"  # peft's file name; a folder with it is an adapter
+RANK = 16  # rank of an adapter; its alpha is twice that
 
 
 def load_base(base: str, seed: int) -> tuple[Any, Any]:
-    """Model and tokenizer; weights in full precision, a head drawn from the seed where there is none."""
+    """Return model and tokenizer, in full precision; a missing score head is initialised from the seed."""
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer, set_seed
     from transformers.utils import logging
@@ -28,10 +29,10 @@ def load_base(base: str, seed: int) -> tuple[Any, Any]:
     else:
         source = source_of(Spec(f"--model {base}", "hf", base))
     if Path(source).is_dir():
-        source = str(Path(source).resolve())  # an adapter names its base, wherever it is loaded from
+        source = str(Path(source).resolve())  # an adapter stores this path of its base
     logging.set_verbosity_error()
     logging.disable_progress_bar()
-    standard_logging.getLogger("huggingface_hub").setLevel(standard_logging.ERROR)  # each retry would be told
+    standard_logging.getLogger("huggingface_hub").setLevel(standard_logging.ERROR)  # retries are warnings
     set_seed(seed)
     try:
         tokenizer = AutoTokenizer.from_pretrained(source, **options)
@@ -39,12 +40,12 @@ def load_base(base: str, seed: int) -> tuple[Any, Any]:
         if (Path(source) / ADAPTER).is_file():
             from peft import AutoPeftModelForSequenceClassification
 
-            # Merged into its base and all of it to be trained: as it is loaded, only the score head would be.
+            # Merged into its base with all weights trainable: as loaded, only the score head would be.
             adapted = AutoPeftModelForSequenceClassification.from_pretrained(source, **settings)
             model = adapted.merge_and_unload().requires_grad_(True)
         else:
             model = AutoModelForSequenceClassification.from_pretrained(source, **settings)
-    except Exception as error:  # what others' files make the libraries raise has no common kind
+    except Exception as error:  # files from elsewhere can make the libraries raise anything
         said = textwrap.shorten(str(error), 200, placeholder=" ...")
         raise UserError(f"--model {base}: it cannot be loaded with a score head ({said}).") from error
     if "gguf_file" in options:
@@ -59,7 +60,7 @@ def load_base(base: str, seed: int) -> tuple[Any, Any]:
 
 
 def refuse_unreadable(model: Any, longest: int, highest: int, settings: RewardSettings) -> None:
-    """Refuse texts that the model has no positions for, and tokens it has no embeddings for."""
+    """Raise `UserError` for texts longer than the model's positions, or tokens without embeddings."""
     known = model.get_input_embeddings().weight.shape[0]
     if highest >= known:
         raise UserError(
@@ -75,7 +76,7 @@ def refuse_unreadable(model: Any, longest: int, highest: int, settings: RewardSe
 
 
 def _unmarked(model: Any) -> Any:
-    """The same weights in a model of which nothing says that it came from a quantised file; such are not trained."""
+    """Return the same weights in a model not marked as quantised, since marked models cannot be trained."""
     from transformers import AutoModelForSequenceClassification
 
     config = model.config
@@ -87,7 +88,7 @@ def _unmarked(model: Any) -> Any:
 
 
 def pad_token(tokenizer: Any, base: str) -> int:
-    """A token to pad with that never ends an answer; where an answer ends is found by it in plain transformers."""
+    """Set and return a pad token that never ends an answer, as plain transformers locates the end of an answer by it."""
     ends = tokenizer.eos_token_id
     if getattr(tokenizer, "chat_template", None):
         turns = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
@@ -105,7 +106,7 @@ def pad_token(tokenizer: Any, base: str) -> int:
 
 
 def lora_config(task: str) -> Any:
-    """An adapter of low rank on every linear layer."""
+    """Return the config of a low-rank adapter on every linear layer."""
     from peft import LoraConfig
 
     return LoraConfig(
@@ -114,7 +115,7 @@ def lora_config(task: str) -> Any:
 
 
 def with_adapter(model: Any) -> Any:
-    """The model with an adapter, and its score head trained in full."""
+    """Return the model with an adapter; its score head is trained in full."""
     from peft import get_peft_model
 
     return get_peft_model(model, lora_config("SEQ_CLS"))
@@ -128,7 +129,7 @@ def save_weights(trainer: Any, tokenizer: Any, settings: RewardSettings) -> None
         return
     if state is None:
         model = accelerator.unwrap_model(trainer.model)
-    else:  # what is sharded cannot be merged or saved in place
+    else:  # sharded weights cannot be merged or saved in place
         model, _ = load_base(settings.base, settings.seed)
         model = with_adapter(model) if settings.lora else model
         model.load_state_dict(state)
