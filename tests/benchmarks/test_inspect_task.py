@@ -1,6 +1,7 @@
 """The Inspect AI task asks the same prompts and gives the same scores on the same replies as personafit itself."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput, ModelUsag
 
 from personafit._hashing import draw
 from personafit.benchmarks import starter
+from tests.faults.world import write_benchmark
 from tests.helpers import run_cli
 
 REPLIES = ("A", "B", "Answer: A", "I cannot say.")
@@ -76,3 +78,23 @@ def test_same_replies_same_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     both = [sum(scores) / 2 for scores in by_item.values() if len(scores) == 2]
     expected = sum(both) / len(both)
     assert ours["accuracy"]["value"] == pytest.approx(expected)
+
+
+def test_every_answer_scores_half_where_gold_is_a_tie(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_benchmark(tmp_path / "tied", items=2, people=2)
+    gold = folder / "gold.jsonl"
+    gold.write_text(re.sub(r'"label": ?"[01]"', '"label": "tie"', gold.read_text()))
+    monkeypatch.setenv("INSPECT_LOG_DIR", str(tmp_path / "logs"))
+    output = ModelOutput.from_content("mockllm/model", "A")
+    output.usage = ModelUsage()
+    (log,) = inspect_eval(
+        "personafit/choices",
+        model=get_model("mockllm/model", custom_outputs=lambda *_: output),
+        task_args={"benchmark": str(folder), "context": "none"},
+        display="none",
+    )
+    assert log.status == "success", log.error
+    assert log.samples is not None
+    assert [sample.scores["fit"].as_float() for sample in log.samples if sample.scores] == [0.5] * 4

@@ -62,6 +62,18 @@ def _mentions(rows: list[tuple[Any, ...]], *names: str) -> list[tuple[Any, ...]]
     return [row for row in rows if any(f'"{name}"' in repr(row) or name in row for name in names)]
 
 
+def test_a_question_called_like_a_field_of_a_run_takes_no_field_along(url: str, world: Path) -> None:
+    for path in world.glob("*.jsonl"):
+        path.write_text(path.read_text(encoding="utf-8").replace('"village/1"', '"raters"'), encoding="utf-8")
+    _judge(url, world, limit=ITEMS)
+    with Store(url) as store:
+        assert "raters" in store.run("last").config["selected"]
+        store.forget("p1")
+        config = store.run("last").config
+        assert "raters" not in config["selected"]
+        assert [rater["name"] for rater in config["raters"]] == ["rule:length", "rule:overlap"]
+
+
 def test_everything_of_one_person_goes_and_nothing_of_anybody_else(url: str, world: Path) -> None:
     _judge(url, world)
     _judge(url, world, limit=6)

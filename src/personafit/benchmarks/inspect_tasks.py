@@ -19,6 +19,7 @@ from inspect_ai.solver import TaskState, generate
 from personafit.benchmarks import Benchmark, open_benchmark
 from personafit.contexts import People, make_context
 from personafit.items import FIT, Part, Shown
+from personafit.store import TIE
 
 MAX_TOKENS = 4096  # room for models that reason first; others stop after a letter
 
@@ -100,7 +101,7 @@ def coverage() -> Metric:
 
 @scorer(metrics=[accuracy_of_answered(), coverage()])
 def fit() -> Scorer:
-    """Score a reply as correct if its letter stands for the gold answer."""
+    """Score a reply as correct if its letter stands for the gold answer; where gold is a tie, every answer scores 1/k."""
 
     async def score(state: TaskState, target: Target) -> Score:
         order: list[int] = state.metadata["order"]
@@ -108,7 +109,8 @@ def fit() -> Scorer:
         if letter is None:
             return Score(value=0.0, answer=None, metadata={"unanswered": True})
         chosen = str(order[FIT.letters(len(order)).index(letter)])
-        return Score(value=float(chosen == target.text), answer=letter, metadata={"unanswered": False})
+        right = 1 / len(order) if target.text == TIE else float(chosen == target.text)
+        return Score(value=right, answer=letter, metadata={"unanswered": False})
 
     return score
 

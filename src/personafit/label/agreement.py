@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from sqlalchemy import select
 
+from personafit.label.forms.form import LETTERS
 from personafit.label.records import Arrangement, Page, Role
 from personafit.label.studies import Studies
 from personafit.label.votes import adjudicated_votes, study_votes
@@ -32,7 +33,6 @@ from personafit.statistics.agreement_intervals import TableFigure, table_agreeme
 from personafit.statistics.raters import panel_ceiling
 from personafit.store import Item, RunRecord, Status, Store, item_rows, tables
 
-LETTERS = frozenset("ABCDEFGH")
 ANSWERED = pl.col("label").is_not_null() | pl.col("value").is_not_null()
 
 
@@ -224,7 +224,7 @@ def _choices(studies: Studies, name: str, pages: Sequence[Page]) -> frozenset[st
         if page.sides
         for field in form.fields(page, Arrangement.stored(page))
         if field.kind == "written"
-        or (field.options and {option.value for option in field.options} <= LETTERS)
+        or (field.options and {option.value for option in field.options} <= set(LETTERS))
     )
 
 

@@ -252,14 +252,14 @@ def _remove(connection: Connection, people: set[str], derived: DerivedKeys) -> d
     held = set(connection.execute(select(t.people.c.dataset).where(theirs)).scalars())
     counts["people"] = connection.execute(delete(t.people).where(theirs)).rowcount
     for row in connection.execute(select(t.datasets.c.id, t.datasets.c.info)).all():
-        info = _without(orjson.loads(row.info), people)
+        info = _cleared(orjson.loads(row.info), people)
         info["forgotten"] = info.get("forgotten", 0) + (row.id in held)
         if row.id in held or info != orjson.loads(row.info) | {"forgotten": info["forgotten"]}:
             values = {"info": orjson.dumps(info).decode()}
             connection.execute(update(t.datasets).where(t.datasets.c.id == row.id).values(values))
     for row in connection.execute(select(t.runs.c.id, t.runs.c.config)).all():
         config = orjson.loads(row.config)
-        if (cleared := _without(config, names)) != config:
+        if (cleared := _cleared(config, names)) != config:
             values = {"config": orjson.dumps(cleared).decode()}
             connection.execute(update(t.runs).where(t.runs.c.id == row.id).values(values))
     return counts
@@ -280,6 +280,11 @@ def _delete_in(connection: Connection, table: Table, column: str, values: Collec
         connection.execute(delete(table).where(table.c[column].in_(chunk))).rowcount
         for chunk in _chunks(values)
     )
+
+
+def _cleared(body: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
+    """Return a stored record without the list entries and keys that are among the names; its own fields stay, whatever they are called."""
+    return {field: _without(value, names) for field, value in body.items()}
 
 
 def _without(value: Any, names: set[str]) -> Any:
