@@ -65,21 +65,33 @@ def test_a_bar_on_personalization_fails_the_command_and_has_dialogues_held_anew(
     assert (spent["system_context"], spent["answers"] >= 2, spent["seconds_median"] > 0) == ("I", True, True)
 
 
-def test_runs_with_a_plain_and_a_thinking_user_are_compared(personafit: Command, tmp_path: Path) -> None:
+def test_a_plain_and_a_thinking_user_are_compared_in_one_command(personafit: Command, tmp_path: Path) -> None:
     data = write_tasks(tmp_path / "data", 3)
-    names = []
     with Talking() as talking:
-        for style in ("", ",style=cot"):
-            who = ("--user", talking.model("user", style), "--rater", talking.model("judge"))
-            told = ("--system", talking.model("assistant"), "--system-context", "I", "--context", "full")
-            more = ("--context", "none", "-K", "tasks=SD")
-            done = personafit("run", "personalens", "--data", str(data), *told, *who, *more, "--json")
-            names.append(json.loads(done.out)["run"])
-    said = " ".join(personafit("compare", *names).out.split())
-    assert "user vanilla" in said
-    assert "user cot" in said
-    pages = [(tmp_path / ".personafit" / "runs" / name / "report.html").read_text("utf-8") for name in names]
-    assert all("style of the simulated user" in page for page in pages)
+        shared = {"benchmark": "personalens", "data": str(data), "options": {"tasks": "SD"}}
+        shared |= {"system_contexts": ["I"], "contexts": ["full", "none"]}
+        users = [talking.model("user", style) for style in ("", ",style=cot")]
+        lines = [f"raters = [{json.dumps(talking.model('judge'))}]"]
+        lines.append(f"systems = [{json.dumps(talking.model('assistant'))}]")
+        for user in users:
+            entries = {**shared, "user": user}
+            lines += ["[[run]]", *(f"{name} = {_toml(value)}" for name, value in entries.items())]
+        (tmp_path / "suite.toml").write_text("\n".join(lines), encoding="utf-8")
+        done = personafit("run", "suite.toml", "--json")
+    runs = json.loads(done.out)["runs"]
+    subjects = [one["subject"] for run in runs for one in run["verdict"]["subjects"]]
+    assert [subject.endswith("(cot users)") for subject in subjects] == [False, True]
+    names = [run["run"] for run in runs]
+    for command in ("report", "compare"):
+        said = " ".join(personafit(command, *names).out.split())
+        assert "user vanilla" in said
+        assert "user cot" in said
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name} = {_toml(one)}" for name, one in value.items()) + "}"
+    return json.dumps(value)
 
 
 @pytest.mark.slow

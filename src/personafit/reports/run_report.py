@@ -8,11 +8,11 @@ import polars as pl
 
 from personafit.reports.claims import LEGEND
 from personafit.reports.gate import MADE, Bar, read_bar
-from personafit.reports.kind_report import KindReport
+from personafit.reports.kind_report import KindReport, user_style
 from personafit.reports.pieces import Prose, Section, Sentences
 from personafit.reports.report import ReportPart
 from personafit.reports.result import Result
-from personafit.reports.verdict import RunVerdict, run_verdict
+from personafit.reports.verdict import RunVerdict, name_users, run_verdict
 from personafit.statistics import Estimate
 from personafit.statistics.decisions import MARGIN
 from personafit.store import UNMADE, RunRecord, Store, item_rows
@@ -30,6 +30,7 @@ PLAIN = "personafit.reports.kind_report:PlainReport"
 """For kinds that have no report of their own."""
 ANSWERS = "answers"
 SLICES = ("system", "given", UNMADE)
+PLAIN_USERS = "vanilla"
 FIRST_FINDINGS = 3  # beside the verdict; the rest are folded
 
 
@@ -48,7 +49,11 @@ def verdict_of(
     kind = run.config.get("kind", "choice")
     made = made_results(store, run, report.results)
     named = frozenset(one["fingerprint"] for one in run.config.get("raters", ()) if not one.get("control"))
-    return run_verdict(run.name, kind, report.results, None, bars, margin, made, answers_sentence(run), named)
+    verdict = run_verdict(
+        run.name, kind, report.results, None, bars, margin, made, answers_sentence(run), named
+    )
+    users = user_style(run.config.get("user") or {})
+    return verdict if users in ("", PLAIN_USERS) else name_users(verdict, users)
 
 
 def run_bars(run: RunRecord) -> list[Bar]:

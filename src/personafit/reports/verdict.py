@@ -161,6 +161,19 @@ def run_verdict(
     return RunVerdict((*told, *silent), gates, answers=answers)
 
 
+def name_users(verdict: RunVerdict, users: str) -> RunVerdict:
+    """Return the verdict on dialogues with the style of their simulated users, which tells it from that of other runs."""
+    subjects = (
+        replace(
+            one,
+            subject=f"{one.subject} ({users} users)",
+            sentence=one.sentence.replace(SIMULATED, f"{SIMULATED}, {users}"),
+        )
+        for one in verdict.subjects
+    )
+    return replace(verdict, subjects=tuple(subjects))
+
+
 def _silent(results: Sequence[Result], told: Collection[Any]) -> Iterator[SubjectVerdict]:
     """Those that were asked for and have no figure at all."""
     seen = set()
@@ -296,6 +309,9 @@ def _preference(head: Result, found: Mapping[str, Result]) -> str:
     return f"{said}, on {_items(head)}"
 
 
+SIMULATED = "users are simulated"
+
+
 def _dialogue(head: Result, found: Mapping[str, Result]) -> str:
     told = f" told “{head.given}”" if head.given else ""
     done = found.get("completion")
@@ -308,7 +324,7 @@ def _dialogue(head: Result, found: Mapping[str, Result]) -> str:
         said = f"{head.rater} gave no mark that could be read"
     else:
         said = _named(head)
-    on = f"on {head.n:,} tasks of {people_words(head.people)} (users are simulated)"
+    on = f"on {head.n:,} tasks of {people_words(head.people)} ({SIMULATED})"
     return f"{head.system}{told}: {said}, {on}"
 
 
