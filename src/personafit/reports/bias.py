@@ -467,7 +467,8 @@ ODDS_NOTE = (
 
 
 def bias_results(found: Sequence[RaterBias]) -> Iterator[Result]:
-    """Yield one record per number: `bias_NAME`, `bias_NAME_people`, and `bias_NAME_over_people`: where raters choose, the ratio to people's odds\n    at the rater's steadiness; otherwise the rater's effect minus people's."""
+    """Yield one record per number: `bias_NAME`, `bias_NAME_people`, and `bias_NAME_over_people`, which is the rater's effect over people's
+    at the rater's steadiness where raters choose, and otherwise the rater's minus people's."""
     for bias in found:
         if bias.first_share is not None:
             yield _result(bias, "first_share", bias.first_share, None)
