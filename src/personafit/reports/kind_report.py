@@ -394,7 +394,7 @@ def line_id(one: Result) -> LineId:
 
 
 def _find(figures: Figures, line: LineId, metric: str, where: Mapping[str, str]) -> Result | None:
-    """Return a line's result; results without a rater apply to every rater of the line."""
+    """Return a line's result, or else the result of its system without a rater."""
     system, given, rater, view = line
     return figures.find(metric, rater, view, system, given, **where) or figures.find(
         metric, None, None, system, given, **where
