@@ -1,7 +1,7 @@
 """Agreement between raters: with each other, with gold, by kind, with the majority of people, and in their rankings of systems.
 
-Gold is a rater too. Every figure has its interval over people and, where they recur, prompts, or the reason why it is undefined. The
-numbers are flat findings, which tables and JSON both show. Machines are compared with people by paired tests on the same items.
+Gold is a rater too. Every figure has an interval over people and, where they recur, prompts, or the reason why it is undefined.
+The numbers are flat findings, shared by tables and JSON. Machines are compared with people by paired tests on the same items.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -372,7 +372,7 @@ def _ceiling_in_words(found: Agreement) -> list[str]:
 
 
 def _beside_one_person(gap: HypothesisTest) -> str:
-    """Word the paired test of a machine against the ceiling, as the end of a sentence."""
+    """Describe the paired test of a machine against the ceiling, as the end of a sentence."""
     estimate = gap.estimate
     if gap.verdict is Conclusion.CONSTANT:
         return ": it meets the majority wherever one person does, and nowhere else"
@@ -608,7 +608,7 @@ _BLOCKS = {
 def published_figures(question: str) -> Iterator[tuple[str, tuple[str, ...], str, dict[str, float]]]:
     """Yield what papers report on a question: the table it belongs to, the raters, the source, and the figures.
 
-    Re-Centering Humans on relevance and preference, PersonaLens on dialogues.
+    The papers are Re-Centering Humans on relevance and preference, and PersonaLens on dialogues.
     """
     if question == RELEVANCE:
         for row in _published_file("recentering/published.json")["scores"]:

@@ -120,7 +120,7 @@ def run_source(store: Store, run: RunRecord, answers: pl.DataFrame | None = None
     prompts = dict(zip(items["item"], items["prompt"], strict=True))
     source = Source(run.name, people, frozenset(people), prompts=prompts)
     add_run(source, store, run, info, source.people, answers)
-    # In a run of answers "gold" only marks which answer was tested: nobody said that it is right.
+    # In a run of answers "gold" only marks which answer was tested, not which one is right.
     if info["metric"] != "win_rate":
         gold = gold_answers(store, run.dataset).select(
             pl.lit(run.config["question"]).alias("question"),

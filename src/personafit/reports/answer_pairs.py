@@ -1,7 +1,7 @@
 """Items with two answers: their texts, and the features in which the two differ.
 
-Differences are product 0 minus product 1. Overlap and naming are the rules of the same name, counted on the whole profile whatever the
-rater was shown, because the question is what is in the answers.
+Differences are product 0 minus product 1. Overlap and naming are the rules of the same name, computed on the whole profile whatever
+the rater was shown, because they describe the answers.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Which aspects of an answer the gold rewards: accuracy by aspect and tier, and how the aspects correlate.
 
-Reads what an `aspects:` rater stored. Published figures (PersonaFeedback, Table 4) stand beside ours and are never mixed with
-them: they are over all pairs, of another scorer, and have no interval.
+Reads the marks stored by an `aspects:` rater. Published figures (PersonaFeedback, Table 4) are shown beside ours and never mixed with
+them: they are over all pairs, by another scorer, and have no interval.
 """
 
 from collections.abc import Sequence

@@ -298,7 +298,7 @@ def _first_share(rows: pl.DataFrame, absent: str | None) -> Estimate:
 
 
 def _preference(feature: str, judge: HypothesisTest, people: HypothesisTest, gap: HypothesisTest) -> str:
-    """Word a feature's effect on a judge, compared with people; the result follows the judge's name in a sentence."""
+    """Describe a feature's effect on a judge, compared with people; the result follows the judge's name in a sentence."""
     if judge.verdict is Conclusion.UNDEFINED:
         why = DECIDED if judge.estimate.note == UNBOUNDED else judge.estimate.note
         return f"{feature} cannot be measured: {why}"

@@ -1,8 +1,8 @@
 """The item browser's data: every item with its person, answers, verdicts and raw replies, compact enough to embed.
 
-What the list and the filters need comes as columns in one block; texts, people and what raters said come in blocks of some hundred that the
-page decodes when they are looked at or searched. Texts occur in many items, so each is kept once and referred to by its place. What is too
-much for one page is left out by fixed rules (wrong items stay, long replies are cut) and the page says so.
+The list and the filters need columns, which are one block; texts, people and replies come in blocks of 100 or 200 that the page decodes
+when they are opened or searched. Texts occur in many items, so each is stored once and referred to by its index. What does not fit on
+one page is left out by fixed rules (wrong items stay, long replies are cut), and the page says so.
 """
 
 import base64
@@ -25,7 +25,7 @@ from personafit.store import RunRecord, Status, Store
 from personafit.store import tables as t
 
 LEVEL = 4  # level 6 takes 50 % longer for 3 % less
-RAW = -15  # deflate without a header, which is what `DecompressionStream("deflate-raw")` reads
+RAW = -15  # deflate without a header, as read by `DecompressionStream("deflate-raw")`
 
 
 def list_blocks(values: Sequence[Any], size: int) -> list[str]:
@@ -149,13 +149,13 @@ def pack_browser(
 
     Args:
         index: Columns of the list: id, question, person (by name), facets, verdicts, and answers, gold, texts, about, makers or statuses.
-        people: Person to what is known of them, in the order in which they are referred to.
-        texts: Every text once, in the order in which items refer to them.
-        asks: Of each item what was asked, as rows of lists, or as a list of asks with some of `ASKED`.
-        told: Of each item what was told about the person, where that was made for it; or titles with the places of texts.
-        marks: Of items whose parts are rated one by one, the parts as rows: the text's place, that of a note, and cells of text, whether
-            it stands out, and score.
-        turns: Of items that are transcripts, `turns` (speaker, role, the text's place, marks as start, end, kind and label, tags, thought),
+        people: Person → profile text, in the order of their indices.
+        texts: Every text once, in the order of their indices.
+        asks: The asks of each item, as a row of lists, or as a list of asks with some of the keys in `ASKED`.
+        told: The contexts generated for each item; or titles with indices of texts.
+        marks: For items whose parts are rated one by one, the parts as rows: index of the text, index of a note, and cells of text,
+            whether it is highlighted, and score.
+        turns: For items that are transcripts, `turns` (speaker, role, index of the text, marks as start, end, kind, label, tags, thought),
             `ended` and `notes`.
         more: raters, controls, views, total, and facets, statuses, words, columns (headings of `marks`), verdicts or makers.
     """
@@ -310,7 +310,7 @@ def _asks(store: Store, totals: RunTotals, rows: pl.DataFrame) -> pl.DataFrame:
 def _with_replies(store: Store, totals: RunTotals, asks: pl.DataFrame) -> pl.DataFrame:
     """Add replies to the asks as long as the page has room; the rest get a remark instead.
 
-    Where all of them do not fit, lengths are read first: no more texts are held than there is room for.
+    If they do not all fit, lengths are read first, so that no more texts are loaded than are shown.
     """
     ask, names = t.asks.c, ("reply", "reasoning")
     columns, room = [ask[name] for name in names], MAX_REPLIES - int(_size(asks, "detail").sum())

@@ -1,9 +1,9 @@
 """Calibration: whether a rater's confidence matches its accuracy.
 
-The two orders' margins are averaged, so position bias cancels, and read as log-odds: that is a confidence, which can be held
-against gold (calibration, and accuracy when the least confident items are put aside) and against the votes where people's
-votes are known. A rater that only names letters has no margin, and then nothing of this can be said. Where raters say yes or no,
-the margin is that of yes.
+The two orders' margins are averaged, so position bias cancels, and read as log-odds: a confidence that can be compared
+with gold (calibration, and accuracy without the least confident items) and, where people's votes are known, with the votes. A
+rater that only names letters has no margin, so its confidence is undefined. Where raters say yes or no, the margin is that of
+yes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -150,7 +150,7 @@ def _order_averaged(scores: RunScores, rater: dict[str, Any]) -> tuple[pl.DataFr
 def line_margins(store: Store, opened: RunLines) -> list[RaterMargins]:
     """Return the raters' margins (log-odds of yes) in a run that is not of choices, under the headline context.
 
-    Only a run whose raters say yes or no, with scores, has any; of marks and measures it is said that they have none.
+    Only runs whose raters say yes or no, with scores, have margins; for other runs raise `UserError`.
     """
     scored = [one for one in opened.references if one.margin is not None]
     if not scored:

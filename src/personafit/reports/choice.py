@@ -103,8 +103,8 @@ class ChoiceReport(KindReport):
 
     @property
     def _guessing(self) -> float | None:
-        """What guessing scores, in percent: a coin toss unless the benchmark says otherwise; None where it says 0, since its items
-        have different numbers of answers."""
+        """The score of guessing, in percent: 50 unless the benchmark says otherwise; None if it says 0, since its items have
+        different numbers of answers."""
         return 100 * float(self.info.get("metrics", {}).get("chance", COIN)) or None
 
     @property
@@ -252,7 +252,7 @@ class ChoiceReport(KindReport):
         said = lift_claims(self.results, self.margin)
         told = [
             sentence for sentence in said if sentence != LEGEND
-        ]  # how claims are tested stands below the table
+        ]  # the legend of the tests is shown below the table
         yield Section(
             "Controls and consistency",
             [

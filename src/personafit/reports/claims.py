@@ -101,7 +101,7 @@ def claim(
 ) -> str:
     """Return one sentence: the claim that the verdict supports, with its figure in brackets.
 
-    `figure` names the figure, such as `lift`; its value and interval are added. It is empty where the verdict has said them.
+    `figure` names the figure, such as `lift`; its value and interval are added. It is empty if the verdict already gives them.
     """
     estimate, verdict = tested.estimate, tested.verdict
     if estimate.value is None:
@@ -123,7 +123,7 @@ def claim(
 
 
 def null_words(tested: HypothesisTest, unit: FigureUnit = POINTS) -> str:
-    """Word what a result without a finding could have detected, and whether it shows equivalence."""
+    """Describe what a result without a finding could have detected, and whether it shows equivalence."""
     if tested.detectable is None:
         return "without an interval nothing can be told"
     could = f"this run could have detected {unit.plain(tested.detectable)} or more"

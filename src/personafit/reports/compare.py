@@ -1,11 +1,11 @@
 """Compare runs of any kind, paired by unit and clustered by person and prompt; rank three or more contestants.
 
-Two scores are comparable when the instrument that made them is the same but for who is compared: same data, same question, same
-context; systems need the same judge. Anything else is refused unless asked for, and then only shared units count. All comparisons of
-a command are tested together; where no difference is found, the sentence says what the runs could have detected.
+Two scores are comparable if the instrument is the same except for what is compared: same data, same question, same context; systems
+need the same judge. Anything else is refused without `--anyway`, with which only shared units count. All comparisons of a command are
+tested together; if no difference is found, the sentence says what the runs could have detected.
 
 Rankings are by Bradley–Terry strengths: on each item that two contestants both answered, the higher score wins and equal scores
-tie. Systems are ranked apart for each judge, because one judge's scores say nothing about another's.
+tie. Systems are ranked separately for each judge, because one judge's scores say nothing about another's.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -314,7 +314,7 @@ def _check_comparable(first: RunLines, second: RunLines, metrics: Sequence[Metri
 def contestants(opened: RunLines, metric: Metric | None = None) -> Iterator[Contestant]:
     """Yield the contestants of a run under its headline context: raters, or systems as judged by each rater.
 
-    Systems that are controls, and those told nothing or of somebody else beside others, are no contestants.
+    Control systems are not contestants, nor are systems with no context or a wrong person's if they ran with others too.
     """
     measured = opened.headline if metric is None else metric
     lines = [line for line in opened.lines if measured.applies(line)]
@@ -333,7 +333,7 @@ def _pairs(
 ) -> Iterator[tuple[Contestant, Contestant]]:
     """Yield the pairs of contestants to compare: the same judge's in both runs if judges recur, otherwise judges of the same product.
 
-    Where users differ in style, an assistant is held against itself: anything else would be two differences in one.
+    If the simulated users differ in style, only the same assistant is compared: otherwise two differences would be mixed.
     """
     shared = {one.rater for one in first} & {two.rater for two in second}
     products = {one.made for one in first} & {two.made for two in second}
@@ -441,8 +441,8 @@ class Ranked:
 def rank_runs(runs: Sequence[RunLines], margin: float = MARGIN, metric: str | None = None) -> list[Ranked]:
     """Rank the contestants of all runs, for systems once per judge; fewer than three contestants are not ranked.
 
-    `margin` is a difference in how often one does better than the other: at 0.05, choosing between them 55 to 45. A figure that
-    no single item has, such as F1, ranks nobody.
+    `margin` is a difference in how often one does better than the other: at 0.05, 55 to 45. Metrics without a value per item,
+    such as F1, give no ranking.
     """
     once = {opened.run.name: opened for opened in runs}
     found = []

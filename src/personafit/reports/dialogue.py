@@ -1,6 +1,6 @@
 """The report of a run of dialogues: results in sentences, tables and a figure, and the transcripts.
 
-What is too much for one page is left out by fixed rules (dialogues in which something went wrong stay) and the page says so.
+Dialogues that do not fit on one page are left out by fixed rules (those with faults stay), and the page says so.
 """
 
 from collections import defaultdict

@@ -1,11 +1,11 @@
 """Failure modes: flaws in the answers a rater chose, or the items on which a rater is furthest from people.
 
-Of choices it is counted by rules, by slice, how the chosen answers treat the person. The rules are deliberately narrow, in English and
-Chinese; docs/measurements/failure-modes.md says what they find on real data and how far they can be trusted. What they look for is
-data: failure_rules.toml. Heavy use of a profile and naming are descriptions: people often prefer such answers.
+For choices, rules count by slice how the chosen answers treat the person. The rules are deliberately narrow, in English and Chinese;
+docs/measurements/failure-modes.md says what they find on real data and how far they can be trusted. Their patterns are in
+failure_rules.toml. Heavy use of a profile and naming are descriptions, not faults: people often prefer such answers.
 
-Of raters that say yes or no or give marks it is counted how often they are off, and the units are named on which they are furthest
-off; of systems that write, the texts that are least like what the person wrote.
+For raters that say yes or no or give marks, it counts how often they are wrong and lists the units on which they are furthest off; for
+systems that write, the texts least like what the person wrote.
 """
 
 import re
@@ -50,7 +50,7 @@ HEAVY, FAR_ABOVE = (
 FACTS = 3  # statements of the profile that an answer must take up to count as heavy use
 ENOUGH = 40  # new terms an answer needs before missing profile terms count
 
-# Of text in lower case; ı and ſ have none of their own and are what `re.IGNORECASE` takes for i and s, at twice the time.
+# For lower-cased text; ı and ſ are what `re.IGNORECASE` would also match for i and s, in twice the time.
 _WORD = re.compile(r"[a-zıſ][a-z0-9ıſ'’-]{2,}")
 _CHINESE = re.compile(r"[\u4e00-\u9fff]{2,}")
 _SENTENCE = re.compile(r"[^。！？!?；;\n.]*[。！？!?；;\n.]?")
@@ -301,7 +301,7 @@ class WorstUnits:
 
     name: str
     measure: str
-    """What is counted, in words."""
+    """Description of what is counted."""
     results: list[Result]
     units: pl.DataFrame
     """The worst units first: columns that identify the unit, `said`, `people` and `far`."""

@@ -1,12 +1,12 @@
 """The gate: bars on a run's figures, for `--fail-under`, JUnit files and a team's own tests.
 
 A bar holds for every rater asked for, never for controls: each must pass. A figure passes if the run shows it, that is if its whole
-95 % interval reaches the bar; it fails if none of it does; otherwise, and with fewer than six people, the gate cannot tell, which is
-no pass either. A bar is the least that a figure must be, or the most where lower is better, as for regret. A count that is 0 throughout
-has the interval of the rule of three, and a bar of 0 asks for none in this run: no number of people could show that there is never one.
+95 % interval reaches the bar; it fails if none of it does; otherwise, and with fewer than six people, the gate cannot tell, which
+does not pass either. A bar is the least that a figure must be, or the most where lower is better, as for regret. A count that is 0
+throughout has the interval of the rule of three; a bar of 0 requires a count of 0 in this run, as no sample can show a rate of exactly 0.
 `coverage` and `made` are shares of what was asked for and compare the value.
 
-In a JUnit file a total passes if it is defined, a bar as the gate says. Failures carry the sentence that the terminal prints and, as
+In a JUnit file a total passes if it is defined, a bar if the gate passes. Failures carry the sentence that the terminal prints and, as
 their type, the outcome. Each run of a suite is a test suite of its own; one that could not be made is an error.
 """
 
@@ -134,8 +134,8 @@ def _up_to_three(result: Result) -> Result:
 def totals(results: Iterable[Result], what: str, rater: str | None = None) -> list[Result]:
     """Return the results that a bar on a metric, or on one slice of it, applies to.
 
-    Restraint has its total on the items marked for it. Controls are left out, unless one is named or there is nobody else; so are
-    control contexts. A rater may be named without its options.
+    The total of restraint is on the items marked for it. Controls are left out, unless one is named or there are only controls; so
+    are control contexts. A rater may be named without its options.
     """
     metric, within = bar_metric(what)
     named = [
@@ -191,7 +191,7 @@ def _verdict(what: str, bar: float, result: Result) -> GateVerdict:
 
 
 def _doubt(result: Result, decision: GateDecision) -> str:
-    """Word why the gate cannot tell, and how many people would be enough."""
+    """Explain why the gate cannot tell, and how many people would be enough."""
     if result.value is None:
         return f"it is undefined{f' ({result.note})' if result.note else ''}"
     if result.met_people:

@@ -82,7 +82,7 @@ class KindReport(ABC):
         self.results = results
         self.figures = Figures(results)
 
-    # -- what a kind says ----------------------------------------------------------------------------------------------
+    # -- what a kind defines -------------------------------------------------------------------------------------------
 
     def title(self) -> str:
         """Return the title of the report: the benchmark's question."""
@@ -469,7 +469,7 @@ def asks_section(
     """Return a section on how asks ended, with the most frequent error messages.
 
     Args:
-        ended: The names of each row, how its asks ended, and how many were planned where that is known.
+        ended: The names of each row, how its asks ended, and how many were planned, if known.
         counted: What is counted, as the table's caption.
         heads: The headings of the names.
     """

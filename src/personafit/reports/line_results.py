@@ -1,12 +1,12 @@
 """Compute results from lines, for every kind of run: value, interval, units, people, coverage and control of each metric by slice.
 
-This is the one place that averages, subtracts and counts coverage. A kind declares its metrics (see `lines.Metric`), its slices, and
-which lines are held against which.
+This is the only place that averages, subtracts and computes coverage. A kind declares its metrics (see `lines.Metric`), its slices, and
+which lines are compared.
 
-Means come from sums, so that memory does not grow with the run. Pages are frames with a row per unit and line. They come in the order of
-persons, and once more in the order of prompts (a run of moderate size is kept for that instead of being read again), so that a cluster
-is complete when the next one begins; then it goes into the sums by cluster size (see `statistics.clusters`) and is let go. All columns of
-a page are added up in one `group_by`. Figures that no sums can give have their columns held.
+Means are computed from sums, so that memory does not grow with the run. Pages are frames with a row per unit and line. They are read in
+the order of persons, and again in the order of prompts (a run of moderate size is kept in memory instead), so that a cluster is complete
+when the next one begins; it is then added to the sums by cluster size (see `statistics.clusters`) and dropped. All columns of a page are
+summed in one `group_by`. For metrics that cannot be computed from sums, the rows are kept.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -34,7 +34,7 @@ Pages = Callable[[str], Iterable[pl.DataFrame]]
 """Pages by `person` or by `prompt`: the columns of LINE, PLACE, person, prompt, asked, answered, slices, figures."""
 SIZED = ("counts", "sums", "squares")
 IN_DATA = ("published votes", "votes in the data")
-"""Controls whose judgments came with the data: they were never asked, so they have no coverage."""
+"""Controls whose judgments came with the data: no asks were made for them, so they are left out of coverage."""
 
 
 # -- sums --------------------------------------------------------------------------------------------------------------
@@ -441,8 +441,8 @@ def differences_of(
 ) -> list[Result]:
     """Return the differences of pairs of lines, paired by unit, for every compared metric; each pair comes with the second line's name.
 
-    The coverage is that of the first line unless `covered` says otherwise. Smooth figures that are no means are compared by what
-    each unit does to them.
+    The coverage is that of the first line unless `covered` says otherwise. Smooth metrics that are not means are compared by each
+    unit's influence on them.
     """
     found = []
     for first, second, name in pairs:
@@ -481,7 +481,7 @@ def share_of(answered: float, asked: float) -> float | None:
 def worst_coverage(shares: Iterable[tuple[str, float | None, bool]]) -> tuple[str, float] | None:
     """Return the lowest coverage and its name, among lines asked for if there are any, so that controls do not hide a failing judge.
 
-    Each share comes with its name, and with whether it was asked for.
+    `shares` are name, coverage, and whether the line was asked for.
     """
     known = [(name, share, asked_for) for name, share, asked_for in shares if share is not None]
     least = [one for one in known if one[2]] or known

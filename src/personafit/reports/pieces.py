@@ -1,6 +1,6 @@
 """The pieces of a report: sentences, tables, figures, facts. The template lays them out, and exports are written from them.
 
-A piece says what is there and nothing about where: the same table becomes HTML, CSV and LaTeX.
+A piece has content and no layout: the same table becomes HTML, CSV and LaTeX.
 """
 
 import re

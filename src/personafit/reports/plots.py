@@ -1,9 +1,8 @@
 """The figures of a report: dots with interval bars, one row per rater, distinguished by shape and fill, never by colour alone.
 
-A dot was measured here, a hollow square is a control, a hollow diamond is people, a cross is a published figure. Every figure
-carries what it shows in words as its label. Matplotlib is imported on first use, since most commands draw nothing. A figure can be
-saved as PNG as it is, or turned into inline SVG whose text stays text and whose colours are the page's CSS variables, so that it
-follows dark mode.
+A dot is measured, a hollow square is a control, a hollow diamond is people, a cross is a published figure. The label of every figure
+describes it in words. Matplotlib is imported on first use, since most commands draw nothing. A figure can be saved as PNG, or turned
+into inline SVG whose text stays text and whose colours are the page's CSS variables, so that it follows dark mode.
 """
 
 import re

@@ -1,8 +1,8 @@
 """Power analysis for a run of any kind from a stored pilot: the smallest detectable difference, and what a difference would take.
 
-The stored run is the pilot. Each plan rests on the paired differences of two of its contestants, or of one and the best
-control beside it, because what will be tested is a difference and pairing makes it vary far less than either score. Where
-prompts recur across people, prompts limit what more people can show, and the plan says how many it takes.
+The stored run is the pilot. Each plan is based on the paired differences of two of its contestants, or of one and its best
+control, because a difference will be tested, and pairing makes it vary far less than either score. Where prompts recur across
+people, prompts limit what more people can show, and the plan says how many are needed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -47,7 +47,7 @@ NO_PREFERENCE, NO_EFFECT = "no preference", "no effect"
 class Plan:
     """What the paired differences of two contestants imply for a run of `people` with `items` each.
 
-    `prompts` is None where prompts do not recur across people.
+    `prompts` is None if prompts do not recur across people.
     """
 
     metric: Metric
@@ -116,7 +116,7 @@ class Plan:
         return "" if self.metric.source == "accuracy" else f" of {scaled_name(self.metric)}"
 
     def _what_it_takes(self, each: str) -> str:
-        """Word what detects the wanted difference: more people, more prompts or more items, each alone."""
+        """Describe what detects the wanted difference: more people, more prompts or more items, each alone."""
         of_each = f"for {people_words(self.people)} with {_counted(self.items, 'item')} each"
         by_prompts = [] if self.prompts is None else [("prompts", "prompt", of_each)]
         by_items = ("items", "item", f"from each of {people_words(self.people)}")
@@ -167,7 +167,7 @@ def plan_run(
 def analyze_power(store: Store, run: RunRecord, **planned: Any) -> Analysis:
     """Analyse what a planned run could show: a sentence per plan, and the stored run's paired differences.
 
-    `planned` is what `plan_run` takes.
+    `planned` are the arguments of `plan_run`.
     """
     pilot = run_lines(store, run)
     plans = plan_run(pilot, **planned)

@@ -245,7 +245,7 @@ def explain_relevance(scores: RelevanceScores, results: Sequence[Result], figure
 
 
 def picks(rater: str, view: str, figures: Figures, finding: HypothesisTest | None) -> str:
-    """Word how many attributes a rater picks compared with people, and whether that is too many or too few."""
+    """Describe how many attributes a rater picks compared with people, and whether that is too many or too few."""
     times = figures.value("over_selection", rater, view)
     if times is None:
         return f"{rater} has no answer that could be held against people's."

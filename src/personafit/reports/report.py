@@ -1,7 +1,7 @@
 """The parts of a report, each about one run, study, audit or training, in reading order.
 
-A part says first what came out, shows one picture and one small table, and holds everything else in sections that a page folds. The
-same parts become a page, text in the terminal, tables as CSV and LaTeX, or JSON.
+A part starts with its findings, one picture and one small table, and has everything else in sections that a page folds. The same parts
+become a page, text in the terminal, tables as CSV and LaTeX, or JSON.
 """
 
 from collections.abc import Sequence

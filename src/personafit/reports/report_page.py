@@ -1,8 +1,8 @@
 """A report as one self-contained page: findings, one picture and one table first, everything else folded, then the item browser.
 
-The page opens from disk, loads nothing, and nothing in it can run but our own script. Texts of people, questions, answers, replies
-and even raters' names come from outside and are data: templates escape them, scripts get them as inert JSON and write them only as
-text, and a content security policy lets nothing run but the one script whose hash it names.
+The page opens from disk, loads nothing, and only its own script can run. Texts of people, questions, answers, replies and even raters'
+names are untrusted data: templates escape them, scripts get them as inert JSON and write them only as text, and a content security
+policy allows only the script whose hash it names.
 """
 
 import base64
@@ -53,7 +53,7 @@ NOTEBOOK += f"--sans:sans-serif;background:{PAPER};max-width:62rem"
 """The page's colour variables, which figures use, for notebooks without the page's style."""
 LONGEST_TITLE = 80  # characters: of two titles longer than this together, only the first is shown
 FEW_SUBJECTS = (
-    3  # more than these have a table in the summary; the sentences above it have said the others' figures
+    3  # more subjects than this get a summary table; the figures of fewer are in the sentences above it
 )
 NAMING = r'(\s(?:id|for|aria-labelledby|aria-describedby|aria-controls))="'  # attributes that refer to an element's id
 

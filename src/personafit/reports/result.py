@@ -126,7 +126,7 @@ def marked_met(run: RunRecord, results: Iterable[Result]) -> list[Result]:
     return [replace(one, met_people=True) if one.fingerprint in met else one for one in results]
 
 
-# -- numbers and times in words: a true minus sign, and no sign before zero ---------------------------------------------
+# -- formatting of numbers and times: a true minus sign, and no sign before zero ----------------------------------------
 
 
 def plain(value: float, digits: int = 1) -> str:

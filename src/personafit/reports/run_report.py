@@ -69,7 +69,7 @@ def answers_sentence(run: RunRecord) -> str:
 def made_results(store: Store, run: RunRecord, results: Sequence[Result]) -> list[Result]:
     """Return, per system and system context, the share of its answers that were made.
 
-    In a comparison both answers must be there: the system's own, and the generic or wrong person's that it is held against.
+    In a comparison both answers must exist: the system's own, and the generic or wrong person's it is compared with.
     """
     config = run.config
     if (shares := config.get("answers", {}).get("shares")) is not None:

@@ -1,7 +1,7 @@
 """The totals of a run of choices, from which its tables, figures and results are computed, for any number of items.
 
-The run is read a page at a time (see `line_results`). Apart from the sums there are the items that the report's browser shows, of which
-there is a largest number, and what went wrong.
+The run is read in pages (see `line_results`). Besides the sums, the totals keep a limited sample of items for the report's browser, and
+counts of error messages.
 """
 
 from collections import Counter

@@ -1,6 +1,6 @@
 """The verdict of a report: a sentence on everything that was tested, and the gate's decisions.
 
-Sentences are made from a run's results alone, so that the page, the terminal, JSON and Python say the same.
+Sentences are written from a run's results alone, so that the page, the terminal, JSON and Python say the same.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -112,12 +112,12 @@ def run_verdict(
         run: The run's name.
         kind: Its kind.
         results: Its results.
-        metric: The benchmark's headline metric, where the kind has several.
+        metric: The benchmark's headline metric, if the kind has several.
         bars: Metrics and the least they must reach.
         margin: Differences within this count as none.
-        made: Of every system the share of its answers that were made.
+        made: The share of its answers that were made, per system.
         answers: The sentence on how many were made and reused.
-        named: Fingerprints of the raters that were asked for by name, controls among them.
+        named: Fingerprints of the raters that were asked for by name, including controls.
     """
     gates = tuple(gate_verdicts([*results, *made], bars))
     results = short_names(results)
@@ -211,7 +211,7 @@ def _right(head: Result) -> str:
 
 
 def _won(head: Result, own: Sequence[Result], several: bool) -> str:
-    """Word how often a system's answers win over its own generic ones."""
+    """Describe how often a system's answers win over its own generic ones."""
     against = {
         one.slice["against"]: one for one in own if set(one.slice) == {"against"} and one.metric == "win_rate"
     }
@@ -238,7 +238,7 @@ def _won(head: Result, own: Sequence[Result], several: bool) -> str:
 
 
 def _lift(row: Result, tested: HypothesisTest | None) -> str:
-    """Word what the right person adds, as far as it is shown."""
+    """Describe what the right person adds, as far as it is shown."""
     if tested is not None and tested.verdict is Conclusion.ABOVE and row.value is not None:
         return f"knowing the right person adds {with_interval(row, unit=' points', difference=True)} over the better control"
     claimed = lift_claim(row, tested).rstrip(".")

@@ -1,7 +1,7 @@
 """The report of a run of writing: how close systems come to what people wrote, with the right person, none and a wrong one.
 
-The items are browsed as those of choices are. A system stands where a rater does, what it was told where the context does; its verdict
-is whether it came nearer to the person's own words than when told of nobody or of somebody else.
+The item browser is that of choices, with systems in the place of raters and system contexts in the place of contexts; a verdict is whether
+the text is closer to the person's own than without a person or with a wrong one.
 """
 
 from collections.abc import Iterator, Mapping

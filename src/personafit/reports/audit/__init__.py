@@ -172,7 +172,7 @@ def _worst(check: _Check, findings: dict[str, HypothesisTest]) -> CheckResult:
 
 
 def _shortcut_in_words(tested: HypothesisTest, does: str) -> str:
-    """Word a shortcut's score; if it cannot be told from chance, also what the data could have detected."""
+    """Describe a shortcut's score; if it cannot be told from chance, also what the data could have detected."""
     estimate = tested.estimate
     if estimate.value is None:
         return f"undefined: nothing is {does}"

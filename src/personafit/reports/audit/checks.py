@@ -230,9 +230,9 @@ COUNTINGS = 4
 def occurrence_counts(pairs: AuditPairs) -> Estimates:
     """Estimate how well counting answers predicts gold, for all pairs and by tier.
 
-    An answer is counted by the pairs of its person and prompt in which it occurs, and by the people to whom the same text was
-    written, their names and what their profiles say taken out: a template. Either may give gold away, and so may more or fewer;
-    whichever predicts best over the whole part is taken, since an audit asks what could be exploited.
+    An answer is counted by the pairs of its person and prompt that it occurs in, and by the people who got the same template: its
+    text without names and what the profile says. Either count may give gold away, whether more or fewer; the way that predicts best
+    over the whole part is taken, since an audit asks what could be exploited.
     """
     frame = pairs.frame.with_columns(
         pl.Series(f"{side}_template", _templates(pairs, side)) for side in ("chosen", "rejected")
