@@ -81,7 +81,7 @@ class Finding:
     """One agreement figure: its part of the analysis, and the raters or kinds it is about."""
 
     part: str
-    """together, pair, block, reliability, panel (the ceiling), ceiling (each rater beside it), gap (a machine minus the ceiling on
+    """together, pair, block, reliability, panel (the ceiling), ceiling (each rater compared with it), gap (a machine minus the ceiling on
     the same items), alternative (the alternative annotator test) or ranking."""
     figure: str
     first: str

@@ -174,7 +174,7 @@ def add_lines(source: Source, opened: RunLines, items: Collection[str]) -> None:
             key, met = f"{line.fingerprint}|{line.view}", opened.run.met_people.get(str(line.fingerprint))
             kind = opened.rater_kinds.get(
                 str(line.fingerprint), "llm"
-            )  # votes that came with the data are of models
+            )  # unknown raters: votes of models that came with the data
             rater = VotingRater(str(line.rater), kind, not line.asked_for, met=met)
             source.add(_numbers(frame, reference, reference.answer, key), {key: rater})
 

@@ -23,7 +23,7 @@ from personafit.store import tables as t
 
 MODELS = ("llm", "reward")
 TOGETHER = 500  # pairs compared with a profile per chunk
-CHARACTERS = 0x110000  # of Unicode
+CHARACTERS = 0x110000  # code points of Unicode
 _ALIASES = {
     "o": "gpt",
     "chatgpt": "gpt",

@@ -50,7 +50,7 @@ def legend(metrics: Iterable[str]) -> str:
     return " ".join(f"{metric.replace('_', ' ').capitalize()}: {DEFINITIONS[metric]}." for metric in shown)
 
 
-PUBLISHED_TABLE = "Table 3"  # of the PersonaFeedback paper
+PUBLISHED_TABLE = "Table 3"  # in the PersonaFeedback paper
 MOST_ITEMS = 1_000  # larger runs get further analyses only on request
 MOST_ROWS = 12  # of the lead table, controls included
 MOST_PANELS = 8

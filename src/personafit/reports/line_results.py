@@ -119,7 +119,7 @@ def add_lines_up(opened: RunLines, pages: Pages, recurs: bool = True, again: boo
                 continue
             for metric in lifts:
                 page = with_over(page, metric)
-            # Grouping by numbers and categories is faster than by texts.
+            # Grouping by numbers and categories is faster than by strings.
             coded = page.select(
                 PLACE,
                 pl.col("person", "prompt").hash(),

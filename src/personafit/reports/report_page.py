@@ -210,8 +210,8 @@ INERT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\
 
 JOINTS = re.compile("[/:,=_+]")  # none of these occurs in an escaped character
 
-# Characters that turn the direction of all that follows, and halves of a pair, which no file takes (a folder's name may have them).
-# In item texts directions stay: there each text has a box of its own.
+# Direction marks, which affect all text that follows, and lone surrogates, which cannot be encoded (a folder's name may have them).
+# Item texts keep direction marks, since each is in a box of its own.
 NOT_SHOWN = re.compile("[\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 

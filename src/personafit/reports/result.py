@@ -11,7 +11,7 @@ from personafit.statistics import Estimate
 from personafit.statistics.decisions import Measured
 from personafit.store import RunRecord
 
-_KEYS = {"given": "system_context", "view": "context"}  # fields that JSON calls something else
+_KEYS = {"given": "system_context", "view": "context"}  # fields with another name in JSON
 
 
 @dataclass(frozen=True, slots=True)

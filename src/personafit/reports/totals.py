@@ -185,7 +185,7 @@ def _pages(store: Store, totals: RunTotals, by: str) -> Iterator[pl.DataFrame]:
     run, info, last_person = totals.run, totals.info, None
     sliced = {name for names in totals.opened.layouts for name in names}
     names = sliced | {"expect", "against", UNMADE, *SYSTEM}
-    # Where scores are wins, restraint is over the comparisons with the generic answer, unless results are given by what is expected.
+    # For win rates, restraint is over the comparisons with the generic answer, unless results are sliced by `expect`.
     restrained = pl.col("expect").ne_missing(pl.lit(RESTRAINT)) | pl.col("against").eq_missing(
         pl.lit(RESTRAINT)
     )
