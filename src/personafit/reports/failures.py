@@ -269,7 +269,7 @@ WHO = ("chosen by the rater", "chosen by gold", "rejected by gold")
 
 
 def failure_results(scores: RunScores, frame: pl.DataFrame, rater: dict[str, Any]) -> list[Result]:
-    """Return the share of answers with each mode, by slice: of answers the rater chose and, if there is gold, of those it chose and rejected."""
+    """Return the share of answers with each mode, by slice: those the rater chose and, if there is gold, those it chose and rejected."""
     # People and prompts are only cluster keys, and numbers are faster than strings.
     frame = frame.with_columns(pl.col("person", "prompt").rank("dense"))
     answer, gold = pl.col("answer"), pl.col("gold")
