@@ -1,1 +1,1 @@
-"""Numbers, tables, plots and the report."""
+"""Results, tables, figures and the report."""

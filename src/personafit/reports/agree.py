@@ -1,7 +1,7 @@
-"""How far raters agree: with each other, with gold, by kind, with the majority of people, and in how they rank systems.
+"""Agreement between raters: with each other, with gold, by kind, with the majority of people, and in their rankings of systems.
 
-Gold is a rater too. Every figure has its interval over people and, where they recur, prompts, or the reason why it is undefined. The
-numbers are flat findings, which tables and JSON both show. Machines are compared with people by paired tests on the same items.
+Gold is a rater too. Every figure has an interval over people and, where they recur, prompts, or the reason why it is undefined.
+The numbers are flat findings, shared by tables and JSON. Machines are compared with people by paired tests on the same items.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -78,10 +78,10 @@ ALL = "all raters"
 
 @dataclass(frozen=True)
 class Finding:
-    """One number: what it is about, which figure, and the raters or kinds it holds for."""
+    """One agreement figure: its part of the analysis, and the raters or kinds it is about."""
 
     part: str
-    """together, pair, block, reliability, panel (the ceiling), ceiling (each rater beside it), gap (a machine minus the ceiling on
+    """together, pair, block, reliability, panel (the ceiling), ceiling (each rater compared with it), gap (a machine minus the ceiling on
     the same items), alternative (the alternative annotator test) or ranking."""
     figure: str
     first: str
@@ -89,15 +89,15 @@ class Finding:
     estimate: Estimate
     pairs: int | None = None
     tested: HypothesisTest | None = None
-    """The test of a gap, beside those of the other machines."""
+    """The test of a gap, corrected together with those of the other machines."""
 
     @property
     def p(self) -> float | None:
-        """p-value of a gap of 0, corrected by Holm for the number of machines tested."""
+        """p-value of a gap of 0, Holm-corrected for the number of machines tested."""
         return None if self.tested is None else self.tested.p_adjusted
 
     def as_dict(self) -> dict[str, Any]:
-        """The finding as a plain object."""
+        """Return the finding as a plain dict."""
         tested = self.tested
         return {
             **{name: getattr(self, name) for name in ("part", "figure", "first", "second")},
@@ -111,22 +111,22 @@ class Finding:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Everything there is to say about one question's raters."""
+    """All agreement findings on one question."""
 
     ratings: Ratings
     findings: tuple[Finding, ...]
 
     def of_part(self, part: str) -> dict[str, Finding]:
-        """The findings of one part by their first rater."""
+        """Return the findings of one part, by their first rater."""
         return {finding.first: finding for finding in self.findings if finding.part == part}
 
     @property
     def legend(self) -> list[str]:
-        """How claims are tested, where any is."""
+        """Return notes on how claims are tested; empty if there are none."""
         return legend_for(finding.tested for finding in self.findings)
 
     def find(self, part: str, figure: str, first: str, second: str | None = None) -> Estimate | None:
-        """One number, if it is there; the names of a pair or a block may come in either order."""
+        """Return one estimate, or None; the names of a pair or block may be in either order."""
         found = self._index.get((part, figure, first, second))
         if found is None and part in ("pair", "block"):
             found = self._index.get((part, figure, second, first))
@@ -138,7 +138,7 @@ class Agreement:
 
 
 def agreements(source: Source, margin: float = MARGIN) -> list[Agreement]:
-    """Agreement of all raters of a source, a question at a time; gaps within the margin count as none in equivalence tests."""
+    """Return the agreement of all raters of a source, per question; gaps within `margin` count as none in equivalence tests."""
     tables = rating_tables(source)
     if not any(len(table.raters) > 1 for table in tables):
         who = sorted({rater.name for table in tables for rater in table.raters})
@@ -155,7 +155,7 @@ def agreements(source: Source, margin: float = MARGIN) -> list[Agreement]:
 
 
 def ranking_findings(opened: RunLines) -> tuple[Finding, ...]:
-    """Kendall's τ of the rankings that the judges of a run give its systems, by each metric it is summed up by."""
+    """Return Kendall's τ between the rankings of systems by each two judges of a run, for each headline metric."""
     return tuple(finding for metric in opened.headlines for finding in _rankings(opened, metric))
 
 
@@ -196,7 +196,7 @@ def _rankings(opened: RunLines, metric: Metric) -> Iterator[Finding]:
 
 
 def _together(table: Ratings) -> Iterator[Finding]:
-    """Figures for a whole group of raters at once: everyone, then each kind."""
+    """Yield the figures for a whole group of raters: all of them, then each kind."""
     kinds = dict.fromkeys(table.raters[place].kind for place in table.judges)
     groups = {ALL: table.judges}
     if len(kinds) > 1:
@@ -233,7 +233,7 @@ def _compared(table: Ratings, ratings: Any, members: Sequence[int], figure: Pair
 
 
 def _ceiling(table: Ratings, margin: float) -> Iterator[Finding]:
-    """Each person against the majority of the other people, every machine against the same majorities, and tests of the two."""
+    """Yield the ceiling (each person against the majority of the others), each rater against the same majorities, and tests of the two."""
     panel = table.columns(HUMAN)
     if len(panel) < 2:
         return
@@ -260,12 +260,12 @@ def _ceiling(table: Ratings, margin: float) -> Iterator[Finding]:
 
 
 def _claimable(rater: VotingRater) -> bool:
-    """Whether something may be claimed about it: not about a control, nor about a rater that was fitted on these people."""
+    """Return whether claims about the rater are allowed: not for controls or raters fitted on these people."""
     return not rater.control and rater.met is None
 
 
 def _win_rate(test: AlternativeAnnotator, table: Ratings, gap: Estimate) -> Estimate:
-    """The share of people a machine wins against, with the names of those people in the note."""
+    """Return the share of people that a machine wins against, naming them in the note."""
     if all(one.p is None for one in test.against):
         return Estimate(None, None, None, gap.n, gap.people, gap.note or "no test: nothing varies")
     won = [table.raters[one.annotator].name for one in test.against if one.won]
@@ -277,7 +277,7 @@ def _win_rate(test: AlternativeAnnotator, table: Ratings, gap: Estimate) -> Esti
 
 
 def cautions(found: Agreement, source: Source) -> list[str]:
-    """What cannot be said about these raters, and why, a sentence each."""
+    """Return sentences on what cannot be concluded about these raters, and why."""
     table = found.ratings
     given = table.codes >= 0
     shared = given.sum(1) >= 2
@@ -325,7 +325,7 @@ def cautions(found: Agreement, source: Source) -> list[str]:
 
 
 def conclusions(found: Agreement) -> list[str]:
-    """What the figures say, in words."""
+    """Return the conclusions as sentences."""
     said = []
     for kind, who in ((HUMAN, "People"), (SIMULATED, "Simulated raters")):
         among = found.find("block", "kappa", kind, kind)
@@ -343,7 +343,7 @@ def conclusions(found: Agreement) -> list[str]:
 
 
 def _ceiling_in_words(found: Agreement) -> list[str]:
-    """Machines beside people; the best machine and the ceiling come last."""
+    """Return sentences on machines compared with people; the best machine and the ceiling come last."""
     ceiling = found.find("panel", "majority", HUMAN)
     if ceiling is None or ceiling.value is None:
         return []
@@ -372,7 +372,7 @@ def _ceiling_in_words(found: Agreement) -> list[str]:
 
 
 def _beside_one_person(gap: HypothesisTest) -> str:
-    """The paired test of a machine against the ceiling, as the end of a sentence."""
+    """Describe the paired test of a machine against the ceiling, as the end of a sentence."""
     estimate = gap.estimate
     if gap.verdict is Conclusion.CONSTANT:
         return ": it meets the majority wherever one person does, and nowhere else"
@@ -394,7 +394,7 @@ def _figure(estimate: Measured) -> str:
 
 
 def _nearest_gold(found: Agreement) -> list[str]:
-    """Where there are no people to compare with: who has the highest kappa with gold."""
+    """Return which rater has the highest kappa with gold, for use when there are no people to compare with."""
     raters = [one for one in found.ratings.raters if one.kind != GOLD and _claimable(one)]
     gold = next((rater.name for rater in found.ratings.raters if rater.kind == GOLD), "")
     kappas = [(rater.name, found.find("pair", "kappa", rater.name, gold)) for rater in raters]
@@ -413,7 +413,7 @@ def _nearest_gold(found: Agreement) -> list[str]:
 def agreement_object(
     source: Source, found: Sequence[Agreement], rankings: Sequence[Finding]
 ) -> dict[str, Any]:
-    """The one object that `--json` prints: a list of raters and one flat record per number."""
+    """Return the object printed by `--json`: a list of raters and one flat record per number."""
     raters, results, words = [], [], []
     for agreement in found:
         table, asked = agreement.ratings, {"question": agreement.ratings.question}
@@ -447,17 +447,17 @@ TABLES = {
     "pair": ("Every two raters", "rater", "with"),
     "ranking": ("Rankings of systems", "judge", "with"),
 }
-"""Parts of the findings that have a table: its title and the names of its first columns."""
-MOST_PAIRS = 60  # beyond that a list of pairs is for machines
+"""Parts of the findings that have a table: its title and the headings of its first columns."""
+MOST_PAIRS = 60  # longer lists of pairs are only in --json
 LEAD_KINDS = 2  # kinds of rater in the first table
-MATRIX = range(3, 11)  # raters that a picture of every two has room for
+MATRIX = range(3, 11)  # numbers of raters for which the matrix of pairs is drawn
 INTERVALS = "95 % intervals over people and prompts below."
 
 
 def agreement_part(
     source: Source, found: Sequence[Agreement], rankings: Sequence[Finding] = (), pictures: bool = True
 ) -> ReportPart:
-    """How far the raters of a source agree, question by question."""
+    """Return the report part on the agreement of a source's raters, question by question."""
     said = [
         true_minus(f"{one.ratings.question}: {text}" if len(found) > 1 else text)
         for one in found
@@ -468,7 +468,7 @@ def agreement_part(
     for place, one in enumerate(found):
         question = f"{one.ratings.question}: " if len(found) > 1 else ""
         unsaid = cautions(one, source)
-        if not said:  # nothing can be concluded: then the reasons are what is read first
+        if not said:  # without conclusions, lead with the reasons
             said, unsaid = unsaid, []
         first: list[Piece] = [*(_matrix(one) if pictures else ()), _raters_grid(one)]
         first += small_notes([*one.legend, *unsaid])
@@ -487,7 +487,7 @@ def agreement_part(
 
 
 def agreement_section(source: Source, opened: RunLines, margin: float = MARGIN) -> Section:
-    """How far the raters of a run agree with each other, with people and with gold, as a section of its report."""
+    """Return the agreement of a run's raters with each other, with people and with gold, as a report section."""
     part = agreement_part(source, agreements(source, margin), ranking_findings(opened))
     pieces = [Sentences(part.sentences), *part.pieces()]
     return Section(
@@ -496,7 +496,7 @@ def agreement_section(source: Source, opened: RunLines, margin: float = MARGIN) 
 
 
 def _figure_cell(estimate: Estimate | None, remarks: Remarks) -> Cell:
-    """A number with its interval, or a dash; with a number where there is something to say."""
+    """Return a cell with the estimate and its interval (a dash if it has no value) and the number of its remark."""
     if estimate is None:
         return Cell()
     shown = result_cell(estimate, lambda value: plain(value, 3), remarks.numbers(estimate.note), " to ")
@@ -508,9 +508,9 @@ def _control(rater: VotingRater) -> str | None:
 
 
 def _raters_grid(found: Agreement) -> Grid:
-    """Each rater beside gold, people or the first kinds of rater, and people's majority; the tables of pairs have the rest."""
+    """Tabulate each rater's agreement with gold, with people or the first kinds of rater, and with people's majority."""
     ratings, remarks = found.ratings, Remarks()
-    columns: dict[str, tuple[str, str, str | None]] = {}  # heading to part, figure and whom
+    columns: dict[str, tuple[str, str, str | None]] = {}  # heading to part, figure and second rater
     for rater in [rater for rater in ratings.raters if rater.kind == GOLD][:1]:
         columns[f"agrees with {rater.name}"] = ("pair", "percent", rater.name)
         columns[f"kappa with {rater.name}"] = ("pair", "kappa", rater.name)
@@ -534,7 +534,7 @@ def _raters_grid(found: Agreement) -> Grid:
 
 
 def _sections(found: Agreement) -> Iterator[Section]:
-    """Everything below the first table; what there is nothing of is left out."""
+    """Yield the sections below the first table; empty ones are left out."""
     if gaps := found.of_part("gap"):
         lead = "Each machine’s agreement with people’s majority minus one person’s, on the same items."
         yield Section("Machines and the human ceiling", [_machines_grid(found, gaps)], lead)
@@ -544,7 +544,7 @@ def _sections(found: Agreement) -> Iterator[Section]:
 
 
 def _machines_grid(found: Agreement, gaps: Mapping[str, Finding]) -> Grid:
-    """The paired test of each machine against the human ceiling, and the alternative annotator test."""
+    """Tabulate the paired test of each machine against the human ceiling, and the alternative annotator test."""
     tests, remarks, rows = found.of_part("alternative"), Remarks(), []
     for name, gap in gaps.items():
         p = Cell("–") if gap.p is None else Cell(f"{gap.p:.3f}", sort=gap.p)
@@ -555,7 +555,7 @@ def _machines_grid(found: Agreement, gaps: Mapping[str, Finding]) -> Grid:
 
 
 def _findings_grid(findings: Sequence[Finding], question: str) -> Grid:
-    """The findings of one part, a row for each group, kind or pair, with rows published on the same question below."""
+    """Tabulate the findings of one part, a row per group, kind or pair, followed by published rows on the same question."""
     part = findings[0].part
     (title, *heads), over_pairs = TABLES[part], part in ("together", "block")
     lines: dict[tuple[str, ...], dict[str, Finding]] = {}
@@ -578,7 +578,7 @@ def _findings_grid(findings: Sequence[Finding], question: str) -> Grid:
 
 
 def _matrix(found: Agreement) -> list[Picture]:
-    """Kappa of every two raters as shaded cells, where there are more than two and not too many."""
+    """Draw kappa between every two raters as a matrix, if there are 3 to 10 of them."""
     raters, question = found.ratings.raters, found.ratings.question
     pairs = {
         (one.first, str(one.second)): one.estimate
@@ -606,9 +606,9 @@ _BLOCKS = {
 
 
 def published_figures(question: str) -> Iterator[tuple[str, tuple[str, ...], str, dict[str, float]]]:
-    """What papers report for a question: the table it belongs to, whom it is about, where it stands, and figures.
+    """Yield what papers report on a question: the table it belongs to, the raters, the source, and the figures.
 
-    Re-Centering Humans on relevance and preference, PersonaLens on dialogues.
+    The papers are Re-Centering Humans on relevance and preference, and PersonaLens on dialogues.
     """
     if question == RELEVANCE:
         for row in _published_file("recentering/published.json")["scores"]:
@@ -639,7 +639,7 @@ def _published_file(name: str) -> Any:
 
 
 def _published_rows(question: str, part: str, figures: Sequence[str], heads: int) -> Iterator[Row]:
-    """The published rows of a table, with those of its figures that were published."""
+    """Yield the published rows of a table that have any of its figures."""
     for table, names, source, known in published_figures(question):
         if table == part and any(figure in known for figure in figures):
             cells = [

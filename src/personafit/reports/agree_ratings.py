@@ -1,4 +1,4 @@
-"""Read everybody's answers: those of a run's raters, whatever its kind, or of a benchmark folder's voters, and gold.
+"""Read the answers of all raters: of a run of any kind, or of the voters in a benchmark folder, and gold.
 
 A judge is one rater, under one context: that of the benchmark where it was asked under it, else the first. A folder brings the votes of
 its `votes.jsonl` and the runs on the same items and people that the store holds, so that people and judges meet in one place.
@@ -44,7 +44,7 @@ from personafit.store import tables as t
 
 GOLD, HUMAN, SIMULATED = "gold", "human", "simulated"
 MEDIAN = f"gold:{HUMAN}"
-"""What people say together, where it is known without their single votes."""
+"""The pooled answer of people, used where it is known without their single votes."""
 VOTE = {
     "question": pl.String,
     "item": pl.String,
@@ -57,58 +57,58 @@ VOTE = {
 
 @dataclass(frozen=True)
 class VotingRater:
-    """Who gave a column of ratings."""
+    """The rater of one column of ratings."""
 
     name: str
     kind: str
     control: bool = False
     met: str | None = None
-    """The sentence that says it was fitted on these people, where it was: its agreement here is no evidence."""
+    """The sentence that the rater was fitted on these people, if it was: its agreement here is no evidence."""
 
 
 @dataclass
 class Source:
-    """The answers of all raters, one row per answer, before orders and samples are made one."""
+    """The answers of all raters, one row per answer, before they are combined over orders and samples."""
 
     name: str
     people: dict[str, str]
-    """Item to person."""
+    """Item → person."""
     choices: frozenset[str]
-    """Items that are a choice between products, whose labels are places and no numbers."""
+    """Items that are a choice between products; their labels are positions, not numbers."""
     raters: dict[str, VotingRater] = field(default_factory=dict)
     parts: list[pl.DataFrame] = field(default_factory=list)
     jobs: set[str] = field(default_factory=set)
-    """Jobs already in: the same rater may have been part of several runs, and its answers count once."""
+    """Jobs already added: a rater may occur in several runs, and its answers count once."""
     unanswered: int = 0
     prompts: dict[str, str] = field(default_factory=dict)
-    """Item to prompt; an item without one has a prompt of its own."""
+    """Item → prompt; an item without one counts as a prompt of its own."""
     scales: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """Question to the ends of its scale of marks: means of marks count as the nearest one where labels are compared."""
+    """Question → ends of its rating scale; mean marks are rounded to the nearest mark where labels are compared."""
     contexts: dict[str, str | None] = field(default_factory=dict)
-    """Each judge to the context under which it counts."""
+    """Judge → the context under which its answers count."""
 
     def counts(self, judge: str, context: str | None) -> bool:
-        """Whether a judge's answers under a context count: whoever was asked under several is still one rater."""
+        """Return whether the judge's answers under this context count: a judge asked under several contexts is still one rater."""
         return self.contexts.setdefault(judge, context) == context
 
     def add(self, votes: pl.DataFrame, raters: Mapping[str, VotingRater]) -> None:
-        """Put in more answers; only those about known items count."""
+        """Add answers; those about unknown items are ignored."""
         for key, rater in raters.items():
             self.raters.setdefault(key, rater)
         self.parts.append(votes.filter(pl.col("item").is_in(list(self.people))))
 
     def votes(self) -> pl.DataFrame:
-        """All answers."""
+        """Return all answers."""
         return pl.concat([pl.DataFrame(schema=VOTE), *self.parts])
 
     def silent(self) -> list[str]:
-        """Raters who were asked and gave no answer."""
+        """Return the names of raters that were asked and gave no answer."""
         heard = set(self.votes()["rater"].unique())
         return [rater.name for key, rater in self.raters.items() if key not in heard]
 
 
 def run_source(store: Store, run: RunRecord, answers: pl.DataFrame | None = None) -> Source:
-    """All raters of a run of any kind, gold where the benchmark has any, and people whose votes came with its data.
+    """Read all raters of a run of any kind, gold if the benchmark has any, and the human votes that came with its data.
 
     Answers of a run of choices are read unless they are here already.
     """
@@ -120,7 +120,7 @@ def run_source(store: Store, run: RunRecord, answers: pl.DataFrame | None = None
     prompts = dict(zip(items["item"], items["prompt"], strict=True))
     source = Source(run.name, people, frozenset(people), prompts=prompts)
     add_run(source, store, run, info, source.people, answers)
-    # In a run of answers "gold" only marks which answer was tested: nobody said that it is right.
+    # In a run of answers "gold" only marks which answer was tested, not which one is right.
     if info["metric"] != "win_rate":
         gold = gold_answers(store, run.dataset).select(
             pl.lit(run.config["question"]).alias("question"),
@@ -136,7 +136,7 @@ def run_source(store: Store, run: RunRecord, answers: pl.DataFrame | None = None
 
 
 def lines_source(store: Store, opened: RunLines) -> Source:
-    """The answers of a run's lines to each question that people can answer too, one for each rater and unit, and theirs."""
+    """Read the answers to each question that people can answer too: one per rater and unit, and people's."""
     run = opened.run
     if not opened.references:
         raise UserError(
@@ -160,7 +160,7 @@ def lines_source(store: Store, opened: RunLines) -> Source:
 
 
 def add_lines(source: Source, opened: RunLines, items: Collection[str]) -> None:
-    """What the raters of a run say of these items, under the view that counts."""
+    """Add the answers of a run's raters about these items, under the context that counts."""
     for reference in opened.references:
         lines = [line for line in opened.lines if reference.answer in line.frame.columns and line.rater]
         headline = opened.headline_view(lines)
@@ -174,13 +174,13 @@ def add_lines(source: Source, opened: RunLines, items: Collection[str]) -> None:
             key, met = f"{line.fingerprint}|{line.view}", opened.run.met_people.get(str(line.fingerprint))
             kind = opened.rater_kinds.get(
                 str(line.fingerprint), "llm"
-            )  # votes that came with the data are of models
+            )  # unknown raters: votes of models that came with the data
             rater = VotingRater(str(line.rater), kind, not line.asked_for, met=met)
             source.add(_numbers(frame, reference, reference.answer, key), {key: rater})
 
 
 def _add_people(source: Source, store: Store, opened: RunLines, reference: Reference) -> None:
-    """People one by one where their votes came with the data; what they say together where it is known by itself."""
+    """Add each person's votes if they came with the data, otherwise people's pooled answer if it is known."""
     votes = data_votes(store, opened.run.dataset, reference.question)
     single = votes.filter(pl.col("voter").is_in([HUMAN, SIMULATED]))
     if not single.is_empty():
@@ -200,7 +200,7 @@ def _add_people(source: Source, store: Store, opened: RunLines, reference: Refer
 
 
 def data_votes(store: Store, dataset: str, question: str) -> pl.DataFrame:
-    """Single votes that came with a data set: like `VOTE`, and `voter`, what kind of rater gave them."""
+    """Return the single votes that came with a data set: the columns of `VOTE`, and `voter`, the kind of rater."""
     judgment = t.judgments.c
     columns = [judgment[name] for name in VOTE]
     query = select(*columns, judgment.extra).where(
@@ -212,7 +212,7 @@ def data_votes(store: Store, dataset: str, question: str) -> pl.DataFrame:
 
 
 def _numbers(frame: pl.DataFrame, reference: Reference, column: str, rater: str) -> pl.DataFrame:
-    """What a column of a line says, as votes; yes and no are told by their names, as in judgments."""
+    """Return a line's column as votes; yes and no are labels, as in judgments."""
     target = pl.col("target") if "target" in frame.columns else pl.lit("")
     said = pl.col(column)
     label = pl.when(said).then(pl.lit(YES)).otherwise(pl.lit(NO))
@@ -228,7 +228,7 @@ def _numbers(frame: pl.DataFrame, reference: Reference, column: str, rater: str)
 
 
 def folder_source(folder: Path, store: Store | None) -> Source:
-    """The votes and gold of a benchmark folder, and every run in the store on the same items and people."""
+    """Read the votes and gold of a benchmark folder, and every run in the store on the same items and people."""
     benchmark = FolderBenchmark(folder, kind=None)
     items = {item.id: item for item in benchmark.items()}
     source = Source(
@@ -279,14 +279,14 @@ def add_run(
     items: Collection[str],
     answers: pl.DataFrame | None = None,
 ) -> None:
-    """The answers of a run's raters about these items; a rater whom nobody asked about any stays out."""
+    """Add the answers of a run's raters about these items; raters not asked about any are left out."""
     if not items:
         return
     view = headline_view(run.config["views"], info)
     shown = "" if view == info["view"] else f" ({view})"
     answers = run_answers(store, run.id) if answers is None else answers
     wanted = (pl.col("view") == view) & (pl.col("target") == "") & pl.col("item").is_in(list(items))
-    # Asks that made what is told about people (a filter's, a profiler's) are nobody's answers.
+    # Asks of a filter or profiler produce contexts: they are not answers of raters.
     judges = [rater for rater in run.config["raters"] if source.counts(rater["fingerprint"], view)]
     wanted &= pl.col("rater").is_in([rater["fingerprint"] for rater in judges])
     answers = answers.filter(wanted & ~pl.col("job").is_in(list(source.jobs)))
@@ -311,7 +311,7 @@ def add_run(
 
 
 def judged_runs(store: Store) -> list[RunRecord]:
-    """The runs of a store that have raters, those under their benchmark's own context first."""
+    """Return the runs with raters, those under their benchmark's own context first."""
 
     def elsewhere(run: RunRecord) -> bool:
         own = store.dataset_info(run.dataset)["view"] if store.has_dataset(run.dataset) else None
@@ -321,7 +321,7 @@ def judged_runs(store: Store) -> list[RunRecord]:
 
 
 def same_items(store: Store, dataset: str, items: Mapping[str, Item], people: Mapping[str, str]) -> set[str]:
-    """Items that have the same texts and the same version of the person in the store and in the folder."""
+    """Return the ids of items with the same texts and the same version of the person in the store and the folder."""
     stored = {person.id: person.version for person in store.people(dataset).values()}
     return {
         item.id
@@ -336,14 +336,14 @@ def _rater_records(path: Path) -> dict[str, RaterRecord]:
     if not path.is_file():
         return {}
     records = [validated(RaterRecord, row, path, number) for number, row in read_lines(path)]
-    # A vote may name its rater either way; a fingerprint is the surer one.
+    # A vote may name its rater by name or fingerprint; the fingerprint takes precedence.
     return {record.name: record for record in records} | {record.fingerprint: record for record in records}
 
 
 def _votes(folder: Path) -> list[Judgment]:
-    """The votes of a folder; of a reply that was parsed again, its last reading."""
+    """Return the votes of a folder; only the latest parse of each reply counts."""
     records = FolderRecords(folder)
-    list(records.items())  # what votes are about is read first
+    list(records.items())  # checks the items that the votes refer to
     votes = list(records.votes())
     last: dict[tuple[str, ...], int] = {}
     for vote in votes:
@@ -370,33 +370,33 @@ _PAIR_LABELS = {"0", "1", TIE}
 
 @dataclass(frozen=True)
 class Ratings:
-    """Units × raters: integer codes (-1 for none), and numbers (nan for none) where the answers carry any."""
+    """Units × raters: integer codes (-1 if missing), and numbers (nan if missing) where answers have any."""
 
     question: str
     raters: tuple[VotingRater, ...]
     people: Ints
-    """The number of the person that each unit is about."""
+    """Index of the person each unit is about."""
     prompts: Ints
     codes: Ints
     values: Floats
     ordinal: bool
     halves: bool = False
-    """Whether the labels are two answers and a tie, coded 0, 2 and 1; a tie half agrees with either answer."""
+    """Whether labels are two answers and a tie, coded 0, 2 and 1; a tie half agrees with either answer."""
     flips: Mapping[str, int] = field(default_factory=dict)
-    """Rater to the number of units on which its orders named different answers and no margin decided."""
+    """Rater → number of units on which its two orders named different answers and no margin decided."""
 
     def columns(self, *kinds: str) -> list[int]:
-        """The raters of these kinds."""
+        """Return the columns of the raters of these kinds."""
         return [place for place, rater in enumerate(self.raters) if rater.kind in kinds]
 
     @property
     def judges(self) -> list[int]:
-        """Everyone who rated: all but gold."""
+        """The columns of all raters except gold."""
         return [place for place, rater in enumerate(self.raters) if rater.kind != GOLD]
 
 
 def rating_tables(source: Source) -> list[Ratings]:
-    """One table per question."""
+    """Return one table of ratings per question."""
     names = _distinct_names(source.raters)
     return [
         _table(source, names, str(question[0]), part)
@@ -405,7 +405,7 @@ def rating_tables(source: Source) -> list[Ratings]:
 
 
 def _distinct_names(raters: Mapping[str, VotingRater]) -> dict[str, VotingRater]:
-    """Raters whose names recur are told apart by the beginning of their key."""
+    """Append the start of their key to raters whose names are not unique."""
     names = [rater.name for rater in raters.values()]
     return {
         key: rater if names.count(rater.name) == 1 else replace(rater, name=f"{rater.name} [{key[:12]}]")
@@ -470,13 +470,13 @@ def _table(source: Source, names: Mapping[str, VotingRater], question: str, vote
 
 
 def _nearest_marks(values: Floats, low: float) -> Ints:
-    """Means of marks as the nearest mark, from 0 for the lowest."""
+    """Round mean marks to the nearest mark, coded from 0 for the lowest."""
     present = np.isfinite(values)
     return np.where(present, np.rint(np.where(present, values, low)) - low, -1).astype(np.int64)
 
 
 def _number_codes(values: Floats) -> Ints:
-    """Whole numbers keep their distances, which weighted kappa counts; others become places in their order."""
+    """Code numbers: whole numbers keep their distances, which weighted kappa uses; others become ranks."""
     present = np.isfinite(values)
     known = values[present]
     if not len(known) or (known % 1).any() or known.max() - known.min() >= _WIDEST_SCALE:

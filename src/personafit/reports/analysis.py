@@ -1,4 +1,4 @@
-"""What an analysis gives: sentences, figures as a frame, a part of a report, and the object that `--json` prints."""
+"""The result of an analysis: sentences, figures as a frame, a report part, and the object that `--json` prints."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,33 +27,33 @@ AS_THEY_WERE = "Over the original choices, before the attack."
 
 @dataclass(frozen=True)
 class Analysis:
-    """What `compare`, `agree`, `audit` and `analyze` return: it prints itself, and a notebook shows it."""
+    """The result of `compare`, `agree`, `audit` and `analyze`; it can be printed and is displayed by notebooks."""
 
     benchmark: str
     figures: Sequence[Result]
     made: ReportPart | Callable[[bool], ReportPart]
-    """The part of a report, or what makes it with or without pictures."""
+    """The report part, or a function that builds it with or without pictures."""
     more: Mapping[str, Any] = field(default_factory=dict)
-    """What `--json` prints beside the figures; all of it, where there are no figures and no benchmark."""
+    """Further fields of the `--json` output; all of it if there is no benchmark."""
     hints: Sequence[str] = ()
-    """What was left out, for standard error."""
+    """What was left out, printed to standard error."""
     rows: Sequence[Mapping[str, Any]] = ()
-    """Figures that are no `Result`, such as differences."""
+    """Rows of numbers that are not `Result`s, such as differences."""
     brief: bool = False
-    """Whether a terminal shows only the first tables."""
+    """Whether a terminal shows only the lead tables."""
 
     @property
     def results(self) -> pl.DataFrame:
-        """Every figure, a row each."""
+        """All figures, one per row."""
         return pl.DataFrame(self.rows, infer_schema_length=None) if self.rows else results_frame(self.figures)
 
     @property
     def sentences(self) -> list[str]:
-        """What can be said, a sentence each."""
+        """The conclusions, as sentences."""
         return list(self.part(pictures=False).sentences)
 
     def as_dict(self) -> dict[str, Any]:
-        """The object that `--json` prints."""
+        """Return the object that `--json` prints."""
         results = [one.as_dict() for one in self.figures]
         return (
             {"benchmark": self.benchmark, "results": results, **self.more}
@@ -62,11 +62,11 @@ class Analysis:
         )
 
     def part(self, pictures: bool = True) -> ReportPart:
-        """The analysis as a part of a report; a terminal needs no pictures drawn."""
+        """Return the analysis as a report part; a terminal needs no pictures."""
         return self.made(pictures) if callable(self.made) else self.made
 
     def print(self, console: Console | None = None) -> None:
-        """Print the sentences, then the tables; of long ones the first, and where the others are."""
+        """Print the sentences and tables; with `brief`, only the lead tables and where to find the others."""
         part, console = self.part(pictures=False), console or Console()
         if self.brief and part.sections:
             rest = ", ".join(f"“{section.title}”" for section in part.sections)
@@ -75,7 +75,7 @@ class Analysis:
         print_part(part, console)
 
     def report(self, path: str | Path) -> Path:
-        """Write the analysis as one self-contained page, and return where it is."""
+        """Write the analysis as one self-contained page, and return its path."""
         from personafit.reports.report_page import write_page
 
         write_page([self.part()], Path(path))
@@ -95,12 +95,12 @@ def print_part(part: ReportPart, console: Console) -> None:
 
 
 def choice_hints(scores: RunScores | None) -> list[str]:
-    """That of attacked choices only those before the attack are analysed."""
+    """Return a hint if the run has attacked choices, of which only the originals are analysed."""
     return [AS_THEY_WERE] if scores is not None and "base" in scores.items.columns else []
 
 
 def answers_of(scores: RunScores, rater: Mapping[str, Any]) -> pl.DataFrame:
-    """The answers that a rater of choices gave to the run's question under the view that counts."""
+    """Return a rater's answers to the run's question under the headline context."""
     return scores.answers.filter(
         rater=rater["fingerprint"],
         view=scores.headline_view,
@@ -111,17 +111,17 @@ def answers_of(scores: RunScores, rater: Mapping[str, Any]) -> pl.DataFrame:
 
 
 def has_truth(scores: RunScores) -> bool:
-    """Whether the gold says which answer is right, and not merely which one was tested."""
+    """Return whether gold says which answer is right, rather than only which one was tested."""
     return bool(scores.info["metric"] != "win_rate")
 
 
 def vote_shares(store: Store, scores: RunScores) -> dict[str, float]:
-    """Per item the share of people's votes for product 0, where gold has `votes` (label to count) or its own `share`."""
+    """Return the share of people's votes for product 0 by item, where gold has `votes` (label → count) or a `share`."""
     return gold_shares(store, scores.run.dataset, scores.info["gold"], ("0", "1"))
 
 
 def gold_shares(store: Store, dataset: str, gold: str, labels: tuple[str, str]) -> dict[str, float]:
-    """Per item the share of people's votes for the first of two labels."""
+    """Return the share of people's votes for the first of two labels, by item."""
     rows = store.frame(
         select(t.judgments.c.item, t.judgments.c.label, t.judgments.c.extra).where(
             t.judgments.c.ask == f"{dataset}#{gold}", t.judgments.c.extra.is_not(None)
@@ -144,37 +144,37 @@ def _share(label: str | None, extra: dict[str, Any], labels: tuple[str, str]) ->
 
 
 def tiers_in(rows: pl.DataFrame) -> list[str]:
-    """The tiers that occur, the easiest first."""
+    """Return the tiers that occur, easiest first."""
     found = rows["tier"].drop_nulls().unique(maintain_order=True) if "tier" in rows.columns else ()
     return sorted(found, key=lambda tier: TIERS.index(tier) if tier in TIERS else len(TIERS))
 
 
 def mean_by_tier(rows: pl.DataFrame, column: str) -> dict[str, Estimate]:
-    """The clustered mean of a column over `all` rows, then by tier."""
+    """Return the clustered mean of a column over `all` rows and by tier."""
     tiers = {tier: mean_by_item(rows.filter(tier=tier), column) for tier in tiers_in(rows)}
     return {"all": mean_by_item(rows, column), **tiers}
 
 
 def judged_lines(opened: RunLines, reference: Reference) -> list[Line]:
-    """The lines of a run's raters that answer a question, under the context that counts."""
+    """Return the lines of a run's raters that answer the question of `reference`, under the headline context."""
     lines = [line for line in opened.lines if reference.answer in line.frame.columns]
     headline = opened.headline_view(lines)
     return [line for line in lines if line.view == headline and line.fingerprint in opened.rater_kinds]
 
 
 def benchmark_of(store: Store, run: RunRecord) -> str:
-    """The name of the benchmark that a run is of."""
+    """Return the name of a run's benchmark."""
     return str(store.dataset_info(run.dataset)["name"])
 
 
 def small_notes(notes: Iterable[str]) -> list[Sentences]:
-    """Notes below a table, each once; nothing where there are none."""
+    """Return the distinct notes as small sentences; empty if there are none."""
     said = list(dict.fromkeys(notes))
     return [Sentences(said, small=True)] if said else []
 
 
 def grouped_reasons(reasons: Iterable[tuple[str, str]]) -> list[str]:
-    """Names with reasons as sentences, one per reason, such as `a, b: nothing was answered`."""
+    """Group names by reason into sentences such as `a, b: nothing was answered`."""
     names: dict[str, list[str]] = {}
     for name, why in reasons:
         names.setdefault(why, []).append(name)
@@ -182,17 +182,17 @@ def grouped_reasons(reasons: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def undefined(note: str | None) -> Estimate:
-    """The estimate of what has no value, with the reason."""
+    """Return an estimate without a value, with the reason."""
     return Estimate(None, None, None, 0, 0, note)
 
 
 def count_cell(count: int | None) -> Cell:
-    """A count; empty where there is none."""
+    """Return a count as a cell; empty if None."""
     return Cell() if count is None else Cell(f"{count:,}", sort=float(count))
 
 
 def estimate_fields(found: Measured, *names: str) -> dict[str, Any]:
-    """Fields of an estimate for JSON; by default those that every figure has."""
+    """Return fields of an estimate for JSON; by default those that every figure has."""
     return {name: getattr(found, name) for name in names or ("value", "low", "high", "n", "people", "note")}
 
 
@@ -204,7 +204,7 @@ def matrix_picture(
     figure: str,
     labels: Sequence[str] = (),
 ) -> Picture:
-    """A figure of every two names as shaded cells with the number in each; undefined ones and the diagonal stay empty."""
+    """Draw a symmetric matrix with shaded cells and the number in each; undefined pairs and the diagonal are empty."""
     from personafit.reports.plots import group_in_words, new_figure, shade_cells
 
     values = {pair: one.value for pair, one in pairs.items()}

@@ -1,7 +1,7 @@
-"""The items of a run that have two answers, with the texts of both, and what the two differ in.
+"""Items with two answers: their texts, and the features in which the two differ.
 
-Differences are product 0 minus product 1. Overlap and naming are the rules of the same name, counted on the whole profile whatever the
-rater was shown, because the question is what is in the answers.
+Differences are product 0 minus product 1. Overlap and naming are the rules of the same name, computed on the whole profile whatever
+the rater was shown, because they describe the answers.
 """
 
 import re
@@ -22,8 +22,8 @@ from personafit.store import UNMADE, Store
 from personafit.store import tables as t
 
 MODELS = ("llm", "reward")
-TOGETHER = 500  # pairs whose texts are compared with a profile at once
-CHARACTERS = 0x110000  # of Unicode
+TOGETHER = 500  # pairs compared with a profile per chunk
+CHARACTERS = 0x110000  # code points of Unicode
 _ALIASES = {
     "o": "gpt",
     "chatgpt": "gpt",
@@ -35,7 +35,7 @@ _ALIASES = {
 
 
 class AnswerPair(NamedTuple):
-    """An item of two answers."""
+    """An item with two answers."""
 
     item: str
     person: str
@@ -45,7 +45,7 @@ class AnswerPair(NamedTuple):
 
 
 def answer_pairs(store: Store, scores: RunScores) -> Iterator[AnswerPair]:
-    """The run's items of two answers, person by person."""
+    """Yield the run's items with two answers, ordered by person."""
     items = t.items.c
     rows = store.frame(
         select(items.id, items.person, items.prompt, items.products)
@@ -64,7 +64,7 @@ def answer_pairs(store: Store, scores: RunScores) -> Iterator[AnswerPair]:
 
 
 def pair_features(store: Store, scores: RunScores) -> pl.DataFrame:
-    """The run's items of two answers with product 0 minus product 1 in each feature, per standard deviation.
+    """Return the run's items with two answers, with each feature of product 0 minus that of product 1, per standard deviation.
 
     Items with an answer that was not made are left out: they are lost without being judged, whatever the other answer is like.
     """
@@ -95,7 +95,7 @@ def pair_features(store: Store, scores: RunScores) -> pl.DataFrame:
             **{name: one[:, 0] - one[:, 1] for name, one in sides.items()},
         }
     ).with_columns(pl.concat_list(*makers).alias("makers"))
-    # Root mean square: the standard deviation about no difference, as which answer is product 0 tells nothing.
+    # Root mean square: the standard deviation about 0, as the order of the products is arbitrary.
     scaled = [
         (
             pl.col(name)
@@ -103,13 +103,13 @@ def pair_features(store: Store, scores: RunScores) -> pl.DataFrame:
         )
         for name in ("length", "mention")
     ]
-    # Slices may have any name, also that of a feature: they stay behind.
+    # Slices may share a feature's name, so only these columns are kept.
     items = made_items.select("item", "person", "prompt", "gold")
     return items.join(frame.with_columns(scaled), on="item", how="inner", maintain_order="left")
 
 
 def _mentions(profile: str, pairs: Sequence[AnswerPair]) -> list[int]:
-    """Of each answer in turn the overlap with the person: distinct character bigrams of the profile that are not in the question.
+    """Count each answer's overlap with the person: distinct character bigrams of the profile that are not in the question.
 
     A table has the place of every bigram of the profile, so that all texts are looked up at once.
     """
@@ -136,14 +136,14 @@ def _characters(text: str) -> NDArray[np.uint32]:
 
 
 def family_of(maker: str) -> str | None:
-    """The family in a model's name: 'openai:org/Qwen2.5-7B@http://host' is of 'qwen', 'gpt-4o' of 'gpt'."""
+    """Return the family in a model's name: `qwen` for `openai:org/Qwen2.5-7B@http://host`, `gpt` for `gpt-4o`."""
     model = re.sub(r"^(?:openai|inspect|hf|reward|embedded):", "", maker.split("@")[0].split(",")[0])
     word = re.match(r"[a-z]+", re.sub(r"^meta-", "", model.rsplit("/", 1)[-1].lower()))
     return _ALIASES.get(word[0], word[0]) if word else None
 
 
 def own_family(rater: dict[str, Any], rows: pl.DataFrame) -> tuple[list[float], str | None]:
-    """Per row 1 where only product 0 is of the rater's family, −1 where only product 1 is; and why all are 0."""
+    """Return 1 for rows where only product 0 is of the rater's family, −1 where only product 1 is; if all are 0, also the reason."""
     family = family_of(rater["name"]) if rater["kind"] in MODELS else None
     if family is None:
         return [0.0] * len(rows), f"{rater['name']} is no model with a family name"
@@ -160,7 +160,7 @@ def own_family(rater: dict[str, Any], rows: pl.DataFrame) -> tuple[list[float], 
 
 
 def _makers(store: Store, products: Collection[str]) -> dict[str, str]:
-    """Who made each product, by name where the maker is a rater or model the store knows."""
+    """Return the maker of each product, by name if the store knows it as a rater or model."""
     names = dict(store.frame(select(t.raters.c.fingerprint, t.raters.c.name)).iter_rows())
     query = select(t.products.c.id, t.products.c.maker).where(t.products.c.maker.is_not(None))
     found = store.rows_among(query, t.products.c.id, list(products))

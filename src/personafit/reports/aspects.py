@@ -1,7 +1,7 @@
 """Which aspects of an answer the gold rewards: accuracy by aspect and tier, and how the aspects correlate.
 
-Reads what an `aspects:` rater stored. Published figures (PersonaFeedback, Table 4) stand beside ours and are never mixed with
-them: they are over all pairs, of another scorer, and have no interval.
+Reads the marks stored by an `aspects:` rater. Published figures (PersonaFeedback, Table 4) are shown beside ours and never mixed with
+them: they are over all pairs, by another scorer, and have no interval.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ VARIABLES = (CHOSEN, *ASPECTS)
 
 @dataclass(frozen=True)
 class Correlations:
-    """Pearson's r of every two variables over the answers that one rater marked, with intervals over people and prompts."""
+    """Pearson's r between each two variables over the answers that one rater marked, with intervals over people and prompts."""
 
     rater: str
     view: str
@@ -52,7 +52,7 @@ class Correlations:
     pairs: dict[tuple[str, str], Estimate]
 
     def as_dict(self) -> dict[str, Any]:
-        """The correlations as a plain object."""
+        """Return the correlations as a plain dict."""
         named = ("rater", "view", "answers", "people")
         pairs = [
             {"first": first, "second": second, **estimate_fields(r, "value", "low", "high", "note")}
@@ -62,7 +62,7 @@ class Correlations:
 
 
 def aspect_raters(scores: RunScores) -> list[dict[str, Any]]:
-    """The raters of a run that gave marks by aspect; a run without any, or without gold, has nothing to show."""
+    """Return the raters of a run that gave marks by aspect; raise `UserError` if there are none, or no gold."""
     if not has_truth(scores):
         raise UserError(
             f"{scores.run.name} has no gold that says which answer is right: aspects cannot be scored."
@@ -77,7 +77,7 @@ def aspect_raters(scores: RunScores) -> list[dict[str, Any]]:
 
 
 def aspect_results(scores: RunScores) -> list[Result]:
-    """Accuracy of choosing by each aspect, by slice, under the headline view: the ordinary computation, an aspect at a time."""
+    """Return the accuracy of choosing by each single aspect, by slice, under the headline context."""
     view = scores.headline_view
     results = []
     for rater in aspect_raters(scores):
@@ -101,7 +101,7 @@ def _per_item(scores: RunScores, rater: dict[str, Any], view: str, aspect: str) 
     columns = ["item", "order", "sample", "status", "label", "value"]
     parts = _of_rater(scores.parts, scores, rater, view)
     marked = parts.filter(pl.col("target") == aspect).select("job", *columns)
-    # Identical answers are a tie that nobody was asked about: they have a choice and no parts, and tie on every aspect.
+    # Identical answers tie without an ask: they have a choice but no marks, and tie on every aspect.
     whole = _of_rater(scores.answers, scores, rater, view).join(marked.select("job"), on="job", how="anti")
     unasked = whole.filter((pl.col("status") != "ok") | (pl.col("label") == TIE)).select("job", *columns)
     joined = scores.items.join(
@@ -118,7 +118,7 @@ def _per_item(scores: RunScores, rater: dict[str, Any], view: str, aspect: str) 
 
 
 def published_aspects(scores: RunScores) -> tuple[str, list[dict[str, Any]]]:
-    """Source and rows of the published table for this benchmark: half, tier (None for all) and accuracy by aspect."""
+    """Return the source and rows of the benchmark's published table: half, tier (None for all) and accuracy by aspect."""
     if scores.info["name"] != "personafeedback":
         return "", []
     table = orjson.loads(PUBLISHED.read_bytes())["aspects"]
@@ -126,7 +126,7 @@ def published_aspects(scores: RunScores) -> tuple[str, list[dict[str, Any]]]:
 
 
 def aspect_correlations(store: Store, scores: RunScores) -> list[Correlations]:
-    """Per rater Pearson's r between being gold's choice and the five aspects, and among these; an answer of a pair a row."""
+    """Correlate, per rater, being chosen by gold and the five aspects; each answer of a pair is a row."""
     view = scores.headline_view
     found = []
     for rater in aspect_raters(scores):
@@ -137,7 +137,7 @@ def aspect_correlations(store: Store, scores: RunScores) -> list[Correlations]:
 
 
 def _answer_rows(store: Store, scores: RunScores, rater: dict[str, Any], view: str) -> pl.DataFrame:
-    """person, prompt, chosen (1 or 0) and the five marks of every answer of a decided pair, averaged over samples."""
+    """Return person, prompt, chosen (1 or 0) and the five marks for every answer of a decided pair, averaged over samples."""
     said = _of_rater(scores.parts, scores, rater, view).filter(
         pl.col("status") == "ok", pl.col("target").is_in(ASPECTS)
     )
@@ -172,7 +172,7 @@ def _answer_rows(store: Store, scores: RunScores, rater: dict[str, Any], view: s
 
 
 def _pearson(rows: pl.DataFrame) -> dict[tuple[str, str], Estimate]:
-    """Every pair of variables, with intervals over people and, where they recur, prompts."""
+    """Correlate every pair of variables, with intervals over people and, where they recur, prompts."""
     values = rows.select(VARIABLES).to_numpy().astype(np.float64)
     people, prompts = rows["person"].to_numpy(), rows["prompt"].to_numpy()
     constant = values.std(0) < 1e-9
@@ -196,7 +196,7 @@ HEAT = (
 
 
 def analyze_aspects(store: Store, run: RunRecord) -> Analysis:
-    """Accuracy by aspect and slice, and how the aspects correlate with being chosen."""
+    """Analyse accuracy by aspect and slice, and the correlation of aspects with being chosen."""
     scores = choices_of(store, run)
     if scores is None:
         raise UserError(
@@ -214,7 +214,7 @@ def analyze_aspects(store: Store, run: RunRecord) -> Analysis:
 
 
 def _best_aspects(results: Sequence[Result]) -> list[str]:
-    """For each rater the aspect that alone agrees with gold most often."""
+    """Return a sentence per rater on the aspect that alone agrees with gold most often."""
     totals = [one for one in results if set(one.slice) == {"aspect"} and one.value is not None]
     best: dict[str | None, Result] = {}
     for one in sorted(totals, key=lambda one: one.value or 0.0):
@@ -227,7 +227,7 @@ def _best_aspects(results: Sequence[Result]) -> list[str]:
 
 
 def aspects_section(store: Store, scores: RunScores) -> Section | None:
-    """What aspects the gold rewards; None for a run without marks by aspect, or without gold."""
+    """Return the aspects that gold rewards as a section; None for a run without marks by aspect or without gold."""
     try:
         results = aspect_results(scores)
     except UserError:
@@ -237,7 +237,7 @@ def aspects_section(store: Store, scores: RunScores) -> Section | None:
 
 
 def aspect_pieces(scores: RunScores, results: Sequence[Result], found: Sequence[Correlations]) -> list[Piece]:
-    """The heat map of each rater, then accuracy by aspect with the published rows below."""
+    """Return the heat map of each rater, then accuracy by aspect with published rows last."""
     drawn = []
     for one in found:
         caption = f"Over {one.answers:,} answers of {people_words(one.people)}, shown “{one.view}”. {HEAT}"

@@ -1,4 +1,4 @@
-"""What moves raters besides the person's good, and whether it moves people too.
+"""Bias of raters: which features besides the fit to the person move their answers, and whether they move people's too.
 
 Choices: one regression per rater, all effects jointly: the order shown, length, mention of the person (overlap with the profile, and
 naming them), and the rater's own family of models. The same regression on gold gives people's effect, and the two are compared on the
@@ -80,14 +80,14 @@ FEATURES = {
     "naming": ("the answer that names the person", "the answer that does not name the person"),
     "family": ("the answer of its own family", "the answer of another family"),
 }
-"""Feature of choices to what a rater prefers that goes by it, and what it prefers with the reverse effect."""
+"""Feature of choices → what a rater with a positive effect prefers, and what one with a negative effect prefers."""
 UNBOUNDED = "undefined: these features tell every choice apart, so the odds have no upper bound"
 DECIDED = "the features together decide every choice, which leaves nothing to measure"
 
 
 @dataclass(frozen=True)
 class Effect:
-    """The effect of one feature on a rater's answers, on people's, and the difference (odds ratios where raters choose)."""
+    """The effect of one feature on a rater's answers, on people's, and their difference (odds ratios where raters choose)."""
 
     name: str
     judge: Estimate
@@ -95,47 +95,47 @@ class Effect:
     difference: Estimate
     unit: FigureUnit
     say: Callable[[Sequence[HypothesisTest]], str] = field(compare=False)
-    """Writes the sentence that the tests allow."""
+    """Writes the claim that the tests support."""
     hypotheses: tuple[Hypothesis, ...] = ()
     tests: tuple[HypothesisTest, ...] = ()
-    """The hypotheses tested beside all others of the run; none for a rater of which nothing is claimed."""
+    """The hypotheses tested together with all others of the run; empty for a rater about which nothing is claimed."""
     alone: bool = False
-    """Whether the rater's own effect is tested, as there is nothing of people's to compare it with."""
+    """Whether the rater's own effect is tested, because there is no human effect to compare it with."""
 
     @property
     def sentence(self) -> str | None:
-        """The effect in words; None where nothing is claimed."""
+        """The effect as a sentence; None if nothing is claimed."""
         return self.say(self.tests) if self.tests else None
 
     @property
     def why_not(self) -> str | None:
-        """Why the rater's own effect has no value; None where it has one."""
+        """Why the rater's own effect is undefined; None if it has a value."""
         return (
             DECIDED if self.judge.note == UNBOUNDED else self.judge.note if self.judge.value is None else None
         )
 
     @property
     def cells(self) -> list[Cell]:
-        """The three estimates as a table shows them."""
+        """The three estimates as table cells."""
         return [figure_cell(one, self.unit.scale) for one in (self.judge, self.people, self.difference)]
 
 
 @dataclass(frozen=True)
 class RaterBias:
-    """All effects on one rater under the headline context."""
+    """The effects on one rater under the headline context."""
 
     line: Line
     effects: Sequence[Effect]
     met_people: str | None
-    """The sentence that says the rater was fitted on people of this run: nothing is claimed of it."""
+    """The sentence that the rater was fitted on people of this run, if it was: nothing is claimed of it."""
     people_are: str = ""
-    """What stands for people: their votes, their gold labels, or why there is nothing."""
+    """Where people's effect comes from: their votes, gold labels, or why there is none."""
     first_share: Estimate | None = None
-    """How often it chooses the answer shown first; None where it does not choose."""
+    """How often the rater chooses the answer shown first; None for raters that do not choose."""
 
 
 def _tested(found: Sequence[RaterBias]) -> list[RaterBias]:
-    """Test the effects of all raters together, but for raters that were fitted on people of the run.
+    """Test the effects of all raters together, except raters fitted on people of the run.
 
     Raters who answered the same items share people's effect, which is tested once.
     """
@@ -156,13 +156,13 @@ def _tested(found: Sequence[RaterBias]) -> list[RaterBias]:
 
 
 def judge_bias(store: Store, scores: RunScores, margin: float = MARGIN) -> list[RaterBias]:
-    """The effects on every rater of a run of choices, tested together; a preference within `margin` of 50 % counts as none."""
+    """Estimate and test the effects on every rater of a run of choices; a preference within `margin` of 50 % counts as none."""
     items = pair_features(store, scores)
     shares = vote_shares(store, scores) if has_truth(scores) else {}
     side = pl.when(pl.col("gold") == TIE).then(0.5).otherwise((pl.col("gold") == "0").cast(pl.Float64))
     gold = pl.when(pl.col("gold").is_not_null()).then(side) if has_truth(scores) else pl.lit(None, pl.Float64)
     voted = pl.col("item").replace_strict(shares, default=None, return_dtype=pl.Float64)
-    # People and prompts only tell which rows belong together: numbers do that faster than texts.
+    # People and prompts are only cluster keys, and numbers are faster than strings.
     numbers = pl.col("person", "prompt").rank("dense")
     items = items.with_columns(pl.coalesce(voted, gold).alias("people"), numbers)
     if shares:
@@ -179,7 +179,7 @@ def judge_bias(store: Store, scores: RunScores, margin: float = MARGIN) -> list[
 
 
 PeopleFits = list[tuple[pl.DataFrame, Fit]]
-"""Items with their features, and the regression of what people chose on them: raters of the same items share one."""
+"""Items with their features, and the regression of people's choices on them: computed once per set of items and reused across raters."""
 
 
 def _people_fit(rows: pl.DataFrame, names: list[str], known: PeopleFits) -> Fit:
@@ -248,14 +248,14 @@ def _of_rater(
 
 
 def _bounded(log_odds: Estimate) -> Estimate:
-    """Log-odds; none where choices are separated, because the size is then the ridge's alone."""
+    """Return the log-odds, undefined where choices are separated, as the ridge penalty alone then sets their size."""
     if log_odds.note == SEPARATED:
         return Estimate(None, None, None, log_odds.n, log_odds.people, UNBOUNDED)
     return log_odds
 
 
 def _choices(scores: RunScores, rater: dict[str, Any], items: pl.DataFrame) -> pl.DataFrame:
-    """Every answered ask: `choice` is 1 for product 0, `position` 1 where it was shown first, −1 where last, 0 unknown."""
+    """Return every answered ask: `choice` is 1 for product 0; `position` is 1 if it was shown first, −1 if last, 0 if unknown."""
     label, order = pl.col("label"), pl.col("order")
     said = answers_of(scores, rater).select(
         "item",
@@ -266,7 +266,7 @@ def _choices(scores: RunScores, rater: dict[str, Any], items: pl.DataFrame) -> p
 
 
 def _absent(rows: pl.DataFrame, rater: dict[str, Any], family: str | None) -> dict[str, str]:
-    """The effects that cannot be estimated here, and why."""
+    """Return the effects that cannot be estimated, with the reason."""
     if rows.is_empty():
         return dict.fromkeys(FEATURES, "there is no answered choice between two answers")
     if (rows["choice"] == 0.5).all():
@@ -298,7 +298,7 @@ def _first_share(rows: pl.DataFrame, absent: str | None) -> Estimate:
 
 
 def _preference(feature: str, judge: HypothesisTest, people: HypothesisTest, gap: HypothesisTest) -> str:
-    """What a feature does to a judge, and beside people; the part of a sentence that follows the judge's name."""
+    """Describe a feature's effect on a judge, compared with people; the result follows the judge's name in a sentence."""
     if judge.verdict is Conclusion.UNDEFINED:
         why = DECIDED if judge.estimate.note == UNBOUNDED else judge.estimate.note
         return f"{feature} cannot be measured: {why}"
@@ -358,7 +358,7 @@ ORDER = ClaimWords(
 
 
 def line_bias(opened: RunLines, margin: float = MARGIN) -> list[RaterBias]:
-    """The effects on every rater of a run that is not of choices; `margin` is a share of the scale."""
+    """Estimate and test the effects on every rater of a run that is not of choices; `margin` is a share of the scale."""
     if not opened.references:
         raise UserError(
             f"{opened.run.name} is a run of {opened.kind} items, {opened.why_no_people}: there is no judge whose bias could be measured."
@@ -369,7 +369,7 @@ def line_bias(opened: RunLines, margin: float = MARGIN) -> list[RaterBias]:
             f"recorded that could bias them; `personafit agree {opened.run.name}` says how far they are from people."
         )
     judged = [(line, one) for one in opened.references for line in judged_lines(opened, one)]
-    # What controls do is shown, and claimed only where nobody else was asked.
+    # Effects on controls are shown, but claimed only if all raters are controls.
     wanted = any(line.asked_for for line, _ in judged)
     found = []
     for line, reference in judged:
@@ -382,7 +382,7 @@ def line_bias(opened: RunLines, margin: float = MARGIN) -> list[RaterBias]:
 def _effects(
     line: Line, reference: Reference, features: Sequence[Feature], margin: float | None
 ) -> list[Effect]:
-    """The effects on a line's answers; without a margin none is tested."""
+    """Return the effects on a line's answers; without a margin none is tested."""
     answered = line.frame.filter(pl.col(reference.answer).is_not_null())
     shared = answered.filter(pl.col(reference.people).is_not_null())
     unit = POINTS if reference.bounds == UNIT_SCALE else MARKS
@@ -424,7 +424,7 @@ def _effects(
 def _feature_effect(
     answered: pl.DataFrame, shared: pl.DataFrame, reference: Reference, feature: Feature
 ) -> tuple[Estimate, Estimate, Estimate]:
-    """The effect of a feature on the rater's answers, on people's, and the difference of the two on the units of both."""
+    """Return a feature's effect on the rater's answers, on people's, and the difference of the two on units with both."""
     nothing = undefined(NOBODY)
     known, both = (
         rows.with_columns(feature.inside(rows).alias("inside")).filter(pl.col("inside").is_not_null())
@@ -467,8 +467,8 @@ ODDS_NOTE = (
 
 
 def bias_results(found: Sequence[RaterBias]) -> Iterator[Result]:
-    """One record per number: `bias_NAME`, `bias_NAME_people`, and `bias_NAME_over_people`: the rater's over people's at the rater's
-    steadiness where raters choose, else the rater's minus people's."""
+    """Yield one record per number: `bias_NAME`, `bias_NAME_people`, and `bias_NAME_over_people`, which is the rater's effect over people's
+    at the rater's steadiness where raters choose, and otherwise the rater's minus people's."""
     for bias in found:
         if bias.first_share is not None:
             yield _result(bias, "first_share", bias.first_share, None)
@@ -489,7 +489,7 @@ def _result(bias: RaterBias, metric: str, estimate: Estimate, said: str | None) 
 
 
 def analyze_bias(store: Store, run: RunRecord, margin: float = MARGIN) -> Analysis:
-    """The bias of every rater of a run of any kind; effects within `margin` count as none in tests of equivalence."""
+    """Analyse the bias of every rater of a run of any kind; effects within `margin` count as none in equivalence tests."""
     scores = choices_of(store, run)
     found = line_bias(run_lines(store, run), margin) if scores is None else judge_bias(store, scores, margin)
     part = ReportPart(run.name, f"Bias of the judges of {run.name}", *bias_pieces(found))
@@ -497,7 +497,7 @@ def analyze_bias(store: Store, run: RunRecord, margin: float = MARGIN) -> Analys
 
 
 def bias_section(store: Store, scores: RunScores, margin: float = MARGIN) -> Section | None:
-    """The bias of the judges of a run of choices, as a section of its report; None where no effect can be measured."""
+    """Return judge bias in a run of choices as a report section; None if no effect can be measured."""
     sentences, pieces = bias_pieces(judge_bias(store, scores, margin))
     if not any(isinstance(one, Grid) for one in pieces):
         return None
@@ -505,7 +505,7 @@ def bias_section(store: Store, scores: RunScores, margin: float = MARGIN) -> Sec
 
 
 def bias_pieces(found: Sequence[RaterBias]) -> tuple[list[str], list[Piece]]:
-    """Sentences on the raters asked for, a table with a row per rater and effect, and why the others cannot be measured."""
+    """Return sentences on the raters asked for, a table with a row per rater and effect, and why other effects cannot be measured."""
     rows, said = [], []
     silent: dict[tuple[str, str], list[str]] = {}
     wanted = any(one.line.asked_for for one in found)
@@ -531,7 +531,7 @@ def bias_pieces(found: Sequence[RaterBias]) -> tuple[list[str], list[Piece]]:
     small = small_notes([*notes, *bias_legend(found)])
     if not rows:
         return said, [*small]
-    rows = [row for row in rows if row.cells[0].text] or rows  # of the others people's effect alone is known
+    rows = [row for row in rows if row.cells[0].text] or rows  # drop rows that have only people's effect
     caption, over = "On the scale of their answers (shares in %), 95 % intervals below.", "difference"
     note, people = "", found[0].people_are
     if people:
@@ -544,5 +544,5 @@ def bias_pieces(found: Sequence[RaterBias]) -> tuple[list[str], list[Piece]]:
 
 
 def bias_legend(found: Sequence[RaterBias]) -> list[str]:
-    """How the claims are tested, where any is."""
+    """Return notes on how claims are tested; empty if there are none."""
     return legend_for(test for rater in found for one in rater.effects for test in one.tests)

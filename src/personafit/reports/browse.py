@@ -1,8 +1,8 @@
 """The item browser's data: every item with its person, answers, verdicts and raw replies, compact enough to embed.
 
-What the list and the filters need comes as columns in one block; texts, people and what raters said come in blocks of some hundred that the
-page decodes when they are looked at or searched. Texts occur in many items, so each is kept once and referred to by its place. What is too
-much for one page is left out by fixed rules (wrong items stay, long replies are cut) and the page says so.
+The list and the filters need columns, which are one block; texts, people and replies come in blocks of 100 or 200 that the page decodes
+when they are opened or searched. Texts occur in many items, so each is stored once and referred to by its index. What does not fit on
+one page is left out by fixed rules (wrong items stay, long replies are cut), and the page says so.
 """
 
 import base64
@@ -24,17 +24,17 @@ from personafit.reports.totals import RunTotals
 from personafit.store import RunRecord, Status, Store
 from personafit.store import tables as t
 
-LEVEL = 4  # 6 takes half as long again for 3 % less
-RAW = -15  # deflate without a header, which is what `DecompressionStream("deflate-raw")` reads
+LEVEL = 4  # level 6 takes 50 % longer for 3 % less
+RAW = -15  # deflate without a header, as read by `DecompressionStream("deflate-raw")`
 
 
 def list_blocks(values: Sequence[Any], size: int) -> list[str]:
-    """The values in order, so many to a block."""
+    """Pack the values in order, `size` to a block."""
     return _packed(orjson.dumps(values[start : start + size]) for start in range(0, len(values), size))
 
 
 def frame_blocks(frame: pl.DataFrame, size: int) -> list[str]:
-    """The rows of a frame in order as objects, so many to a block."""
+    """Pack the rows of a frame in order as objects, `size` to a block."""
     return _packed(_array(part) for part in frame.iter_slices(size))
 
 
@@ -43,7 +43,7 @@ def _array(rows: pl.DataFrame) -> bytes:
 
 
 def _packed(arrays: Iterable[bytes]) -> list[str]:
-    """Compressed on all cores: zlib lets other threads run meanwhile."""
+    """Compress arrays in parallel threads (zlib releases the GIL)."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(_pack, arrays))
 
@@ -54,7 +54,7 @@ def _pack(array: bytes) -> str:
 
 
 def told_by_item(store: Store, totals: RunTotals) -> dict[int, list[list[Any]]]:
-    """Per item of the sample and such view: the view's place, the text, how making it ended, and what it was made from."""
+    """Return, per sampled item and generated context: the context's index, its text, status, and the products it was made from."""
     views = {
         view: place for place, view in enumerate(totals.views) if is_remembered(view.removeprefix("wrong:"))
     }
@@ -78,17 +78,17 @@ def told_by_item(store: Store, totals: RunTotals) -> dict[int, list[list[Any]]]:
 
 
 def cut_text(text: str | None, most: int) -> str | None:
-    """A text that is no longer than that; what was left out is counted."""
+    """Truncate a text to `most` characters, and say how many were cut."""
     if text is None or len(text) <= most:
         return text
     return f"{text[:most]} … ({len(text) - most:,} more characters in the store)"
 
 
 MAX_REPLY = 4_000  # characters of one raw reply or reasoning
-MAX_REPLIES = 40_000_000  # characters of all of them: beyond this browsers struggle to open the page
-MAX_FACET = 20  # a slice with more values than this is no filter
-TEXTS, PEOPLE, ITEMS = 200, 100, 100  # in one block
-READ = 10_000  # asks whose replies are read at a time
+MAX_REPLIES = 40_000_000  # characters of all replies: beyond this browsers struggle to open the page
+MAX_FACET = 20  # a slice with more values than this is not a filter
+TEXTS, PEOPLE, ITEMS = 200, 100, 100  # per block
+READ = 10_000  # asks whose replies are read per chunk
 
 LETTERS = 256  # above the bits of statuses and of eight kinds of mark
 SAID = ("detail", "reply", "reasoning")
@@ -99,7 +99,7 @@ NOT_FACETS = frozenset({"position", "item", "person", "prompt", "products", "gol
 
 
 def browser_data(store: Store, totals: RunTotals) -> dict[str, Any]:
-    """All the page needs to list, filter, search and show items; verdicts are those under the headline view."""
+    """Return all data the page needs to list, filter, search and show items; verdicts are under the headline context."""
     rows = with_slices(totals.sample.items)
     facets = _facets(rows)
     products = [orjson.loads(text) for text in rows["products"]]
@@ -145,17 +145,17 @@ def pack_browser(
     turns: Sequence[Mapping[str, Any]] | None = None,
     **more: Any,
 ) -> dict[str, Any]:
-    """What a page's browser of items reads.
+    """Assemble the data that a page's item browser reads.
 
     Args:
         index: Columns of the list: id, question, person (by name), facets, verdicts, and answers, gold, texts, about, makers or statuses.
-        people: Person to what is known of them, in the order in which they are referred to.
-        texts: Every text once, in the order in which items refer to them.
-        asks: Of each item what was asked, as rows of lists, or as a list of asks with some of `ASKED`.
-        told: Of each item what was told about the person, where that was made for it; or titles with the places of texts.
-        marks: Of items whose parts are rated one by one, the parts as rows: the text's place, that of a note, and cells of text, whether
-            it stands out, and score.
-        turns: Of items that are transcripts, `turns` (speaker, role, the text's place, marks as start, end, kind and label, tags, thought),
+        people: Person → profile text, in the order of their indices.
+        texts: Every text once, in the order of their indices.
+        asks: The asks of each item, as a row of lists, or as a list of asks with some of the keys in `ASKED`.
+        told: The contexts generated for each item; or titles with indices of texts.
+        marks: For items whose parts are rated one by one, the parts as rows: index of the text, index of a note, and cells of text,
+            whether it is highlighted, and score.
+        turns: For items that are transcripts, `turns` (speaker, role, index of the text, marks as start, end, kind, label, tags, thought),
             `ended` and `notes`.
         more: raters, controls, views, total, and facets, statuses, words, columns (headings of `marks`), verdicts or makers.
     """
@@ -193,14 +193,14 @@ def pack_browser(
 
 
 def _facets(rows: pl.DataFrame) -> list[tuple[str, list[str]]]:
-    """The slices worth filtering by, tier and half first."""
+    """Return the slices worth filtering by and their values, tier and half first."""
     names = sorted(set(rows.columns) - NOT_FACETS, key=lambda name: (name != "tier", name != "half", name))
     facets = [(name, rows[name].drop_nulls().unique(maintain_order=True).to_list()) for name in names]
     return [(name, values) for name, values in facets if 2 <= len(values) <= MAX_FACET]
 
 
 def facet_columns(columns: Mapping[str, Sequence[str]]) -> tuple[list[dict[str, Any]], list[list[int]]]:
-    """Filters by name, and of every item the place of its value, for those columns that have several values."""
+    """Return filters by name and the index of each item's value, for columns with several values."""
     values = {name: list(dict.fromkeys(column)) for name, column in columns.items()}
     used = [name for name in columns if len(values[name]) > 1]
     coded = [[values[name].index(one) for one in columns[name]] for name in used]
@@ -208,13 +208,13 @@ def facet_columns(columns: Mapping[str, Sequence[str]]) -> tuple[list[dict[str, 
 
 
 def _coded(column: pl.Series, values: list[str]) -> list[int]:
-    """Each value by its place among all, −1 where there is none."""
+    """Return the index of each value among `values`, −1 if missing."""
     places: dict[str | None, int] = {value: place for place, value in enumerate(values)}
     return [places.get(value, -1) for value in column]
 
 
 def _verdicts(totals: RunTotals, positions: pl.Series) -> list[str]:
-    """Per rater one letter an item: right, wrong, mixed (tied, or split by the order), or none where nothing was answered."""
+    """Return a string per rater with a letter per item: right, wrong, mixed (tied, or split by the order), or none if unanswered."""
     letters = (
         pl.when(pl.col("accuracy").is_null())
         .then(pl.lit("n"))
@@ -234,14 +234,14 @@ def _verdicts(totals: RunTotals, positions: pl.Series) -> list[str]:
 
 
 def _statuses(totals: RunTotals) -> list[str]:
-    """How asks about the items shown ended, in the usual order."""
+    """Return the statuses of asks about the shown items, in the usual order."""
     answers = totals.sample.answers
     met = set() if answers.is_empty() else set(answers["status"].unique())
     return [status.value for status in Status if status.value in met]
 
 
 def _endings(totals: RunTotals, positions: pl.Series, statuses: list[str]) -> list[str]:
-    """Per rater one letter an item, whose lowest bits say which of the statuses its asks had, in any view."""
+    """Return a string per rater with a character per item, whose lowest bits are the statuses of its asks in any context."""
     if len(statuses) < 2:
         return []
     bits = pl.col("status").replace_strict({status: 1 << place for place, status in enumerate(statuses)})
@@ -262,7 +262,7 @@ def _unique(groups: Iterable[list[str]]) -> dict[str, None]:
 
 
 def people_texts(store: Store, run: RunRecord, wanted: Iterable[str]) -> dict[str, str]:
-    """What is known of these people, each once."""
+    """Return the profile text of each of these people."""
     people = store.people(run.dataset)
     return {
         person: profile_text(people[person]) if person in people else "" for person in dict.fromkeys(wanted)
@@ -270,7 +270,7 @@ def people_texts(store: Store, run: RunRecord, wanted: Iterable[str]) -> dict[st
 
 
 def profile_text(person: Person) -> str:
-    """What is known of the person, the parts that a view may leave out included."""
+    """Return everything known of a person, including parts that a context may leave out."""
     parts = [render_person(person)]
     for heading, lines in (
         ("Memories", [memory.text for memory in person.memories]),
@@ -283,7 +283,7 @@ def profile_text(person: Person) -> str:
 
 
 def _asks(store: Store, totals: RunTotals, rows: pl.DataFrame) -> pl.DataFrame:
-    """A row an item, a list a column: of every ask its rater, view, order, status, label, margin and what was said, if anything."""
+    """Return a row per item with a list per column: rater, context, order, status, label, margin and any texts of each ask."""
     raters = {rater["fingerprint"]: place for place, rater in enumerate(totals.raters)}
     views = {view: place for place, view in enumerate(totals.views)}
     answers = totals.sample.answers
@@ -308,9 +308,9 @@ def _asks(store: Store, totals: RunTotals, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_replies(store: Store, totals: RunTotals, asks: pl.DataFrame) -> pl.DataFrame:
-    """The asks with what was said, as long as the page has room; then a remark stands in its place.
+    """Add replies to the asks as long as the page has room; the rest get a remark instead.
 
-    Where all of them do not fit, lengths are read first: no more texts are held than there is room for.
+    If they do not all fit, lengths are read first, so that no more texts are loaded than are shown.
     """
     ask, names = t.asks.c, ("reply", "reasoning")
     columns, room = [ask[name] for name in names], MAX_REPLIES - int(_size(asks, "detail").sum())
@@ -337,7 +337,7 @@ def _with_replies(store: Store, totals: RunTotals, asks: pl.DataFrame) -> pl.Dat
 
 
 def _size(rows: pl.DataFrame, *names: str) -> pl.Series:
-    """How many characters of each row's texts are shown."""
+    """Return the number of characters shown of each row's texts."""
     lengths = (pl.col(name).str.len_chars().clip(0, MAX_REPLY).cast(pl.Int64) for name in names)
     return rows.select(pl.sum_horizontal(*lengths).fill_null(0)).to_series()
 
@@ -345,11 +345,11 @@ def _size(rows: pl.DataFrame, *names: str) -> pl.Series:
 def _read(
     store: Store, totals: RunTotals, jobs: pl.Series, columns: Sequence[Any], dtype: type[pl.DataType]
 ) -> Iterator[pl.DataFrame]:
-    """Two columns, about reply and reasoning, of the asks of these jobs in which anything was said."""
+    """Yield two columns, for reply and reasoning, of the asks of these jobs that have either."""
     ask, schema = t.asks.c, dict[str, type[pl.DataType]](ask=pl.String, reply=dtype, reasoning=dtype)
     query = select(ask.id, *columns).where(or_(ask.reply.is_not(None), ask.reasoning.is_not(None)))
     yield pl.DataFrame(schema=schema)
-    if totals.pages is not None:  # every ask of the run, as it is stored: faster than looking for each
+    if totals.pages is not None:  # all asks of the run in stored order: faster than looking up each
         of_run = t.run_jobs.join(t.asks, ask.job == t.run_jobs.c.job)
         whole = query.select_from(of_run).where(t.run_jobs.c.run == totals.run.id)
         yield from store.frames(whole, schema, READ)
@@ -376,7 +376,7 @@ def raw_replies(
     raters: Sequence[str],
     views: Sequence[str] | None = None,
 ) -> dict[str, list[dict[str, Any]]]:
-    """By the item of the browser, every ask about it in which something was said; `about` has the item of what was asked about."""
+    """Return the asks with any text by the browser's item; `about` maps the item asked about to that item."""
     ask = t.asks
     texts = (ask.c.detail, ask.c.reply, ask.c.reasoning)
     query = (

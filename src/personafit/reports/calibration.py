@@ -1,9 +1,9 @@
-"""Calibration: whether a rater's confidence means what it says.
+"""Calibration: whether a rater's confidence matches its accuracy.
 
-The two orders' margins are averaged, so position bias cancels, and read as log-odds: that is a confidence, which can be held
-against gold (calibration, and accuracy when the least confident items are put aside) and against the votes where people's
-votes are known. A rater that only names letters has no margin, and then nothing of this can be said. Where raters say yes or no,
-the margin is that of yes.
+The two orders' margins are averaged, so position bias cancels, and read as log-odds: a confidence that can be compared
+with gold (calibration, and accuracy without the least confident items) and, where people's votes are known, with the votes. A
+rater that only names letters has no margin, so its confidence is undefined. Where raters say yes or no, the margin is that of
+yes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -58,27 +58,27 @@ ONLY_WORDS = "confidence is undefined: only words were read from the replies, an
 GRADED = "its scores are grades, not probabilities"
 NO_BORDER = "a rule's scores are not probabilities"
 UNANSWERED = "nothing was answered"
-ASKED = ("llm", "replay")  # raters that reply in words
+ASKED = ("llm", "replay")  # raters that reply in text
 NO_VOTES = "the gold has no votes and no share: there is nothing graded to compare with"
 
 
 @dataclass(frozen=True)
 class RaterMargins:
-    """One rater's order-averaged margins under the headline view, an item a row."""
+    """One rater's order-averaged margins under the headline context, one item per row."""
 
     line: Line
     kind: str
-    """What kind of rater it is."""
+    """The kind of rater."""
     frame: pl.DataFrame
     """item, person, prompt, margin (log-odds of product 0), right (1, ½, 0 or null) and share (votes for 0 or null)."""
     planned: int
-    """How many items there are."""
+    """Number of items planned."""
     note: str | None = None
-    """What a reader must know of these margins; where the frame is empty, why there are none."""
+    """A caveat on these margins; if the frame is empty, why there are none."""
 
 
 def ceiling_pieces(store: Store, scores: RunScores) -> list[Piece]:
-    """How often one voter meets the gold of a run of choices, by tier; nothing where the gold keeps no counts of votes."""
+    """Return how often one voter agrees with gold in a run of choices, by tier; empty if gold keeps no vote counts."""
     shares = vote_shares(store, scores) if has_truth(scores) else {}
     rows = scores.items.filter(pl.col("gold").is_in(["0", "1"]), pl.col("item").is_in(list(shares)))
     if rows.is_empty():
@@ -93,7 +93,7 @@ def ceiling_pieces(store: Store, scores: RunScores) -> list[Piece]:
 
 
 def rater_margins(store: Store, scores: RunScores) -> list[RaterMargins]:
-    """The margins of every rater of the run; a run whose gold is no truth has nothing to be calibrated against."""
+    """Return the margins of every rater of the run; raise `UserError` if its gold does not say which answer is right."""
     if not has_truth(scores):
         raise UserError(
             f"{scores.run.name} has no gold that says which answer is right, so confidence cannot be checked; "
@@ -119,7 +119,7 @@ def rater_margins(store: Store, scores: RunScores) -> list[RaterMargins]:
 
 
 def _order_averaged(scores: RunScores, rater: dict[str, Any]) -> tuple[pl.DataFrame, str | None]:
-    """The margin of every item a rater answered in all its orders, and what is to be said of them."""
+    """Return the margin of each item the rater answered in all its orders, and a note on them."""
     nothing = pl.DataFrame(schema={"item": pl.String, "margin": pl.Float64})
     answered = answers_of(scores, rater).drop_nulls("value")
     if answered.is_empty():
@@ -141,16 +141,16 @@ def _order_averaged(scores: RunScores, rater: dict[str, Any]) -> tuple[pl.DataFr
         .agg(pl.col("value").mean())
         .group_by("item", maintain_order=True)
         .agg(pl.col("value").mean().alias("margin"), pl.len().alias("orders"))
-        # With one order alone the position is still in the margin.
+        # With one order alone the margin still includes position bias.
         .filter(pl.col("orders") == rater["orders"])
     )
     return margins.drop("orders"), note
 
 
 def line_margins(store: Store, opened: RunLines) -> list[RaterMargins]:
-    """The margins of the raters of a run that is no run of choices, under the view that counts: log-odds of yes.
+    """Return the raters' margins (log-odds of yes) in a run that is not of choices, under the headline context.
 
-    Only a run whose raters say yes or no, with scores, has any; of marks and measures it is said that they have none.
+    Only runs whose raters say yes or no, with scores, have margins; for other runs raise `UserError`.
     """
     scored = [one for one in opened.references if one.margin is not None]
     if not scored:
@@ -172,9 +172,9 @@ def line_margins(store: Store, opened: RunLines) -> list[RaterMargins]:
 
 
 def _yes_margins(frame: pl.DataFrame, margin: str, kind: str) -> tuple[pl.DataFrame, pl.Expr, str | None]:
-    """The units whose score can be read as log-odds of yes, those log-odds, and what is to be said of them."""
+    """Return the units whose score can be read as log-odds of yes, the log-odds, and a note on them."""
     odds, known = pl.col(margin), frame.drop_nulls(margin)
-    read = known.filter(~odds.is_in([0.0, 1.0]))  # those are words that were read, and no scores
+    read = known.filter(~odds.is_in([0.0, 1.0]))  # 0 and 1 are parsed words, not scores
     reasons = {
         UNANSWERED: known.is_empty(),
         NO_BORDER: kind == "rule",
@@ -201,7 +201,7 @@ def _held(
     planned: int,
     note: str | None,
 ) -> RaterMargins:
-    """Margins held against gold and votes."""
+    """Add agreement with gold and the share of votes to the margins."""
     voted = pl.col("item").replace_strict(shares, default=None, return_dtype=pl.Float64)
     margin, gold = pl.col("margin"), pl.col("gold")
     side = pl.when(margin > 0).then(pl.lit("0")).otherwise(pl.lit("1"))
@@ -211,7 +211,7 @@ def _held(
 
 
 def graded_results(rater: RaterMargins) -> list[Result]:
-    """Every number about one rater's margins: against gold, then against the votes."""
+    """Return all results on one rater's margins: against gold, then against votes."""
     if rater.frame.is_empty():
         return [_result(rater, "ece", undefined(rater.note))]
     return [*_calibration(rater), *_against_votes(rater)]
@@ -236,7 +236,7 @@ def _calibration(rater: RaterMargins) -> Iterator[Result]:
             held = _mean(decided.filter(pl.Series(inside)), right[inside], UNIT)
             label = {"bin": str(number), "confidence": f"{part_of.confidence:.3f}"}
             yield _result(rater, "reliability", held, label)
-    # Margins, not confidences, decide who is kept: a large margin is a confidence of 1 among many such.
+    # Rank by margin, not confidence: many large margins share a confidence of 1.
     strength = np.abs(decided["margin"].to_numpy())
     for share in KEPT:
         kept = strength >= np.sort(strength)[::-1][int(np.ceil(share * len(strength) - 1e-9)) - 1]
@@ -250,7 +250,7 @@ def _against_votes(rater: RaterMargins) -> Iterator[Result]:
         yield _result(rater, "share_correlation", undefined(NO_VOTES))
         return
     margin, share = voted["margin"].to_numpy(), voted["share"].to_numpy()
-    # Either answer may be called product 0: both ways round count, so that the figure cannot depend on it.
+    # Which answer is product 0 is arbitrary: both ways round are used, so the figure does not depend on it.
     both = np.column_stack([np.concatenate([margin, -margin]), np.concatenate([share, 1 - share])])
     people, prompts = (np.concatenate([voted[name].to_numpy()] * 2) for name in ("person", "prompt"))
     rank = pair_agreement(both, people, prompts, "spearman").interval(0)
@@ -275,7 +275,7 @@ def _result(
 
 
 def analyze_calibration(store: Store, run: RunRecord) -> Analysis:
-    """Whether the confidence of each rater holds against gold and against votes; for raters that choose, or say yes or no."""
+    """Analyse whether each rater's confidence matches gold and votes; for raters that choose, or say yes or no."""
     scores = choices_of(store, run)
     raters = line_margins(store, run_lines(store, run)) if scores is None else rater_margins(store, scores)
     groups = [marked_met(run, graded_results(rater)) for rater in raters]
@@ -298,7 +298,7 @@ def analyze_calibration(store: Store, run: RunRecord) -> Analysis:
 
 
 def _confidence_in_words(results: Sequence[Result]) -> Iterator[str]:
-    """How far each rater's confidence is above its accuracy, over all items; nothing of controls and of what met people."""
+    """Yield how far each rater's confidence is above its accuracy over all items, except controls and raters fitted on these people."""
     for one in results:
         if one.metric == "overconfidence" and not one.slice and not one.met_people and one.control is None:
             cell = figure_cell(one, 100)
@@ -321,7 +321,7 @@ def _row(group: Sequence[Result]) -> Row:
 
 
 def _reliability(results: Sequence[Result]) -> list[Piece]:
-    """Accuracy beside confidence, in bins."""
+    """Tabulate accuracy against confidence, by bin."""
     rows = [
         Row(
             [str(one.rater), f"{100 * float(one.slice['confidence']):.1f}"],

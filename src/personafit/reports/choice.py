@@ -45,37 +45,37 @@ DEFINITIONS = {
 
 
 def legend(metrics: Iterable[str]) -> str:
-    """One line with what the figures shown mean; figures without a definition are left out."""
+    """Return one line that defines the metrics shown; metrics without a definition are left out."""
     shown = dict.fromkeys(metric for metric in metrics if metric in DEFINITIONS)
     return " ".join(f"{metric.replace('_', ' ').capitalize()}: {DEFINITIONS[metric]}." for metric in shown)
 
 
-PUBLISHED_TABLE = "Table 3"  # of the PersonaFeedback paper
-MOST_ITEMS = 1_000  # beyond that further analyses are worked out when asked for
-MOST_ROWS = 12  # of the first table, controls included
+PUBLISHED_TABLE = "Table 3"  # in the PersonaFeedback paper
+MOST_ITEMS = 1_000  # larger runs get further analyses only on request
+MOST_ROWS = 12  # of the lead table, controls included
 MOST_PANELS = 8
-NARROW = 4  # more panels than this leave no room for a title on one line
-COIN = 0.5  # what guessing between two answers scores
+NARROW = 4  # with more panels, titles take two lines
+COIN = 0.5  # the score of guessing between two answers
 EXPECTED = {"expect": RESTRAINT}
 
 
 class ChoiceReport(KindReport):
-    """A run in which raters chose between answers."""
+    """The report of a run in which raters chose between answers."""
 
     def __init__(self, store: Store, run: RunRecord) -> None:
         self.totals = load_totals(store, run)
         super().__init__(store, run, self.totals.info, results_of(self.totals.opened, self.totals.added))
         self.metric: str = self.info["metric"]
         self.shown = self.metric.replace("_", " ")
-        """The headline metric as tables call it."""
+        """The display name of the headline metric."""
 
     @cached_property
     def scores(self) -> RunScores:
-        """The run by the item, for analyses that need more than sums."""
+        """The run's scores by item, for analyses that need more than totals."""
         return load_scores(self.store, self.record, self.totals.pages)
 
     def worst_coverage(self) -> tuple[str, float] | None:
-        """The rater and context with the least coverage."""
+        """Return the rater and context with the lowest coverage."""
         totals = self.totals
         return worst_coverage(
             (
@@ -88,28 +88,28 @@ class ChoiceReport(KindReport):
         )
 
     def counts(self) -> list[str]:
-        """Items and people."""
+        """Return the number of items and people."""
         return [f"{self.totals.items:,} items", people_words(self.totals.people)]
 
     def answered(self) -> tuple[int, int]:
-        """How many asks were planned, and how many brought an answer."""
+        """Return the number of planned asks and of those answered."""
         return self.totals.coverage()
 
     # -- pictures and tables --------------------------------------------------------------------------------------------
 
     def picture(self) -> Picture | None:
-        """Scores with the person, without and with the wrong one; by slice where there is but one context."""
+        """Plot scores with the right person, without and with the wrong one; by slice if there is one context only."""
         return self._by_context or self._by_slice
 
     @property
     def _guessing(self) -> float | None:
-        """What guessing scores, in percent: a coin toss unless the benchmark says otherwise; None where it says 0, since its items
-        have different numbers of answers."""
+        """The score of guessing, in percent: 50 unless the benchmark says otherwise; None if it says 0, since its items have
+        different numbers of answers."""
         return 100 * float(self.info.get("metrics", {}).get("chance", COIN)) or None
 
     @property
     def _headlined(self) -> dict[LineId, str | None]:
-        """The lines under the context whose scores count, those asked for first."""
+        """The lines under the headline context, controls last."""
         view = self.totals.headline_view
         return {line: control for line, control in self.lines_of(self.metric).items() if line[3] == view}
 
@@ -150,7 +150,7 @@ class ChoiceReport(KindReport):
 
     @cached_property
     def _by_slice(self) -> Picture | None:
-        """A panel for each of the finest slices that have numbers."""
+        """A panel for each of the finest slices that have results."""
         from personafit.reports.plots import Panel
 
         finest = set(next(iter(self.info["layout"]), ()))
@@ -178,7 +178,7 @@ class ChoiceReport(KindReport):
         ]
 
     def table(self) -> Grid:
-        """Score, lift, restraint and coverage under the headline context, those asked for first."""
+        """Return score, lift, restraint and coverage under the headline context, controls last."""
         columns: list[Column] = [(self.shown, self.metric, {}), ("lift", "lift", {})]
         columns.append(("restraint", "restraint", EXPECTED))
         known = [name for _, name, _ in columns[1:] if self._has(name)]
@@ -192,7 +192,7 @@ class ChoiceReport(KindReport):
         return any(one.metric == metric and one.value is not None for one in self.results)
 
     def _slices_grid(self) -> Grid:
-        """The benchmark's own table, published rows below; of a benchmark of two halves that lacks one there is no total."""
+        """Tabulate the benchmark's own slices, published rows last; without a total if one of two halves is missing."""
         columns = self._columns[:-1] if missing_halves(self.totals) else self._columns
         quoted = list(self._published(columns))
         controlled = f"{self.metric}_length_controlled"
@@ -207,7 +207,7 @@ class ChoiceReport(KindReport):
         return self.grid(title, caption, self.lines_of(self.metric), columns, quoted=quoted, note=note)
 
     def _published(self, columns: Iterable[Column]) -> Iterator[Result]:
-        """Published scores that are laid out like the benchmark's table: those of the main one, and those for contexts of memories."""
+        """Yield published scores in the layout of the benchmark's table: the main table's, and those for memory contexts."""
         remembered = [view for view in self.totals.views if is_remembered(view)]
         shown = [
             row
@@ -230,7 +230,7 @@ class ChoiceReport(KindReport):
                     )
 
     def _controls_grid(self) -> Grid:
-        """Order, lift, restraint and coverage of every line; why a number is missing stands in the remarks."""
+        """Tabulate consistency, lift, restraint and coverage of every line; remarks say why a number is missing."""
         names = [self.metric, f"{self.metric}_debiased", "consistency", "lift"]
         columns: list[Column] = [(name.replace("_", " "), name, {}) for name in names]
         columns.append(("restraint", "restraint", EXPECTED))
@@ -246,13 +246,13 @@ class ChoiceReport(KindReport):
     # -- the rest --------------------------------------------------------------------------------------------------------
 
     def sections(self) -> Iterator[Section]:
-        """Slices, contexts, controls, analyses and asks."""
+        """Yield slices, controls, analyses and asks."""
         totals, drawn = self.totals, self._by_slice if self._by_context else None
         yield Section("Scores by slice", [*([drawn] if drawn else []), self._slices_grid()])
         said = lift_claims(self.results, self.margin)
         told = [
             sentence for sentence in said if sentence != LEGEND
-        ]  # how claims are tested stands below the table
+        ]  # the legend of the tests is shown below the table
         yield Section(
             "Controls and consistency",
             [
@@ -274,7 +274,7 @@ class ChoiceReport(KindReport):
         yield asks_section(ended, "Number of asks by status.")
 
     def _analyses(self) -> Iterator[Section]:
-        """Agreement, bias, aspects and failure modes; of a large run, and where only rules judged, which command gives them."""
+        """Yield agreement, bias, aspects and failure modes; for large or rules-only runs, the command that adds them."""
         only_rules = all(rater["kind"] == "rule" for rater in self.totals.raters)
         if not self.complete and (only_rules or self.totals.items > MOST_ITEMS):
             how = f"`personafit report {self.record.name} --out FILE.html` adds agreement, bias, aspects and failure modes."
@@ -289,7 +289,7 @@ class ChoiceReport(KindReport):
                 yield section
 
     def _analysers(self) -> dict[str, Callable[[], Section | None]]:
-        """Imported when they are made: a run in the terminal, and one of rules alone, needs none of them."""
+        """Return the sections to build; imported lazily, as a terminal report and a rules-only run need none of them."""
         from personafit.reports.agree import agreement_section
         from personafit.reports.agree_ratings import run_source
         from personafit.reports.aspects import aspects_section
@@ -309,7 +309,7 @@ class ChoiceReport(KindReport):
         }
 
     def items(self) -> dict[str, Any]:
-        """The items."""
+        """Return the data of the item browser."""
         from personafit.reports.browse import browser_data
 
         words = {"gold": f"gold ({self.info['gold']})", "right": "right", "wrong": "wrong"}
@@ -318,7 +318,7 @@ class ChoiceReport(KindReport):
         return browser_data(self.store, self.totals) | {"words": words}
 
     def facts(self) -> dict[str, str]:
-        """Whose votes are right, what was asked under which contexts, and of what."""
+        """Return the gold, the question, the contexts and the size of the run."""
         part = "a part of the items; give the same --limit or --people again"
         return {
             "gold": self.info["gold"],

@@ -1,4 +1,4 @@
-"""Sentences that claim something, and the numbers in them.
+"""Claims: sentences on tested estimates, and how their numbers are written.
 
 Claims of one report are tested together (`decide_together`): with Holm's adjustment the chance that any of them is false is at most
 5 %. `claim` writes the sentence from a tested estimate and the words for each verdict; `LEGEND` explains the tests to the reader.
@@ -28,65 +28,65 @@ LEGEND = (
 
 
 def legend_for(findings: Iterable[HypothesisTest | None]) -> list[str]:
-    """The legend, where anything was tested."""
+    """Return the legend if anything was tested."""
     return [LEGEND] if any(one is not None and one.p is not None for one in findings) else []
 
 
 @dataclass(frozen=True)
 class FigureUnit:
-    """How a figure is written: its scale, its name and its decimals."""
+    """How a figure is written: its scale, unit name and decimals."""
 
     scale: float = 100.0
     name: str = "points"
     digits: int = 1
 
     def plain(self, value: float) -> str:
-        """An amount, such as `5.0 points`."""
+        """Format an amount, such as `5.0 points`."""
         return f"{plain(self.scale * value, self.digits)} {self.name}"
 
     def signed(self, value: float) -> str:
-        """A difference without the unit, such as `+5.0`."""
+        """Format a difference without its unit, such as `+5.0`."""
         return signed(self.scale * value, self.digits)
 
     def within(self, margin: float) -> str:
-        """The range about no difference, such as `±5.0 points`."""
+        """Format the equivalence range around 0, such as `±5.0 points`."""
         return f"±{self.plain(margin)}"
 
 
 @dataclass(frozen=True)
 class OddsRatio(FigureUnit):
-    """How a difference in log-odds is written: as an odds ratio."""
+    """Formats differences in log-odds as odds ratios."""
 
     def plain(self, value: float) -> str:
-        """An amount, such as `an odds ratio of 1.30`."""
+        """Format an amount, such as `an odds ratio of 1.30`."""
         return "an odds ratio of 100" if value > log(100) else f"an odds ratio of {exp(value):.2f}"
 
     def within(self, margin: float) -> str:
-        """The range about a ratio of 1."""
+        """Format the equivalence range around a ratio of 1."""
         return f"odds ratios of {exp(-margin):.2f} to {exp(margin):.2f}"
 
 
 POINTS = FigureUnit()
 LOG_ODDS = FigureUnit(1.0, "in log-odds", 2)
 MARKS = FigureUnit(1.0, "marks", 2)
-"""Of a scale such as 1 to 5."""
+"""Marks on a rating scale, such as 1 to 5."""
 ODDS = OddsRatio(1.0)
 
 
 @dataclass(frozen=True)
 class ClaimWords:
-    """The sentence about a subject for each conclusion of its test."""
+    """The sentence about a subject for each conclusion of a test."""
 
     above: str
     below: str
     unclear: str
     equivalent: str
-    """What is said where the effect is shown to be smaller than the margin."""
+    """Used if the effect is shown to be smaller than the margin."""
     constant: str
-    """What is said where nothing varies and the effect is exactly nothing."""
+    """Used if nothing varies and the effect is exactly 0."""
 
     def about(self, subject: str) -> "ClaimWords":
-        """The same words with a subject in the place of `{}`."""
+        """Return the same words with `{}` replaced by the subject."""
         words = (self.above, self.below, self.unclear, self.equivalent, self.constant)
         return ClaimWords(*(text.format(subject) for text in words))
 
@@ -99,9 +99,9 @@ def claim(
     unit: FigureUnit = POINTS,
     signed_figure: bool = True,
 ) -> str:
-    """One sentence: the claim that the verdict allows, and in brackets the figure it rests on.
+    """Return one sentence: the claim that the verdict supports, with its figure in brackets.
 
-    `figure` names the figure, such as `lift`; its value and interval are added. It is empty where the verdict has said them.
+    `figure` names the figure, such as `lift`; its value and interval are added. It is empty if the verdict already gives them.
     """
     estimate, verdict = tested.estimate, tested.verdict
     if estimate.value is None:
@@ -123,7 +123,7 @@ def claim(
 
 
 def null_words(tested: HypothesisTest, unit: FigureUnit = POINTS) -> str:
-    """What a result that shows nothing could have shown, and whether it shows equivalence."""
+    """Describe what a result without a finding could have detected, and whether it shows equivalence."""
     if tested.detectable is None:
         return "without an interval nothing can be told"
     could = f"this run could have detected {unit.plain(tested.detectable)} or more"
@@ -134,7 +134,7 @@ def null_words(tested: HypothesisTest, unit: FigureUnit = POINTS) -> str:
 
 
 def interval_words(estimate: Measured, unit: FigureUnit = POINTS, signed_figure: bool = True) -> str:
-    """The interval after a figure, such as `, 1.1 to 7.3`; empty where there is none."""
+    """Format the interval after a figure, such as `, 1.1 to 7.3`; empty without one."""
     if estimate.low is None or estimate.high is None:
         return ""
     ends = (estimate.low, estimate.high)
@@ -146,12 +146,12 @@ TOO_FEW = f"too few people to claim anything ({FEWEST_PEOPLE} are needed)"
 
 
 def is_few(found: Measured) -> bool:
-    """Whether a number is over too few people for an interval: it is shown as a count."""
+    """Return whether a figure is over too few people for an interval, so that it is shown as a count."""
     return found.value is not None and 0 < found.people < FEWEST_PEOPLE
 
 
 def same_words(found: Measured, difference: bool = False) -> str | None:
-    """What stands in the place of an interval where nothing varies: a tie on every item, or no difference on any."""
+    """Return the words that replace an interval where nothing varies: a tie, or no difference, on every item."""
     if difference:
         return "same answers" if is_constant(found, 0.0) else None
     return "ties throughout" if is_constant(found, 0.5) else None
@@ -160,11 +160,11 @@ def same_words(found: Measured, difference: bool = False) -> str | None:
 COUNTED = frozenset(
     {"accuracy", "accuracy_debiased", "win_rate", "win_rate_debiased", "consistency", "restraint"}
 )
-"""Metrics that are shares of items, so that a few of them can be counted."""
+"""Metrics that are shares of items, so they can be shown as counts."""
 
 
 def count_of(result: Result) -> tuple[str, str] | None:
-    """A share over few people as what stands in a cell, `4 of 4` and `2 people`; None for other numbers."""
+    """Return a share over few people as the two texts of a cell, `4 of 4` and `2 people`; None for other results."""
     if not is_few(result) or result.metric not in COUNTED:
         return None
     count, _, people = counted(result).partition(", ")
@@ -172,20 +172,20 @@ def count_of(result: Result) -> tuple[str, str] | None:
 
 
 def counted(found: Measured) -> str:
-    """A share over few people as a count, such as `4 of 4, 2 people`."""
+    """Format a share over few people as a count, such as `4 of 4, 2 people`."""
     hits = count_words((found.value or 0.0) * found.n)
     return f"{hits} of {found.n:,}, {people_words(found.people)}"
 
 
 def shown_p(value: float | None) -> str:
-    """A p-value as sentences say it."""
+    """Format a p-value for sentences."""
     if value is None:
         return "undefined"
     return "< 0.001" if value < 0.001 else f"= {value:.3f}"
 
 
 def count_words(hits: float) -> str:
-    """A number of hits, such as `4` or `3.5`."""
+    """Format a number of hits, such as `4` or `3.5`."""
     return f"{hits:.2f}".rstrip("0").rstrip(".")  # ties count ½, or 1/k of k
 
 
@@ -199,7 +199,7 @@ def _items(estimate: Measured) -> str:
 
 
 def people_words(count: int, such: str = "") -> str:
-    """A number of people, such as `1 person`."""
+    """Format a number of people, such as `1 person`."""
     return f"1 {such}person" if count == 1 else f"{count:,} {such}people"
 
 
@@ -209,26 +209,26 @@ LARGER_OF = 2  # lift is over the larger of two controls
 def decided_lifts(
     results: Iterable[Result], margin: float = MARGIN
 ) -> list[tuple[Result, HypothesisTest | None]]:
-    """Every total lift of a rater that is no control, tested together; None for raters that met these people."""
+    """Test every total lift of raters that are not controls, together; the test is None for raters fitted on these people."""
     rows = [
         row
         for row in results
         if row.metric == "lift" and not row.slice and row.value is not None and row.control is None
     ]
-    # The larger control was picked by the data: a lift below 0 may be due to that alone.
+    # The larger control is selected by the data: a lift below 0 may be due to that alone.
     questions = [Hypothesis(row, margin=margin, picked_from=LARGER_OF) for row in rows if not row.met_people]
     tested = iter(decide_together(questions))
     return [(row, None if row.met_people else next(tested)) for row in rows]
 
 
 def lift_claims(results: Iterable[Result], margin: float = MARGIN) -> list[str]:
-    """What a run shows of each rater: whether it uses what it is told of the person."""
+    """Return the sentences on whether each rater uses the person's context."""
     found = decided_lifts(results, margin)
     return [*(lift_claim(row, tested) for row, tested in found), *legend_for(tested for _, tested in found)]
 
 
 def lift_claim(row: Result, tested: HypothesisTest | None) -> str:
-    """The sentence on one lift; without a test, the rater met these people before."""
+    """Return the sentence on one lift; no test means that the rater was fitted on these people."""
     name = line_name(row.rater, row.system, row.given)
     if tested is None:
         return f"{name}: no claim, as it was fitted on people of this run (lift {POINTS.signed(row.value or 0.0)} points)."
@@ -236,7 +236,7 @@ def lift_claim(row: Result, tested: HypothesisTest | None) -> str:
 
 
 def lift_words(row: Result, tested: HypothesisTest) -> ClaimWords:
-    """What a lift means, by the control it is over."""
+    """Return the claims on a lift, by the control that it is over."""
     told = told_name(row.given if row.rater is None else row.view)
     wrong = "over wrong:" in (row.note or "")
     return ClaimWords(
@@ -251,12 +251,12 @@ def lift_words(row: Result, tested: HypothesisTest) -> ClaimWords:
 
 
 def told_name(context: str | None) -> str:
-    """A context as sentences name it."""
+    """Return a context's name in sentences."""
     return f"the {context}" if context in ("profile", "history") else f"“{context}”"
 
 
 def line_name(rater: str | None, system: str | None, given: str | None) -> str:
-    """The rater, and whose answers it judged."""
+    """Return the name of the rater and the system it judged."""
     if not system:
         return str(rater)
     if rater is None:
@@ -265,7 +265,7 @@ def line_name(rater: str | None, system: str | None, given: str | None) -> str:
 
 
 def stage_loss(stage: str, lost: float, finding: HypothesisTest) -> str:
-    """What a model at one stage loses, with people at every other stage."""
+    """Return a sentence on what a model at one stage loses, with people at every other stage."""
     said = f"With every other stage done by people, a model at the stage “{stage}” loses {100 * lost:.0f} points of F1"
     if finding.decided:
         return f"{said}."

@@ -1,4 +1,4 @@
-"""Everything that a report can be about, by name: runs of any kind, studies, folders with votes, audits, extraction, training."""
+"""The report part of anything a report can be about: runs, studies, folders with votes, audits, extraction and training folders."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -26,11 +26,11 @@ SIMULATED_RATERS = (
     "The raters of this study are simulated. They show that everything works and say nothing about people."
 )
 Status = Mapping[str, Any]
-"""A study as `label status --json` prints it."""
+"""A study, as printed by `label status --json`."""
 
 
 def study_part(status: Status, agreement: ReportPart) -> ReportPart:
-    """A human study: how far it got, how far its raters agree, and who they were."""
+    """Return the part on a human study: its progress, the agreement of its raters, and the raters."""
     warning: list[Piece] = [Prose(SIMULATED_RATERS, "warning")] if status["simulated"] else []
     raters = Section("Who rated", _rater_pieces(status), "The raters of the study, by pseudonym.")
     return replace(
@@ -43,7 +43,7 @@ def study_part(status: Status, agreement: ReportPart) -> ReportPart:
 
 
 def study_sentences(status: Status) -> list[str]:
-    """How far a study got."""
+    """Return sentences on the progress of a study."""
     raters = sum(rater["done"] > 0 for rater in status["raters"])
     said = (
         f"{raters} {'rater' if raters == 1 else 'raters'} gave {status['votes']:,} answers (question “{status['form']}”); "
@@ -92,20 +92,20 @@ def _met(checked: Mapping[str, int]) -> Cell:
 
 
 def run_part(store: Store, run: RunRecord, margin: float = MARGIN) -> ReportPart:
-    """A run as a part of a report."""
+    """Return the complete report part of a run."""
     report = open_report(store, run, margin)
     report.complete = True
     return with_verdict(report.part(), verdict_of(report, store, run, run_bars(run), margin))
 
 
 def votes_part(source: Source, status: Status | None, margin: float = MARGIN) -> ReportPart:
-    """What people (and machines) said in a study, given how far it got, or in a folder with votes."""
+    """Return the part on the votes in a folder, or in a study if its status is given."""
     part = agreement_part(source, agreements(source, margin))
     return part if status is None else study_part(status, part)
 
 
 def folder_part(folder: Path) -> ReportPart | None:
-    """A folder of `audit`, `extract` or `train`; None where it is none of these."""
+    """Return the part on a folder written by `audit`, `extract` or `train`; None for other folders."""
     if is_training(folder):
         return training_part(folder)
     if (folder / AUDIT).is_file():
@@ -114,7 +114,7 @@ def folder_part(folder: Path) -> ReportPart | None:
 
 
 def compared_part(store: Store, runs: Sequence[RunRecord], margin: float = MARGIN) -> ReportPart | None:
-    """Whether runs on the same items differ; None where they cannot be compared."""
+    """Return the comparison of runs on the same items; None if they cannot be compared."""
     if len(runs) < 2 or len({run.config.get("kind", "choice") for run in runs}) > 1:
         return None
     if len({run.dataset for run in runs}) > 1:
@@ -122,6 +122,6 @@ def compared_part(store: Store, runs: Sequence[RunRecord], margin: float = MARGI
     try:
         opened = [run_lines(store, run) for run in runs]
         found = compare_runs(*opened, margin=margin)
-    except UserError:  # other instruments, or nobody in common
+    except UserError:  # different instruments, or nothing in common
         return None
     return comparison_part(found, rank_runs(opened, margin), fitted_notes(opened)) if found else None

@@ -1,11 +1,11 @@
-"""Compare runs of any kind, paired by unit and clustered by person and prompt; rank three or more.
+"""Compare runs of any kind, paired by unit and clustered by person and prompt; rank three or more contestants.
 
-Two scores are comparable when the instrument that made them is the same but for who is compared: same data, same question, same
-context; systems need the same judge. Anything else is refused unless asked for, and then only shared units count. All comparisons of
-a command are tested together; where no difference is found, the sentence says what the runs could have detected.
+Two scores are comparable if the instrument is the same except for what is compared: same data, same question, same context; systems
+need the same judge. Anything else is refused without `--anyway`, with which only shared units count. All comparisons of a command are
+tested together; if no difference is found, the sentence says what the runs could have detected.
 
 Rankings are by Bradley–Terry strengths: on each item that two contestants both answered, the higher score wins and equal scores
-tie. Systems are ranked apart for each judge, because one judge's scores say nothing about another's.
+tie. Systems are ranked separately for each judge, because one judge's scores say nothing about another's.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -57,14 +57,14 @@ FEWEST = 3  # two are a comparison, not a ranking
 
 @dataclass(frozen=True)
 class Contestant:
-    """A rater (or a system as a rater judged it) under one view of one run."""
+    """A rater, or a system as judged by a rater, in one context of one run."""
 
     run: str
     line: Line
     met_people: bool = False
-    """Whether the rater was fitted on people of the run."""
+    """Whether the rater was fitted on people of this run."""
     user: str = ""
-    """The style of the simulated user, where there is one."""
+    """The simulated user's style, if there is one."""
 
     @property
     def rater(self) -> str | None:
@@ -73,12 +73,12 @@ class Contestant:
 
     @property
     def made(self) -> tuple[str | None, str | None]:
-        """The system whose products were judged, and what it was told."""
+        """The system whose products were judged, and its system context."""
         return self.line.system, self.line.given
 
     @property
     def name(self) -> str:
-        """How the contestant is called in sentences."""
+        """The contestant's name in sentences."""
         line = self.line
         if line.system:
             told = f" given {line.given}" if line.given else ""
@@ -88,7 +88,7 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The difference between two contestants, first minus second, tested beside the others of the command."""
+    """The difference between two contestants (first minus second), tested together with the command's other comparisons."""
 
     first: Contestant
     second: Contestant
@@ -96,7 +96,7 @@ class Comparison:
     difference: Estimate
     tested: HypothesisTest
     scores: tuple[float, float] | None
-    """What each scored on the shared units, added up; None where that says nothing."""
+    """The sum of each one's scores on the shared units; None where a sum is not meaningful."""
 
     @property
     def metric(self) -> str:
@@ -105,19 +105,19 @@ class Comparison:
 
     @property
     def met_people(self) -> list[str]:
-        """Contestants that were fitted on people of their run: nothing is claimed of them."""
+        """Contestants fitted on people of their run, about which nothing is claimed."""
         return [one.name for one in (self.first, self.second) if one.met_people]
 
     @property
     def distinguishable(self) -> bool | None:
-        """Whether a difference can be claimed, after the adjustment; None where nothing can be said."""
+        """Whether a difference is shown after correction; None if it cannot be tested or claimed."""
         if self.met_people or self.tested.verdict in (Conclusion.UNDEFINED, Conclusion.TOO_FEW):
             return None
         return self.tested.decided
 
     @property
     def names(self) -> tuple[str, str]:
-        """What the two are called, with their runs where they have one name."""
+        """The names of both, with their users or runs if the names are equal."""
         first, second = self.first, self.second
         if first.name != second.name:
             return first.name, second.name
@@ -126,7 +126,7 @@ class Comparison:
         return f"{first.name} in {first.run}", f"{second.name} in {second.run}"
 
     def sentence(self) -> str:
-        """Which of the two is better; where that is not shown, what the runs could have detected."""
+        """Return a sentence that says which of the two is better or, if that is not shown, what the runs could have detected."""
         tested, gap, unit = self.tested, self.difference, unit_of(self.measured)
         one, two = self.names
         both = f"{one} and {two}"
@@ -174,7 +174,7 @@ class Comparison:
 
     @property
     def _above(self) -> str:
-        """What is said of the one with the good figure; a judge that gives higher marks is not the better one for it."""
+        """The verb that relates the better one to the other; a judge that gives higher marks is not better for it."""
         if self.measured.name == DISTANCE:
             return "is closer to people than"
         if _judges_differ(self.first, self.second, self.measured) and unit_of(self.measured) == MARKS:
@@ -189,30 +189,30 @@ def _difference_interval(gap: Estimate, unit: FigureUnit) -> str:
 
 
 def no_claim(both: str, met: Sequence[str], gap: str = "") -> str:
-    """What is said of two of whom one was fitted on people of the run."""
+    """Return the sentence used when either of two contestants was fitted on people of the run."""
     were = "was" if len(met) == 1 else "were"
     return f"{both}: no claim, as {' and '.join(met)} {were} fitted on people of these runs{gap}."
 
 
 def unit_of(metric: Metric) -> FigureUnit:
-    """How differences of a metric are written: in points where it is a share, else in its own units."""
+    """Return the unit of differences of a metric: points for shares, otherwise marks."""
     return POINTS if metric.bounds in (UNIT_SCALE, (-1.0, 1.0)) else MARKS
 
 
 def scaled_name(metric: Metric) -> str:
-    """A metric's name, with its scale where it is not that of a share."""
+    """Return the metric's name, with its scale unless it is a share."""
     if metric.bounds is None or metric.name == DISTANCE or unit_of(metric) == POINTS:
         return metric.name
     return f"{metric.name} ({metric.bounds[0]:g} to {metric.bounds[1]:g})"
 
 
 def scale_width(metric: Metric) -> float:
-    """How wide a metric's scale is: what margins and planned differences are shares of; 1 where it has no ends."""
+    """Return the width of the metric's scale, which margins and planned differences are shares of; 1 if it is unbounded."""
     return 1.0 if metric.bounds is None else metric.bounds[1] - metric.bounds[0]
 
 
 def fitted_notes(runs: Sequence[RunLines]) -> list[str]:
-    """What the runs say of raters that met the people they were fitted on: such scores are no evidence."""
+    """Return the runs' notes on raters fitted on people they rate here, whose scores are no evidence."""
     notes = (note for opened in runs for note in opened.run.config.get("notes", []))
     return list(dict.fromkeys(note for note in notes if MET in note))
 
@@ -220,7 +220,7 @@ def fitted_notes(runs: Sequence[RunLines]) -> list[str]:
 def compare_runs(
     *runs: RunLines, anyway: bool = False, margin: float = MARGIN, metric: str | None = None
 ) -> list[Comparison]:
-    """Whoever was asked for in the other runs against whoever was in the first, with p-values adjusted for all comparisons together.
+    """Compare every contestant of the first run with those of the other runs; p-values are corrected over all comparisons.
 
     `margin` is a share of the metric's scale; `metric` names another than those a run of this kind is summed up by.
     """
@@ -237,7 +237,7 @@ def compare_runs(
 def _compared(
     first: RunLines, second: RunLines, anyway: bool, metric: str | None
 ) -> list[tuple[Contestant, Contestant, Metric, Estimate, tuple[float, float] | None]]:
-    """Every two contestants with a metric, their difference on the units both have a number for, and what each scored there."""
+    """Pair contestants by metric; return each pair's difference on shared units and, for counted metrics, both sums."""
     if first.run.dataset != second.run.dataset:  # systems may have answered the same questions in both
         first, second = first.by_system(), second.by_system()
     measured = wanted_metrics(first, metric)
@@ -259,12 +259,12 @@ def _compared(
 
 
 def wanted_metrics(opened: RunLines, metric: str | None) -> Sequence[Metric]:
-    """The metric of that name, or all that sum such a run up."""
+    """Return the metric of that name, or all headline metrics of the run."""
     return opened.headlines if metric is None else [opened.metric(metric)]
 
 
 def _distances(opened: RunLines, one: Contestant, two: Contestant, metric: Metric) -> Iterator[Metric]:
-    """Where two judges marked the same things and people did too: which of them is closer to people."""
+    """Yield the distance-to-people metric for two judges that rated the same products, if people rated them too."""
     if _judges_differ(one, two, metric):
         for reference in opened.references:
             if reference.metric == metric.name and all(reference.known(c.line) for c in (one, two)):
@@ -272,7 +272,7 @@ def _distances(opened: RunLines, one: Contestant, two: Contestant, metric: Metri
 
 
 def _judges_differ(one: Contestant, two: Contestant, metric: Metric) -> bool:
-    """Whether two judges say different things of the same products."""
+    """Return whether the two are different judges of the same products."""
     return metric.about == "product" and one.made == two.made and one.rater != two.rater
 
 
@@ -312,9 +312,9 @@ def _check_comparable(first: RunLines, second: RunLines, metrics: Sequence[Metri
 
 
 def contestants(opened: RunLines, metric: Metric | None = None) -> Iterator[Contestant]:
-    """Whoever was asked for in a run, under its headline view: raters, or systems as each rater judged them.
+    """Yield the contestants of a run under its headline context: raters, or systems as judged by each rater.
 
-    Systems that are controls, and those told nothing or of somebody else beside others, are no contestants.
+    Control systems are not contestants, nor are systems with no context or a wrong person's if they ran with others too.
     """
     measured = opened.headline if metric is None else metric
     lines = [line for line in opened.lines if measured.applies(line)]
@@ -331,9 +331,9 @@ def contestants(opened: RunLines, metric: Metric | None = None) -> Iterator[Cont
 def _pairs(
     first: Sequence[Contestant], second: Sequence[Contestant], metric: Metric
 ) -> Iterator[tuple[Contestant, Contestant]]:
-    """Everyone of one run with everyone of the other; where judges recur, like with like, else judges of one product.
+    """Yield the pairs of contestants to compare: the same judge's in both runs if judges recur, otherwise judges of the same product.
 
-    Where users differ in style, an assistant is held against itself: anything else would be two differences in one.
+    If the simulated users differ in style, only the same assistant is compared: otherwise two differences would be mixed.
     """
     shared = {one.rater for one in first} & {two.rater for two in second}
     products = {one.made for one in first} & {two.made for two in second}
@@ -352,22 +352,22 @@ def _pairs(
 
 @dataclass(frozen=True)
 class Ranked:
-    """Contestants by strength, the strongest first; unranked in the order given where strengths are undefined."""
+    """Contestants by strength, strongest first; in the order given if strengths are undefined."""
 
     judge: str | None
     names: tuple[str, ...]
     strengths: tuple[Estimate, ...]
     contrasts: Mapping[tuple[int, int], HypothesisTest]
-    """Two places in the ranking to the gap in log-odds between them, tested beside all others."""
+    """Two places in the ranking → the gap in log-odds between them, tested together with all others."""
     met_people: frozenset[str]
-    """Those that were fitted on people of the runs: nothing is claimed of them."""
+    """Contestants fitted on people of the runs, about which nothing is claimed."""
     note: str | None
     metric: str = "accuracy"
     place: str = ""
-    """Where the metric is not the benchmark's own: ` on personalization`."""
+    """A suffix for the title such as ` on personalization`; empty for the benchmark's own metric."""
 
     def sentences(self) -> list[str]:
-        """Who is above whom, neighbour by neighbour, in words."""
+        """Return a sentence on each two neighbours in the ranking."""
         if self.note is not None and not self.contrasts:
             whole = f"the ranking is {self.note}" if self.note.startswith("undefined") else self.note
             return [f"{whole[0].upper()}{whole[1:]}."]
@@ -376,7 +376,7 @@ class Ranked:
         ]
 
     def _neighbours(self, place: int, tested: HypothesisTest) -> str:
-        """Whether a contestant is stronger than the one ranked below; `tested` is their gap in log-odds."""
+        """Return the sentence on a contestant and the one ranked below; `tested` is the gap between them in log-odds."""
         one, two, where = self.names[place], self.names[place + 1], self.place
         if met := self._met(place, place + 1):
             return no_claim(f"{one} and {two}", met)
@@ -395,7 +395,7 @@ class Ranked:
         return [self.names[place] for place in places if self.names[place] in self.met_people]
 
     def as_dict(self) -> dict[str, Any]:
-        """The ranking as a plain object."""
+        """Return the ranking as a plain dict."""
         return {
             "judge": self.judge,
             "metric": self.metric,
@@ -426,7 +426,7 @@ class Ranked:
         }
 
     def grid(self) -> Grid:
-        """The ranking as a table."""
+        """Return the ranking as a table."""
         judged = f", judged by {self.judge}" if self.judge else ""
         rows = [
             Row([name], [_gap_cell(e, LOG_ODDS), count_cell(e.n)])
@@ -439,10 +439,10 @@ class Ranked:
 
 
 def rank_runs(runs: Sequence[RunLines], margin: float = MARGIN, metric: str | None = None) -> list[Ranked]:
-    """A ranking of everyone in the runs, or for systems one per judge; none for fewer than three contestants.
+    """Rank the contestants of all runs, for systems once per judge; fewer than three contestants are not ranked.
 
-    `margin` is a difference in how often one does better than the other: at 0.05, choosing between them 55 to 45. A figure that
-    no single item has, such as F1, ranks nobody.
+    `margin` is a difference in how often one does better than the other: at 0.05, 55 to 45. Metrics without a value per item,
+    such as F1, give no ranking.
     """
     once = {opened.run.name: opened for opened in runs}
     found = []
@@ -498,7 +498,7 @@ def _rank(judge: str | None, metric: Metric, group: Sequence[Contestant], margin
 def comparison_part(
     comparisons: Sequence[Comparison], rankings: Sequence[Ranked], notes: Sequence[str], pictures: bool = True
 ) -> ReportPart:
-    """Whether runs differ: a sentence and a row for each comparison, then the rankings."""
+    """Return the report part on a comparison: a sentence and a row per comparison, then the rankings."""
     runs = list(dict.fromkeys(name for one in comparisons for name in (one.first.run, one.second.run)))
     legend = [*legend_for(one.tested for one in comparisons), *notes, *([HOW] if rankings else [])]
     drawn = _differences_picture(comparisons) if pictures else []
@@ -517,7 +517,7 @@ def comparison_part(
 
 
 def _gap_cell(gap: Estimate, unit: FigureUnit) -> Cell:
-    """A difference with its sign and interval, or a dash."""
+    """Return a signed difference with its interval, or a dash."""
     return Cell("–") if gap.value is None else result_cell(gap, unit.signed, to=" to ")
 
 
@@ -538,7 +538,7 @@ def _differences_grid(comparisons: Sequence[Comparison]) -> Grid:
 
 
 def _differences_picture(comparisons: Sequence[Comparison]) -> list[Piece]:
-    """The differences of shares as marks with intervals, where there is more than one to see together."""
+    """Draw the differences of shares with their intervals, if there is more than one."""
     shown = [
         one for one in comparisons if unit_of(one.measured) == POINTS and one.difference.value is not None
     ]

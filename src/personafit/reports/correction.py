@@ -1,4 +1,4 @@
-"""People's verdict from few people and many machine judgments: prediction-powered correction of a run.
+"""Estimates of people's verdict from few human labels and many machine judgments: prediction-powered correction of a run.
 
 Human labels for a part of a run's items say how far the cheap score is off, and the rest is corrected by it. In a win rate the
 cheap score is the judge's and the human one is whom people preferred. In an accuracy the cheap score is the rater against the
@@ -44,7 +44,7 @@ from personafit.store import TIE, Item, RunRecord, Store
 
 WORDS = {YES: 1.0, NO: 0.0}
 UnitKey = tuple[str, str]
-"""An item, and the target in it that was judged; empty where the item itself was."""
+"""An item, and the target judged in it; empty if the item itself was judged."""
 EXAMPLE = (
     '{"item": "ITEM", "label": "LABEL"} (the name of an answer, the id of its text or tie; yes or no; a mark)'
 )
@@ -52,21 +52,21 @@ EXAMPLE = (
 
 @dataclass(frozen=True)
 class HumanLabels:
-    """What people said about units of a run."""
+    """Human labels of units of a run."""
 
     votes: Mapping[UnitKey, list[Any]]
-    """Item and target to what each voter said: the place of an answer or a tie for choices, else a number."""
+    """Item and target → each voter's label: the position of an answer or a tie for choices, otherwise a number."""
     left_out: int = 0
-    """Lines about items that the run does not have, without an answer, or to another question."""
+    """Number of lines about unknown items, without an answer, or to another question."""
     weights: Mapping[UnitKey, float] = field(default_factory=dict)
-    """Design weights of labelled units, where the file gives them: the inverse of the chance of being drawn."""
+    """Design weights of labelled units, if the file gives them: the inverse of their sampling probability."""
     question: str | None = None
-    """The question people answered, where it is none of choices."""
+    """The question people answered; None for choices."""
     options: Mapping[str, int] = field(default_factory=dict)
-    """How many answers an item has, where they are not two."""
+    """The number of answers of items that do not have two."""
 
     def beside(self, frame: pl.DataFrame, scores: Mapping[UnitKey, float]) -> pl.DataFrame:
-        """The units of a frame with people's scores as `human_score`, and their `weight`."""
+        """Return the units of a frame with people's scores as `human_score`, and their `weight`."""
         rows = [(*key, value, self.weights.get(key)) for key, value in scores.items()]
         schema = {"item": pl.String, "target": pl.String, "human_score": pl.Float64, "weight": pl.Float64}
         said = pl.DataFrame(rows, schema=schema, orient="row")
@@ -79,20 +79,20 @@ class HumanLabels:
 
 @dataclass(frozen=True)
 class Correction:
-    """One rater (and system) on one slice: the corrected number beside the two it is made of."""
+    """One rater (and system) on one slice: the corrected figure and the two it combines."""
 
     line: Line
     metric: str
     slice: dict[str, str]
     found: Corrected
     worth: Estimate
-    """How many human labels alone would give an interval as short."""
+    """The number of human labels that alone would give as short an interval."""
     coverage: float | None
     bounds: tuple[float, float] = UNIT_SCALE
 
 
 def read_labels(path: Path, store: Store, scores: RunScores) -> HumanLabels:
-    """Labels of a run of choices: `{"item", "label"}` on each line of a JSONL file, or the votes of a study.
+    """Read labels of a run of choices: `{"item", "label"}` on each line of a JSONL file, or the votes of a study.
 
     A label names an answer: `answer`, `generic` or `wrong` in a run of answers, the id of its text anywhere, or its place in the
     order the store keeps.
@@ -113,7 +113,7 @@ def read_labels(path: Path, store: Store, scores: RunScores) -> HumanLabels:
 
 
 def read_unit_labels(path: Path, opened: RunLines) -> HumanLabels:
-    """Labels of a run that is none of choices: `{"item", "label"}`, and where units have one `"target"`, or votes of a study.
+    """Read labels of a run that is not of choices: `{"item", "label"}` and, if units have one, `"target"`; or the votes of a study.
 
     A label is `yes` or `no`, or a mark on the question's scale. A run that asks several questions needs `"question"` in each line.
     """
@@ -151,7 +151,7 @@ def _read_votes(
     units: Set[UnitKey],
     read: Callable[[dict[str, Any], UnitKey, int], Any],
 ) -> HumanLabels:
-    """Every line's vote; several on one unit are several voters, and one that names its rater replaces that rater's earlier one."""
+    """Read the vote of each line; several on one unit are several voters, and a named rater's later vote replaces the earlier one."""
     if not path.is_file():
         raise UserError(f"{path} is not a file; --human takes a JSONL file with lines such as {EXAMPLE}.")
     items = {item for item, _ in units}
@@ -185,7 +185,7 @@ def _read_votes(
 
 
 def _place(label: str, item: Item, tested: str | None, path: Path, number: int) -> str:
-    """The place of the named answer in the stored order, or a tie."""
+    """Return the position of the named answer in the stored order, or a tie."""
     places = {str(place): str(place) for place in range(len(item.products))}
     names = {product: str(place) for place, product in enumerate(item.products)}
     against = item.slices.get("against")
@@ -215,7 +215,7 @@ def _value(row: Mapping[str, Any], reference: Reference, path: Path, number: int
 
 
 def correct(scores: RunScores, labels: HumanLabels) -> list[Correction]:
-    """Every rater of a run of choices under the headline context, by system and slice."""
+    """Correct every rater of a run of choices under the headline context, by system and slice."""
     opened = choice_lines(scores)
     raters = {rater["fingerprint"]: rater for rater in scores.raters}
     factors = ["tier", *(name for names in opened.slices for name in names)]
@@ -231,7 +231,7 @@ def correct(scores: RunScores, labels: HumanLabels) -> list[Correction]:
 
 
 def correct_lines(opened: RunLines, labels: HumanLabels | None = None) -> list[Correction]:
-    """Every rater of a run that is no run of choices, by question, system and slice: the mean of its answers and of people's.
+    """Correct every rater of a run that is not of choices, by question, system and slice: the mean of its answers with people's.
 
     Without labels from elsewhere, people's answers are those that are known of the run's units already.
     """
@@ -270,7 +270,7 @@ def _corrections(
     bounds: tuple[float, float] = UNIT_SCALE,
     answered: str = "answered",
 ) -> Iterator[Correction]:
-    """All units of a line, then its slices, each with the machine's mean corrected by people's labels."""
+    """Yield the machine's mean corrected by people's labels, for all units of a line and by slice."""
     answered = answered if answered in frame.columns else "answered"
     for where, part in sliced(frame, opened.slices):
         rest = [name for name in dict.fromkeys(factors) if name in frame.columns and name not in where]
@@ -280,7 +280,7 @@ def _corrections(
 
 
 def _people_scores(scores: RunScores, rater: dict[str, Any], labels: HumanLabels) -> dict[UnitKey, float]:
-    """Per labelled item the score by people's labels: whether the tested answer won, or how far the rater agrees."""
+    """Return the score of each labelled item by people's labels: whether the tested answer won, or the rater's agreement."""
     votes = {item: said for (item, _), said in labels.votes.items()}
     if not has_truth(scores):
         gold = dict(scores.items.select("item", "gold").iter_rows())
@@ -289,7 +289,7 @@ def _people_scores(scores: RunScores, rater: dict[str, Any], labels: HumanLabels
     agreed: dict[str, list[float]] = {}
     for item, _, given in said.group_by("item", "order", maintain_order=True).agg("label").iter_rows():
         agreed.setdefault(item, []).append(_agree(given, votes[item], labels.options.get(item, 2)))
-    # As in accuracy: samples are averaged within an order, and both orders are needed.
+    # As in accuracy, samples are averaged within an order, and all orders are needed.
     return {
         (item, ""): float(np.mean(orders))
         for item, orders in agreed.items()
@@ -298,7 +298,7 @@ def _people_scores(scores: RunScores, rater: dict[str, Any], labels: HumanLabels
 
 
 def _agree(given: list[str], votes: list[str], options: int = 2) -> float:
-    """The mean agreement of answers with votes; where either is a tie they agree as often as guessing would."""
+    """Return the mean agreement of answers with votes; if either is a tie they agree with the probability of guessing."""
     pairs = [(one, other) for one in given for other in votes]
     return float(np.mean([1 / options if TIE in pair else float(pair[0] == pair[1]) for pair in pairs]))
 
@@ -306,7 +306,7 @@ def _agree(given: list[str], votes: list[str], options: int = 2) -> float:
 def _combine(
     part: pl.DataFrame, factors: Sequence[str], bounds: tuple[float, float] = UNIT_SCALE
 ) -> tuple[Corrected, Estimate]:
-    """People's and the machine's scores of some items made one, and what people's are then worth."""
+    """Combine people's and the machine's scores of a part; also return what the human labels are then worth."""
     judged = part.filter(pl.col("machine_score").is_not_null())
     labelled = judged.filter(pl.col("human_score").is_not_null())
     alone = judged.filter(pl.col("human_score").is_null())
@@ -340,7 +340,7 @@ def _within(estimate: Estimate, bounds: tuple[float, float]) -> Estimate:
 
 
 def _worth(found: Corrected, items: int) -> Estimate:
-    """Human labels times how much shorter, squared, the interval became; labels on every item are the most there can be."""
+    """Return the number of labels times the squared ratio of interval lengths, at most the number of items."""
     ours, theirs = found.corrected, found.human
     n, people = theirs.n, theirs.people
     if ours.low is None or ours.high is None or theirs.low is None or theirs.high is None:
@@ -354,7 +354,7 @@ def _worth(found: Corrected, items: int) -> Estimate:
 def _checked(
     corrected: Estimate, worth: Estimate, judged: pl.DataFrame, factors: Sequence[str]
 ) -> tuple[Estimate, Estimate]:
-    """Both with a warning where the labelled part does not look drawn at random, and without a value where it leaves out a slice."""
+    """Add a warning if the labelled part does not look random, and remove the value if it leaves out a slice."""
     found = imbalances(
         judged["human_score"].is_not_null().to_numpy(),
         {name: judged[name].fill_null("").to_numpy() for name in (*factors, "person")},
@@ -379,7 +379,7 @@ def _checked(
 
 
 def correction_results(corrections: list[Correction]) -> Iterator[Result]:
-    """One record per number: corrected, people's alone, the machine's alone, and what the labels are worth."""
+    """Yield one record per number: corrected, human alone, machine alone, and the worth of the labels."""
     for row in corrections:
         weight = row.found.weight
         trust = None if weight is None else f"the machine's part counts {weight:.2f} of full"
@@ -398,7 +398,7 @@ def _result(row: Correction, metric: str, estimate: Estimate, remark: str | None
 
 
 def analyze_correction(store: Store, run: RunRecord, human: Path | None = None) -> Analysis:
-    """A run of any kind corrected by people's labels: those of a file, else what people said of its units in the store."""
+    """Correct a run of any kind by people's labels, from a file or, by default, from the store."""
     scores = choices_of(store, run)
     labels: HumanLabels | None = None
     if scores is not None:
@@ -422,7 +422,7 @@ def analyze_correction(store: Store, run: RunRecord, human: Path | None = None) 
 
 
 def correction_part(run: RunRecord, found: Sequence[Correction]) -> ReportPart:
-    """What the labels are worth, a sentence a rater, then a table for each metric."""
+    """Return the part on a correction: a sentence per rater on the worth of its labels, then a table per metric."""
     pieces: list[Piece] = [
         _grid([row for row in found if row.metric == metric])
         for metric in dict.fromkeys(row.metric for row in found)

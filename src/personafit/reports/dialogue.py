@@ -1,6 +1,6 @@
-"""The report of a run of dialogues: what came out in sentences, tables and a figure, and the transcripts.
+"""The report of a run of dialogues: results in sentences, tables and a figure, and the transcripts.
 
-What is too much for one page is left out by fixed rules (dialogues in which something went wrong stay) and the page says so.
+Dialogues that do not fit on one page are left out by fixed rules (those with faults stay), and the page says so.
 """
 
 from collections import defaultdict
@@ -100,7 +100,7 @@ FAULTS_NOTE = "; ".join(f"{kind}: the user {text}" for kind, text in FAULTS.item
 
 
 class DialogueReport(KindReport):
-    """A run in which assistants talked with simulated users and judges marked what they said."""
+    """The report of a run in which assistants talked with simulated users and judges rated them."""
 
     searched: ClassVar[Mapping[str, str]] = {
         "searched": "words, person, task or reply",
@@ -118,7 +118,7 @@ class DialogueReport(KindReport):
         super().__init__(store, run, self.run.info, [*results_of(self.opened), *effects])
 
     def sentences(self) -> list[str]:
-        """What each context does to personalization, tested together."""
+        """Return the effect of each context on personalization, tested together."""
         rows = [
             row
             for row in self.results
@@ -144,7 +144,7 @@ class DialogueReport(KindReport):
         return [*said, *legend_for(findings)]
 
     def counts(self) -> list[str]:
-        """Dialogues and people."""
+        """Return the number of dialogues and people."""
         whole, people = int(self.run.units["whole"].sum()), self.run.units["person"].n_unique()
         return [
             f"{whole:,} of {self.run.planned:,} dialogues ran to an end",
@@ -153,18 +153,18 @@ class DialogueReport(KindReport):
 
     @cached_property
     def _head(self) -> str:
-        """The metric that sums the run up: judged, else scored, else only counted."""
+        """The headline metric: judged if possible, else scored, else counted."""
         names = ("personalization", SCORE_RANK, "exchanges")
         return next((name for name in names if self.lines_of(name)), names[-1])
 
     @property
     def _headline(self) -> dict[LineId, str | None]:
-        """The lines that sum the run up, under the first context of judges."""
+        """The lines of the headline metric, under the judges' first context."""
         first = (None, self.run.views[0])
         return {line: control for line, control in self.lines_of(self._head).items() if line[3] in first}
 
     def lines_of(self, metric: str) -> dict[LineId, str | None]:
-        """The lines that have a metric; a canned assistant does not listen, so its first context stands for all."""
+        """Return the lines that have a metric; a canned assistant ignores its context, so only its first one is kept."""
         found = super().lines_of(metric)
         kept: dict[tuple[str | None, ...], LineId] = {}
         for line, control in found.items():
@@ -172,7 +172,7 @@ class DialogueReport(KindReport):
         return {line: found[line] for line in kept.values()}
 
     def picture(self) -> Picture | None:
-        """Each assistant, context and judge in a row, a panel for each headline metric."""
+        """Plot a row per assistant, context and judge, and a panel per headline metric."""
         from personafit.reports.plots import Panel
 
         percent = (-4.0, 104.0)
@@ -186,13 +186,13 @@ class DialogueReport(KindReport):
         return self.plot("Assistants under each context", caption, self._headline, panels)
 
     def table(self) -> Grid:
-        """The assistants, controls last."""
+        """Return the table of assistants, controls last."""
         shown = [CONTEXTS[name] for name in self.run.views] if self.run.judges else []
         note = " ".join([SUMMARY, *shown])
         return self.grid("Assistants", CLUSTERED, self._headline, FEW_COLUMNS, self._head, note=note)
 
     def sections(self) -> Iterator[Section]:
-        """Tables by what they show."""
+        """Yield the sections, one per topic."""
         quoted = published_results(self.benchmark)
         title = "Completion and personalization by kind of task"
         note = published()["note"] if quoted else ""
@@ -245,17 +245,17 @@ class DialogueReport(KindReport):
         quoted: Sequence[Result] = (),
         more: str = "",
     ) -> list[Piece]:
-        """The table of the lines that have a metric, or `more`; none where nothing is in it."""
+        """Return the table of the lines that have `metric` or `more`; empty if it has no numbers."""
         lines = self.lines_of(metric) | self.lines_of(more)
         grid = self.grid(title, caption, lines, columns, None, quoted, note)
         return [grid] if grid.rows and grid.columns else []
 
     def items(self) -> dict[str, Any]:
-        """The dialogues."""
+        """Return the data of the item browser."""
         return dialogue_items(self.store, self.run)
 
     def facts(self) -> dict[str, str]:
-        """The contexts of both sides, and the instruments."""
+        """Return the contexts of both sides, and the versions of the instruments."""
         return {
             "system contexts": ", ".join(self.record.config["givens"]),
             "contexts of judges": ", ".join(self.run.views),
@@ -265,7 +265,7 @@ class DialogueReport(KindReport):
         }
 
     def members(self) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, str]]]:
-        """Assistants, the simulated user, judges, and raters that score."""
+        """Yield assistants, the simulated user, judges, and scoring raters."""
         roles = {
             "assistant": self.record.config["systems"],
             "simulated user": [self.record.config["user"]],
@@ -277,7 +277,7 @@ class DialogueReport(KindReport):
                 yield role, one, {}
 
     def questions(self) -> dict[str, str]:
-        """The rubrics."""
+        """Return the rubrics."""
         rubrics = {question.name: question.rubric for question in DIALOGUE_QUESTIONS}
         alone = {"completion, context none": GOAL_ALONE.rubric} if GOAL_ONLY in self.run.views else {}
         return rubrics | alone
@@ -287,7 +287,7 @@ class DialogueReport(KindReport):
 
 
 def _pairs(lines: Sequence[Line]) -> Iterator[tuple[Line, Line, str]]:
-    """Each context against none, and the right person's against a wrong one's."""
+    """Pair each context with none, and each right person's with the wrong person's."""
     here = {(line.system, line.given, line.fingerprint, line.view): line for line in lines}
     for line in lines:
         given = str(line.given)
@@ -299,7 +299,7 @@ def _pairs(lines: Sequence[Line]) -> Iterator[tuple[Line, Line, str]]:
 
 
 def context_effect(system: str, given: str, against: str, finding: HypothesisTest, judge: str) -> str:
-    """What a context does to personalization, over no context or a wrong person's."""
+    """Return the claim on a context's effect on personalization, over no context or a wrong person's."""
     words = ClaimWords(
         above=f"being told {given} helps",
         below=f"being told {given} harms",
@@ -315,14 +315,14 @@ def context_effect(system: str, given: str, against: str, finding: HypothesisTes
 
 @lru_cache(1)
 def published() -> dict[str, Any]:
-    """What was published about PersonaLens: scores by kind of task, and a note on how they were made."""
+    """Return the published PersonaLens figures: scores by kind of task, and a note on how they were made."""
     text = (files("personafit.benchmarks") / "published" / "personalens.json").read_bytes()
     body: dict[str, Any] = orjson.loads(text)
     return body
 
 
 def published_results(benchmark: str) -> list[Result]:
-    """The published scores by kind of task, each with its source; none for other data."""
+    """Return the published scores by kind of task with their source; empty for other benchmarks."""
     rows = published()["scores"] if benchmark == PUBLISHED_FOR else []
     return [
         quote(
@@ -342,7 +342,7 @@ def published_results(benchmark: str) -> list[Result]:
 # -- the item browser --------------------------------------------------------------------------------------------------------
 
 MAX_DIALOGUES = 1_500
-MAX_CHARACTERS = 30_000_000  # of turns: beyond this browsers struggle to open the page
+MAX_CHARACTERS = 30_000_000  # characters of turns: beyond this browsers struggle to open the page
 MAX_TEXT = 8_000  # characters of one turn or reply
 WRONG = ("contradicts", "reasks", "invents", "strays")
 LABELS = {
@@ -365,7 +365,7 @@ JUDGED = {
     "s": "done, personalization 2 or less",
     "n": "not judged",
 }
-"""What dialogues are filtered by, by the letters they have (see `_letter`)."""
+"""Filters of dialogues: the letters they cover (see `_letter`) → label."""
 WORDS = {
     "rater": "judge",
     "anybody": "any judge",
@@ -379,13 +379,13 @@ WORDS = {
 
 
 def dialogue_items(store: Store, run: DialogueRun) -> dict[str, Any]:
-    """The item browser's data: an item is a dialogue with what each side knew, its turns, and what judges said."""
+    """Return the item browser's data; an item is a dialogue with each side's context, its turns, and the judges' marks."""
     kept = _kept(run)
     dialogues = [run.counted[item].dialogue for item in kept]
     judges = {rater["fingerprint"]: rater["name"] for rater in run.judges}
     means, cells, tags = _marks(run, judges)
     replies = raw_replies(store, run.run, dict(zip(kept, kept, strict=True)), list(judges), run.views)
-    texts: dict[str, int] = {}  # every text is kept once
+    texts: dict[str, int] = {}  # each text is stored once
     told = [_told(run, one, texts) for one in dialogues]
     turns = [_transcript(run, run.counted[item], tags, texts) for item in kept]
     facets, coded = facet_columns(
@@ -447,7 +447,7 @@ def dialogue_items(store: Store, run: DialogueRun) -> dict[str, Any]:
 
 
 def _kept(run: DialogueRun) -> list[str]:
-    """The dialogues to embed: all, or first those in which something went wrong, as far as the page can hold them."""
+    """Return the dialogues to embed, as many as fit; if there are too many, those with faults first."""
     items = list(run.counted)
     if len(items) > MAX_DIALOGUES:
         items.sort(key=lambda item: not run.counted[item].of(*WRONG))
@@ -465,7 +465,7 @@ def _kind(mark: Mark) -> str:
 
 
 def _told(run: DialogueRun, one: Dialogue, texts: dict[str, int]) -> list[tuple[str, int]]:
-    """What each side knew, and what bears on the task: titles, and the places of texts."""
+    """Return what each side was told and the task's context, as titles and indices of texts."""
     person = run.people[one.person]
     situation = "\n".join(f"{name}: {value}" for name, value in one.task.situation.items())
     preferences = render_person(person, select_facets(person.facets, one.task.preferences))
@@ -480,7 +480,7 @@ def _told(run: DialogueRun, one: Dialogue, texts: dict[str, int]) -> list[tuple[
 def _transcript(
     run: DialogueRun, counted: Counted, tags: Mapping[tuple[str, int], list[str]], texts: dict[str, int]
 ) -> dict[str, Any]:
-    """The turns as speaker, role, place of the text, marks, tags and thought; how it ended; faults of the simulated user."""
+    """Return turns (speaker, role, index of the text, marks, tags, thought), how the dialogue ended, and the simulated user's faults."""
     one = counted.dialogue
     marks: dict[int, list[list[Any]]] = defaultdict(list)
     for mark in counted.marks:
@@ -510,13 +510,13 @@ def _transcript(
 
 
 Means = dict[str, dict[str, dict[str, float | None]]]
-"""By dialogue and judge, question to mark under the judges' first context."""
+"""Dialogue → judge → question → mark, under the judges' first context."""
 
 
 def _marks(
     run: DialogueRun, judges: Mapping[str, str]
 ) -> tuple[Means, dict[str, dict[str, list[list[Any]]]], dict[tuple[str, int], list[str]]]:
-    """What judges said: marks under the first context, the rows of the table of marks, and marks of single turns."""
+    """Return the judges' marks under the first context, the rows of the table of marks, and the marks of single turns."""
     means: Means = defaultdict(lambda: defaultdict(dict))
     cells: dict[str, dict[str, list[list[Any]]]] = defaultdict(dict)
     places = list(judges)
@@ -542,7 +542,7 @@ def _marks(
 
 
 def _letter(marks: Mapping[str, float | None]) -> str:
-    """A letter for whether the task was done (rms), not done (hwx) or not judged, and the mark for personalization: high, low, other."""
+    """Return a letter for completion (rms done, hwx not done, others not judged) and personalization (high, low, other)."""
     done, mark = marks.get("completion"), marks.get("personalization")
     level = 2 if mark is None else 0 if mark >= 3 else 1 if mark <= 2 else 2
     if done is None:
@@ -551,7 +551,7 @@ def _letter(marks: Mapping[str, float | None]) -> str:
 
 
 def _about(task: str, stop: str, judged: Mapping[str, Mapping[str, float | None]]) -> str:
-    """A line of the list: the task, how it ended, and the judges' mean marks."""
+    """Return a list entry: the task, how it ended, and the judges' mean marks."""
     parts = [task, stop]
     for question in ("completion", "personalization"):
         known = [mark for marks in judged.values() if (mark := marks.get(question)) is not None]

@@ -1,4 +1,4 @@
-"""The report of a run of episodes: how often agents did what was asked, what their choices cost the person, and every episode to look into."""
+"""The report of a run of episodes: how often agents did what was asked, the cost of their choices to the person, and the episodes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
@@ -24,7 +24,7 @@ from personafit.store import RunRecord, Store, run_answers
 CLUSTERED = "95 % intervals below are clustered by person and by request."
 REGRETS = FigureUnit(1.0, "of regret", 2)
 CLAIMED = {"majority": "the majority's choice", "profile": "a reader of the profile"}
-"""Controls that a system's regret is tested against."""
+"""Controls that a system's regret is tested against, and their names in sentences."""
 FEW: list[Column] = [
     ("did what was asked, %", "success", {}),
     ("regret", "regret", {}),
@@ -51,7 +51,7 @@ BY_QUESTIONS: list[Column] = [
 
 
 class EpisodeReport(KindReport):
-    """A run in which agents carried out people's requests with tools."""
+    """The report of a run in which agents carried out people's requests with tools."""
 
     searched: ClassVar[Mapping[str, str]] = {"rater_label": "Scored by", "explained": EXPLAINED}
 
@@ -63,7 +63,7 @@ class EpisodeReport(KindReport):
         super().__init__(store, run, dict(self.opened.info), [*results_of(self.opened), *effects, *gaps])
 
     def sentences(self) -> list[str]:
-        """Whether a system's choices are better than those of the majority's and the profile's reader, tested together."""
+        """Return whether a system's choices are better than those of the majority and of the profile reader, tested together."""
         rows = [
             row
             for row in self.results
@@ -80,13 +80,13 @@ class EpisodeReport(KindReport):
         return [*said, *legend_for(findings)]
 
     def counts(self) -> list[str]:
-        """Requests and people."""
+        """Return the number of requests and people."""
         frame = self.opened.lines[0].frame
         return [f"{frame['request'].n_unique():,} requests", people_words(frame["person"].n_unique())]
 
     @property
     def _ladder(self) -> dict[LineId, str | None]:
-        """Everybody by regret, the least first: where the systems stand among the controls."""
+        """All lines by regret, lowest first, so that systems are ranked among the controls."""
         lines = self.lines_of("regret")
         regrets = {
             line: found.value
@@ -97,7 +97,7 @@ class EpisodeReport(KindReport):
         return {line: lines[line] for line in known}
 
     def picture(self) -> Picture | None:
-        """The ladder of controls with the systems in it."""
+        """Plot the systems among the controls, by regret."""
         from personafit.reports.plots import Panel
 
         panels: list[tuple[Panel, str, dict[str, str]]] = [
@@ -108,12 +108,12 @@ class EpisodeReport(KindReport):
         return self.plot("Systems among the controls", caption, self._ladder, panels)
 
     def table(self) -> Grid:
-        """Systems and controls, by regret."""
+        """Return the table of systems and controls, by regret."""
         note = f"Regret: {REGRET}. Questions and leaks are means per episode."
         return self.grid("Systems and controls", CLUSTERED, self._ladder, FEW, "success", note=note)
 
     def sections(self) -> Iterator[Section]:
-        """Tables by what they show."""
+        """Yield the sections, one per topic."""
         domains = sorted({one.slice["domain"] for one in self.results if "domain" in one.slice})
         by_domain: list[Column] = [
             (name, "regret", {"domain": name}) for name in domains if " + " not in name
@@ -159,7 +159,7 @@ class EpisodeReport(KindReport):
         return [grid] if grid.rows and grid.columns else []
 
     def _curve(self) -> list[Piece]:
-        """Regret by the number of questions: a curve for each system, and the table."""
+        """Return regret by number of questions: a curve per system, and the table."""
         caption = "Means over the episodes with so many questions. They are not the same requests, so a curve is also one over requests."
         pieces = self._rows("Regret by number of questions", caption, BY_QUESTIONS)
         curves: dict[str, list[tuple[int, Result]]] = {}
@@ -175,11 +175,11 @@ class EpisodeReport(KindReport):
         return [_curve_picture(curves, caption), *pieces] if curves else pieces
 
     def items(self) -> dict[str, Any]:
-        """The episodes."""
+        """Return the data of the item browser."""
         return episode_items(self.store, self.record, self.opened.lines)
 
     def facts(self) -> dict[str, str]:
-        """What agents were told, and the instruments."""
+        """Return the contexts and the versions of the instruments."""
         config = self.record.config
         return {
             "system contexts": ", ".join(config["givens"]),
@@ -188,7 +188,7 @@ class EpisodeReport(KindReport):
         }
 
     def members(self) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, str]]]:
-        """Systems, controls, and the simulated user."""
+        """Yield systems, controls, and the simulated user."""
         config = self.record.config
         for role, members in (
             ("system", config["systems"]),
@@ -214,7 +214,7 @@ def _words(control: str) -> ClaimWords:
 
 
 def _context_pairs(lines: Sequence[Line]) -> Iterator[tuple[Line, Line, str]]:
-    """Each context of a system against none, and the right person's against a wrong one's."""
+    """Pair each context of a system with none, and each right person's with the wrong person's."""
     here = {(line.system, line.given): line for line in lines}
     for line in lines:
         given = str(line.given)
@@ -225,7 +225,7 @@ def _context_pairs(lines: Sequence[Line]) -> Iterator[tuple[Line, Line, str]]:
 
 
 def _control_pairs(lines: Sequence[Line]) -> Iterator[tuple[Line, Line, str]]:
-    """Each system that is no control against every scripted control."""
+    """Pair each system that is not a control with every scripted control."""
     for line in lines:
         for other in lines if line.asked_for and line.control is None else ():
             if not other.asked_for:

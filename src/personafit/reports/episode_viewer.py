@@ -1,4 +1,4 @@
-"""The episode viewer: dialogue, calls, what each changed, and where regret arose, for the item browser of a report."""
+"""The episode viewer of the item browser: the dialogue, the calls and their changes, and where regret arose."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -27,9 +27,9 @@ FAULTS = {
     "re_asked": "asked again",
     "spoilt": "spoilt by the user",
 }
-"""What an episode can be filtered by."""
+"""Faults that episodes can be filtered by."""
 OUTCOMES = {"rsp": "done", "r": "done, best choice", "p": "done, regret 0.5 or more", "w": "not done"}
-"""What episodes are filtered by, by the letters they have."""
+"""Filters of episodes: the letters they cover (see `_letter`) → label."""
 WORDS = {
     "rater": "figures",
     "anybody": "all",
@@ -39,12 +39,12 @@ WORDS = {
     "chosen": "Where regret arose",
     "cut": ", those of systems and the costliest choices first",
 }
-BITS = 1 << len(FAULTS)  # above the bits of what was counted
+BITS = 1 << len(FAULTS)  # above the bits of the faults
 PARTS = ["preference", "the person", "weight", "known from", "chosen", "best choice"]
 
 
 def episode_items(store: Store, run: RunRecord, lines: Sequence[Line]) -> dict[str, Any]:
-    """The item browser's data: an item is an episode; systems come first, and of each the costliest choices."""
+    """Return the item browser's data; an item is an episode, systems come first, and within them the highest regret."""
     frames = [
         line.frame.with_columns(
             system=pl.lit(line.system),
@@ -60,7 +60,7 @@ def episode_items(store: Store, run: RunRecord, lines: Sequence[Line]) -> dict[s
     stored = store.texts({one["context"] for one in episodes} | {one["request"] for one in episodes})
     requests = [orjson.loads(stored[one["request"]]) for one in episodes]
     records = [EpisodeRecord.from_json(orjson.dumps(one["record"]).decode()) for one in episodes]
-    texts: dict[str, int] = {}  # every text is kept once
+    texts: dict[str, int] = {}  # each text is stored once
     turns = [_transcript(record, one["detail"], texts) for record, one in zip(records, episodes, strict=True)]
     told = [
         [("What the agent was told", texts.setdefault(text, len(texts)))]
@@ -127,20 +127,20 @@ def episode_items(store: Store, run: RunRecord, lines: Sequence[Line]) -> dict[s
 
 
 def _letter(row: Mapping[str, Any]) -> str:
-    """A letter for whether the request was carried out, and how good the choice was."""
+    """Return a letter for success and the quality of the choice."""
     if not row["success"]:
         return "w"
     return "r" if row["regret"] <= 0.001 else "p" if row["regret"] >= 0.5 else "s"
 
 
 def _about(row: Mapping[str, Any]) -> str:
-    """A line of the list: how it came out, and what was counted."""
+    """Return a list entry: the outcome and the faults."""
     done = f"{'done' if row['success'] else 'not done'}, regret {row['regret']:.2f}"
     return " · ".join([done, *(label for name, label in FAULTS.items() if row[name])])
 
 
 def _transcript(record: EpisodeRecord, detail: str | None, texts: dict[str, int]) -> dict[str, Any]:
-    """What the agent did and what came back, with what each call changed."""
+    """Return the agent's actions and the replies, with the changes made by each call."""
 
     def place(text: str) -> int:
         return texts.setdefault(cut_text(text, MAX_TEXT) or "–", len(texts))
@@ -162,7 +162,7 @@ def _transcript(record: EpisodeRecord, detail: str | None, texts: dict[str, int]
 
 
 def _change(change: Change) -> str:
-    """A difference of the state: its sign, its table and the entry."""
+    """Format a change of the state: its sign, table and entry."""
     sign = "+" if change.before is None else "−" if change.after is None else "±"
     entry = change.after or change.before
     assert entry is not None
@@ -171,7 +171,7 @@ def _change(change: Change) -> str:
 
 
 def committed(record: EpisodeRecord) -> list[str]:
-    """The ids of the offers that stand committed at the end."""
+    """Return the ids of the offers committed at the end."""
     return [
         change.after.offer
         for change in net_changes(record)
@@ -180,7 +180,7 @@ def committed(record: EpisodeRecord) -> list[str]:
 
 
 def _choices(request: Mapping[str, Any], chosen: Sequence[str]) -> Iterator[tuple[str, list[list[Any]]]]:
-    """For each domain, what is true of the person beside what was chosen and what would have been best, as cells of the table."""
+    """Yield, per domain, the person's preferences beside the chosen and the best offer, as table cells."""
     offers = {one[0]: one for one in request["offers"]}
     for goal, place in zip(request["goals"], request["best"], strict=True):
         domain, best = goal["domain"], offers[place]

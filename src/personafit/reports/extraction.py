@@ -1,4 +1,4 @@
-"""Extraction measured: sources of attributes side by side, one run of the stages, and where the end result is lost.
+"""Reports on extraction: attribute sources side by side, one run of the stages, and where errors arise.
 
 A source is whatever holds attributes of people: a folder of `extract run`, labels of people, published data.
 """
@@ -53,14 +53,14 @@ from personafit.statistics.decisions import Hypothesis, decide_together
 from personafit.store import Status
 
 STARTER = "starter"
-FATES = ("kept", "rewritten", "dropped")  # what was decided; coverage says of how many of all
+FATES = ("kept", "rewritten", "dropped")  # outcomes of refinement; coverage is the share with an outcome
 PUBLISHED = "published"
 EXTRACTION, FLOW = "extraction", "flow"
 COVERAGE_BAR = 0.95
 GAP = "_difference"
 NO_SHARES = frozenset(["attributes_per_person"])
 SOURCE = "arXiv 2606.06614, Figure 2 and Table 1; three raters an attribute, majority; MiniLM embeddings"
-# People's verdicts on attributes from conversations of real users (WildChat) and of simulated ones, as read off the figure.
+# People's verdicts on attributes from real (WildChat) and simulated users' conversations, as read off the figure.
 ACCEPTANCE = {
     "published: human": {"accepted": 0.58, "unsure": 0.39, "rejected": 0.03},
     "published: synthetic": {"accepted": 0.80, "unsure": 0.20, "rejected": 0.01},
@@ -77,7 +77,7 @@ FAILURES = {
 
 
 def open_source(text: str) -> AttributeSource:
-    """The source that `NAME=PLACE` or `PLACE` names; PLACE is a folder, or starter."""
+    """Open the source named by `NAME=PLACE` or `PLACE`, where PLACE is a folder or `starter`."""
     name, equals, place = text.partition("=")
     if not equals:
         name, place = Path(text).name or text, text
@@ -95,7 +95,7 @@ def open_source(text: str) -> AttributeSource:
 
 
 def _statements(conversations: Iterable[StagedConversation]) -> dict[str, list[str]]:
-    """Each person's attributes, each once."""
+    """Return each person's distinct attributes."""
     found: dict[str, dict[str, None]] = {}
     for one in conversations:
         found.setdefault(one.person, {}).update((attribute.text, None) for attribute in one.attributes)
@@ -127,7 +127,7 @@ def _staged(name: str, files: StageFile) -> AttributeSource:
 
 
 def _asked_about(files: StageFile) -> Iterator[StagedConversation]:
-    """What was put to the extractor: a conversation left out before was not its to find anything in."""
+    """Yield the conversations given to the extractor; those excluded earlier do not count."""
     return (one for one in files.read_conversations() if one.status == Status.OK or one.step == EXTRACT)
 
 
@@ -169,7 +169,7 @@ def _published(name: str, folder: Path) -> AttributeSource:
 
 
 def labelled_pairs(data: Path, people: Set[str]) -> list[AttributeLabel]:
-    """Every judged pair of the people an extractor had conversations of."""
+    """Return the judged pairs of the people whose conversations were extracted from."""
     benchmark = open_relevance(data)
     texts = {product.id: product.text for product in benchmark.products()}
     gold = {row.item: row.label == "yes" for row in benchmark.gold() if row.rater == benchmark.info.gold}
@@ -186,7 +186,7 @@ def labelled_pairs(data: Path, people: Set[str]) -> list[AttributeLabel]:
 
 
 def languages_of(data: Path) -> dict[str, str]:
-    """The language of each person."""
+    """Return the language of each person."""
     return {person.id: person.language for person in open_relevance(data).people()}
 
 
@@ -194,7 +194,7 @@ def languages_of(data: Path) -> dict[str, str]:
 
 
 def stage_results(files: StageFile, counts: dict[str, Any]) -> list[dict[str, Any]]:
-    """Every number of a finished run."""
+    """Return all results of a finished run."""
     return [result.as_dict() for result in _run_results(files, counts)]
 
 
@@ -221,7 +221,7 @@ def _run_results(files: StageFile, counts: dict[str, Any]) -> Iterator[Result]:
 
 
 def _shares(rows: Sequence[tuple[str, str]], values: Sequence[str], of: int, model: str) -> Iterator[Result]:
-    """How often each value occurs among rows of person and value; coverage is how many there are of all."""
+    """Yield the share of each value among rows of person and value; coverage is the number of rows over `of`."""
     people = np.array([person for person, _ in rows])
     for value in values:
         share = undefined("there are no attributes")
@@ -232,7 +232,7 @@ def _shares(rows: Sequence[tuple[str, str]], values: Sequence[str], of: int, mod
 
 
 def source_results(sources: Sequence[AttributeSource], embedder: Embedder) -> list[Result]:
-    """Every measure of every source; with several, what each differs by from the first."""
+    """Return every measure of every source and, with several, its difference from the first source."""
     results = []
     first: dict[tuple[str, tuple[tuple[str, str], ...]], Measure] = {}
     gaps = []
@@ -257,7 +257,7 @@ def source_results(sources: Sequence[AttributeSource], embedder: Embedder) -> li
 
 
 def published_results() -> list[Result]:
-    """The paper's figures, so that they stand beside."""
+    """Return the paper's figures, to show beside measured ones."""
     figures: list[tuple[str, str, dict[str, str], float]] = [
         (name, metric, {}, value) for name, shares in ACCEPTANCE.items() for metric, value in shares.items()
     ]
@@ -275,7 +275,7 @@ def published_results() -> list[Result]:
 
 
 def flow_results(traced: FlowFigures, names: dict[str, str]) -> list[Result]:
-    """All figures of an error flow; `names` says which model does which stage."""
+    """Return all figures of an error flow; `names` maps each stage to its model."""
     results = []
 
     def add(metric: str, estimate: Estimate, where: dict[str, str], system: str | None = None) -> None:
@@ -298,7 +298,7 @@ def flow_results(traced: FlowFigures, names: dict[str, str]) -> list[Result]:
 
 
 def summary_pieces(counts: Mapping[str, Any], out: Path) -> list[Piece]:
-    """What `extract run` read, found, verified and rewrote."""
+    """Return what `extract run` read, found, verified and rewrote."""
     read, fates = counts["conversations"], counts["attributes"]
     said = [f"{read['read']:,} conversations read, {read['messages']:,} messages of users."]
     if unparsed := read["by_status"].get("unparsed"):
@@ -362,7 +362,7 @@ def extraction_part(
     command: str | None = None,
     sources: Sequence[AttributeSource] = (),
 ) -> ReportPart:
-    """Sources side by side: what is accepted of each, and every measure with its difference from the first source."""
+    """Return sources side by side: acceptance, and every measure with its difference from the first source."""
     columns, rows = side_by_side(results)
     caption = "Shares in %, attributes per person as a count, 95 % intervals over people; published figures were not measured here."
     judged = [f"{one.name}: {one.kind}, judged by {one.judged_by}." for one in sources]
@@ -376,7 +376,7 @@ def extraction_part(
 
 
 def read_extraction(folder: Path) -> ReportPart | None:
-    """The part of a folder that `extract measure` or `extract flow` wrote; None where it is none."""
+    """Read the report part of a folder written by `extract measure` or `extract flow`; None for other folders."""
     path, name = folder / "results.json", folder.resolve().name
     if not path.is_file():
         return None
@@ -398,20 +398,20 @@ def _instrument(name: str, command: str | None) -> Instrument:
 
 
 def _cell(result: Result | None, signed: bool = False) -> Cell:
-    """A figure in percent, or as it is where it is no share, with its interval."""
+    """Return a figure with its interval, in percent if it is a share."""
     factor = 1 if result is not None and result.metric.removesuffix(GAP) in NO_SHARES else 100
     write = signed_number if signed else plain
     return result_cell(result, lambda value: write(factor * value), to=" to ")
 
 
 def _number(result: Result, unit: str) -> str:
-    """A figure with its unit and interval, in a sentence."""
+    """Format a figure with its unit and interval, for a sentence."""
     cell = _cell(result, signed="points" in unit)
     return f"{cell.text}{unit} ({cell.interval})" if cell.interval else f"{cell.text}{unit}"
 
 
 def _row_name(result: Result) -> str:
-    """What a measure is called, with its slice."""
+    """Return the name of a measure with its slice."""
     where = _slice_words(result)
     return f"{_measure(result)}: {where}" if where else _measure(result)
 
@@ -429,7 +429,7 @@ def _slice_words(result: Result) -> str:
 
 
 def side_by_side(results: Sequence[Result]) -> tuple[list[str], list[Row]]:
-    """Columns and rows of measures: one column a source, one for each difference from the first, published ones last."""
+    """Return columns and rows of measures: a column per source, one per difference from the first, published ones last."""
     index = {(str(r.system), _row_name(r), r.metric.endswith(GAP)): r for r in results}
     measured = [r for r in results if r.control is None and not r.metric.endswith(GAP)]
     systems = list(dict.fromkeys(str(r.system) for r in measured))
@@ -443,7 +443,7 @@ def side_by_side(results: Sequence[Result]) -> tuple[list[str], list[Row]]:
 
 
 def _source_sentences(results: Sequence[Result]) -> Iterator[str]:
-    """What is accepted of each source, and what of its recall refinement costs."""
+    """Yield what share of each source is accepted, and the recall that refinement costs."""
     found = {
         (str(one.system), one.metric, one.slice.get("refinement", "")): one
         for one in results
@@ -461,7 +461,7 @@ def _source_sentences(results: Sequence[Result]) -> Iterator[str]:
 
 
 def _acceptance(results: Sequence[Result]) -> list[Piece]:
-    """What is accepted, unsure and rejected of each source, published sources beside."""
+    """Plot what is accepted, unsure and rejected of each source, with published sources."""
     index = {(str(r.system), r.metric): r for r in results if not r.slice}
     systems = list(dict.fromkeys(str(r.system) for r in results if r.metric == "accepted"))
     if all(index[one, "accepted"].control for one in systems):
@@ -480,7 +480,7 @@ def _acceptance(results: Sequence[Result]) -> list[Piece]:
 
 
 def _notes(results: Sequence[Result]) -> list[str]:
-    """What has to be said of figures, each note once with all it is about."""
+    """Return the notes on figures, each once with all the figures it is about."""
     about: dict[str, dict[str, dict[str, None]]] = {}
     for one in results:
         if one.note and one.control is None:
@@ -496,7 +496,7 @@ def _notes(results: Sequence[Result]) -> list[str]:
 
 
 def flow_part(results: Sequence[Result], name: str = FLOW, command: str | None = None) -> ReportPart:
-    """Where the end result is lost: step by step from people to models, and each stage by itself."""
+    """Return where the end result is lost: step by step from people to models, and for each stage alone."""
     f1 = [one for one in results if one.metric == "f1"]
     changes, lost = (
         {one.slice["stage"]: one for one in results if one.metric == metric}
@@ -541,7 +541,7 @@ def flow_part(results: Sequence[Result], name: str = FLOW, command: str | None =
 
 
 def _flow_sentences(last: Result, lost: Mapping[str, Result]) -> tuple[list[str], list[str]]:
-    """What is left and what each stage loses, tested together; and how the claims are tested."""
+    """Return sentences on the final F1 and the loss at each stage, tested together, and the legend of the tests."""
     known = sorted((one for one in lost.values() if one.value is not None), key=lambda one: -(one.value or 0))
     found = decide_together([Hypothesis(one) for one in known])
     said = []

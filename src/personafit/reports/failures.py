@@ -1,11 +1,11 @@
-"""Failure modes: what is wrong with the answers a rater chose, or where a rater is furthest from people.
+"""Failure modes: flaws in the answers a rater chose, or the items on which a rater is furthest from people.
 
-Of choices it is counted by rules, by slice, how the chosen answers treat the person. The rules are deliberately narrow, in English and
-Chinese; docs/measurements/failure-modes.md says what they find on real data and how far they can be trusted. What they look for is
-data: failure_rules.toml. Heavy use of a profile and naming are descriptions: people often prefer such answers.
+For choices, rules count by slice how the chosen answers treat the person. The rules are deliberately narrow, in English and Chinese;
+docs/measurements/failure-modes.md says what they find on real data and how far they can be trusted. Their patterns are in
+failure_rules.toml. Heavy use of a profile and naming are descriptions, not faults: people often prefer such answers.
 
-Of raters that say yes or no or give marks it is counted how often they are off, and the units are named on which they are furthest
-off; of systems that write, the texts that are least like what the person wrote.
+For raters that say yes or no or give marks, it counts how often they are wrong and lists the units on which they are furthest off; for
+systems that write, the texts least like what the person wrote.
 """
 
 import re
@@ -41,13 +41,16 @@ from personafit.store import TIE, RunRecord, Store
 
 MODES = ("heavy profile use", "generic", "named", "refusal", "contradiction")
 
-STRANGERS = 9  # other people whose profiles say how much any profile would overlap
-COMMON = 0.05  # what this share of profiles says is no mark of one person
-HEAVY, FAR_ABOVE = 0.12, 2.0  # own terms among the answer's, and how many times the other answer's
-FACTS = 3  # statements of the profile that an answer takes up before its use is called heavy
-ENOUGH = 40  # terms an answer must bring along before their absence from the profile says anything
+STRANGERS = 9  # other people whose profiles set the overlap expected by chance
+COMMON = 0.05  # terms in more than this share of profiles do not identify a person
+HEAVY, FAR_ABOVE = (
+    0.12,
+    2.0,
+)  # share of the person's own terms in the answer, and its ratio to the other answer's
+FACTS = 3  # statements of the profile that an answer must take up to count as heavy use
+ENOUGH = 40  # new terms an answer needs before missing profile terms count
 
-# Of text in lower case; ı and ſ have none of their own and are what `re.IGNORECASE` takes for i and s, at twice the time.
+# For lower-cased text; ı and ſ are what `re.IGNORECASE` would also match for i and s, in twice the time.
 _WORD = re.compile(r"[a-zıſ][a-z0-9ıſ'’-]{2,}")
 _CHINESE = re.compile(r"[\u4e00-\u9fff]{2,}")
 _SENTENCE = re.compile(r"[^。！？!?；;\n.]*[。！？!?；;\n.]?")
@@ -71,7 +74,7 @@ _DIETS = [(_compiled(_any(diet["signs"])), diet["foods"]) for diet in _SAID["die
 
 
 def _avoidance() -> tuple[re.Pattern[str], ...]:
-    """What a profile says the person will not have: the object after (or, in Chinese, before) the cue, cut at the next turn."""
+    """Compile patterns for what the person avoids: the object after (in Chinese, also before) the cue, cut at the next clause."""
     zh = {name: _any(words) for name, words in _SAID["avoids"]["zh"].items()}
     en = {name: _any(words) for name, words in _SAID["avoids"]["en"].items()}
     han = r"[\u4e00-\u9fff]"
@@ -91,9 +94,9 @@ def _avoidance() -> tuple[re.Pattern[str], ...]:
 _AVOIDANCE = _avoidance()
 
 
-@lru_cache(64)  # the rules look at an item's texts again and again
+@lru_cache(64)  # the rules use each text several times
 def terms(text: str) -> frozenset[str]:
-    """What texts are compared by: words of three letters or more, and pairs of neighbouring Chinese characters."""
+    """Return the terms by which texts are compared: words of three letters or more, and Chinese character bigrams."""
     lowered = text.lower()
     words = _WORD.findall(lowered)
     if lowered.isascii():
@@ -103,20 +106,20 @@ def terms(text: str) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Portrait:
-    """What the rules need to know of one person."""
+    """What the rules use of one person."""
 
     own: frozenset[str]
-    """Terms of the profile that few others' profiles have."""
+    """Terms of the profile that few other profiles contain."""
     strangers: Sequence[frozenset[str]]
-    """The same of some other people."""
+    """The own terms of some other people."""
     facts: Sequence[frozenset[str]]
-    """The own terms of each statement of the profile that has two or more."""
+    """The own terms in each statement of the profile with at least two of them."""
     names: Sequence[str]
     avoided: frozenset[str]
 
     @cached_property
     def others(self) -> frozenset[str]:
-        """The terms of all strangers together."""
+        """The union of the strangers' terms."""
         return frozenset().union(*self.strangers)
 
     @cached_property
@@ -126,7 +129,7 @@ class Portrait:
 
 
 def portraits(people: People, wanted: Collection[str], seed: int = 0) -> dict[str, Portrait]:
-    """A portrait of everyone wanted; strangers are those who follow in a seeded order of the people of the same language."""
+    """Build a portrait of each person in `wanted`; strangers are the next people of the same language in a seeded order."""
     found: dict[str, Portrait] = {}
     for language in {person.language for person in people.values()}:
         ids = sorted(
@@ -159,7 +162,7 @@ def _portrait(known: Person, text: str, own: frozenset[str], strangers: Sequence
 
 
 def failures(portrait: Portrait, question: str, answer: str, other: str) -> frozenset[str]:
-    """The failure modes that the rules see in an answer; `other` is the answer beside it."""
+    """Return the failure modes that the rules detect in an answer; `other` is the other answer of the pair."""
     said = _said(answer, question)
     own = said & portrait.own
     seen = (
@@ -186,12 +189,12 @@ def _generic(portrait: Portrait, said: frozenset[str], own: frozenset[str], answ
     shared = said & portrait.others
     if len(own) > median([len(shared & stranger) for stranger in portrait.strangers]):
         return False
-    # In another script than the profile nothing could overlap.
+    # A text in another script than the profile cannot overlap with it.
     return not _speaks_to_reader(answer.lower()) and abs(_chinese(said) - portrait.chinese) <= 0.5
 
 
 def _speaks_to_reader(lowered: str) -> bool:
-    # Whoever is spoken to is mostly called you: looking for that first spares most answers the patterns.
+    # Most such answers say "you"; this cheap test spares most others the patterns.
     english = any(word in lowered for word in ("you", "someone", "somebody")) and _OF_READER["en"].search(
         lowered
     )
@@ -200,7 +203,7 @@ def _speaks_to_reader(lowered: str) -> bool:
 
 @lru_cache(16)
 def _said(text: str, question: str) -> frozenset[str]:
-    """What a text brings in that the question did not."""
+    """Return the terms of a text that are not in the question."""
     return terms(text) - terms(question)
 
 
@@ -236,7 +239,7 @@ def _contradicts(portrait: Portrait, question: str, answer: str) -> bool:
 
 
 def find_rater(scores: RunScores, name: str | None) -> dict[str, Any]:
-    """The rater of that name; without one, the first that was asked for."""
+    """Return the rater with this name or fingerprint; by default the first rater."""
     for rater in scores.raters:
         if name in (None, rater["name"], rater["fingerprint"]):
             return rater
@@ -245,7 +248,7 @@ def find_rater(scores: RunScores, name: str | None) -> dict[str, Any]:
 
 
 def answer_failures(store: Store, scores: RunScores, rater: dict[str, Any]) -> pl.DataFrame:
-    """One row per item and answer: the item's columns, the rater's choice, answer ('0' or '1'), and whether it shows each mode."""
+    """Return one row per item and answer: the item's columns, the rater's choice, the answer ('0' or '1'), and each mode as 0 or 1."""
     known = portraits(People(store.people(scores.run.dataset)), set(scores.items["person"]))
     rows = []
     for pair in answer_pairs(store, scores):
@@ -254,7 +257,9 @@ def answer_failures(store: Store, scores: RunScores, rater: dict[str, Any]) -> p
             rows.append((pair.item, str(index), *(float(mode in seen) for mode in MODES)))
     schema = {"item": pl.String(), "answer": pl.String(), **dict.fromkeys(MODES, pl.Float64())}
     lead = pl.col("value").sum()
-    choice = pl.when(lead > 0).then(pl.lit("0")).when(lead < 0).then(pl.lit("1"))  # none where orders cancel
+    choice = (
+        pl.when(lead > 0).then(pl.lit("0")).when(lead < 0).then(pl.lit("1"))
+    )  # null where the two orders cancel
     chosen = answers_of(scores, rater).group_by("item", maintain_order=True).agg(choice.alias("choice"))
     judged = scores.items.join(chosen, on="item", how="left", maintain_order="left")
     return judged.join(pl.DataFrame(rows, schema=schema, orient="row"), on="item", maintain_order="left")
@@ -264,8 +269,8 @@ WHO = ("chosen by the rater", "chosen by gold", "rejected by gold")
 
 
 def failure_results(scores: RunScores, frame: pl.DataFrame, rater: dict[str, Any]) -> list[Result]:
-    """The share of answers that show each mode, by slice: those the rater chose, and gold's chosen and rejected beside them."""
-    # People and prompts only tell which rows belong together: numbers do that faster than texts.
+    """Return the share of answers with each mode, by slice: those the rater chose and, if there is gold, those it chose and rejected."""
+    # People and prompts are only cluster keys, and numbers are faster than strings.
     frame = frame.with_columns(pl.col("person", "prompt").rank("dense"))
     answer, gold = pl.col("answer"), pl.col("gold")
     rejected = (answer != gold) & (gold != TIE)
@@ -273,7 +278,7 @@ def failure_results(scores: RunScores, frame: pl.DataFrame, rater: dict[str, Any
     chosen = Line.of(rater, scores.headline_view, frame, None)
     gold_line = Line(scores.info["gold"], None, None, None, None, frame)
     results = []
-    for who in WHO if has_truth(scores) else WHO[:1]:  # else gold is merely the answer under test
+    for who in WHO if has_truth(scores) else WHO[:1]:  # otherwise gold only marks the answer under test
         whole, line = frame.filter(kept[who]), chosen if who == WHO[0] else gold_line
         for _, where in columns_of(scores):
             part = whole.filter(*(pl.col(name) == value for name, value in where.items()))
@@ -287,23 +292,23 @@ def failure_results(scores: RunScores, frame: pl.DataFrame, rater: dict[str, Any
 
 SHOWN = 20
 TOLD = ("item", "target", "person", "prompt", "system", "given", "attribute", "text")
-FAR_MARKS = 2.0  # marks from people's that are no matter of taste
+FAR_MARKS = 2.0  # a distance in marks too large to be a matter of taste
 
 
 @dataclass(frozen=True)
 class WorstUnits:
-    """How often a rater (or system) is off, and the units on which it is furthest off."""
+    """How often a rater (or system) is wrong, and the units on which it is furthest off."""
 
     name: str
     measure: str
-    """What is counted, in words."""
+    """Description of what is counted."""
     results: list[Result]
     units: pl.DataFrame
-    """The worst first: what the unit is, `said`, `people` and `far`."""
+    """The worst units first: columns that identify the unit, `said`, `people` and `far`."""
 
 
 def line_failures(opened: RunLines, rater: str | None = None, most: int = SHOWN) -> list[WorstUnits]:
-    """The failures of a rater, by default the first that was asked for, question by question; of each writer where systems write."""
+    """Return the failures of a rater (by default the first), per question; where systems write, those of each system."""
     if not opened.references:
         lines = [line for line in opened.lines if line.control is None]
         return [_written(opened, line, most) for line in _named(opened, lines, rater, "system")]
@@ -322,7 +327,7 @@ def line_failures(opened: RunLines, rater: str | None = None, most: int = SHOWN)
 
 
 def _named(opened: RunLines, lines: Sequence[Line], wanted: str | None, what: str) -> list[Line]:
-    """The lines of the rater or system of that name."""
+    """Return the lines of the rater or system with this name or fingerprint."""
     own = [line for line in lines if wanted in (None, getattr(line, what), line.fingerprint)]
     if not own:
         names = ", ".join(dict.fromkeys(str(getattr(line, what)) for line in lines))
@@ -370,7 +375,7 @@ def _judged(opened: RunLines, reference: Reference, lines: Sequence[Line], most:
 
 
 def _written(opened: RunLines, line: Line, most: int) -> WorstUnits:
-    """The texts of one writer that are least like what the person wrote."""
+    """Return one system's texts that are least like what the person wrote."""
     metric: Metric = opened.headline
     known = line.frame.with_columns(metric.per_row(line.frame).alias("said")).filter(
         pl.col("said").is_not_null()
@@ -396,7 +401,7 @@ LONGEST = 120  # characters of a text in a table
 
 
 def analyze_failures(store: Store, run: RunRecord, rater: str | None = None) -> Analysis:
-    """The failure modes of what a rater chose, or the units on which it is furthest off."""
+    """Analyse the failure modes of the answers a rater chose, or the units on which it is furthest off."""
     scores = choices_of(store, run)
     if scores is not None:
         who = find_rater(scores, rater)
@@ -416,7 +421,7 @@ def analyze_failures(store: Store, run: RunRecord, rater: str | None = None) -> 
 
 
 def failures_section(store: Store, scores: RunScores) -> Section | None:
-    """The failure modes of the first rater that was asked for; None where no item has two answers."""
+    """Return the failure modes of the first rater as a section; None where no item has two answers."""
     if not scores.raters:
         return None
     who = find_rater(scores, None)
@@ -430,7 +435,7 @@ def failures_section(store: Store, scores: RunScores) -> Section | None:
 
 
 def _modes_in_words(results: Sequence[Result]) -> list[str]:
-    """How often the answers that the rater chose show each mode, over all items; those never seen are left out."""
+    """Return a sentence on how often the rater's chosen answers show each mode over all items; modes never seen are left out."""
     whole = [one for one in results if _where(one) == {} and one.slice["answers"] == WHO[0] and one.value]
     if not whole:
         return []
@@ -441,10 +446,10 @@ def _modes_in_words(results: Sequence[Result]) -> list[str]:
 
 
 def failures_grid(scores: RunScores, results: Sequence[Result]) -> Grid:
-    """The share of answers that show each mode, by who chose them and by slice."""
+    """Tabulate the share of answers with each mode, by who chose them and by slice."""
     index = {_key(one.slice): one for one in results}
     present = {_key(_where(one)) for one in results}
-    whole = not missing_halves(scores)  # a total over one half is that half's again
+    whole = not missing_halves(scores)  # with one half only, the total repeats it
     columns = [
         (name, where) for name, where in columns_of(scores) if _key(where) in present and (where or whole)
     ]

@@ -1,4 +1,4 @@
-"""A report as files: Markdown for a pull request, tables as CSV or LaTeX and figures as PNG and SVG for papers."""
+"""Export a report: Markdown for pull requests, tables as CSV or LaTeX, figures as PNG and SVG."""
 
 import csv
 import re
@@ -10,13 +10,13 @@ from personafit.reports.pieces import Grid, Picture, Piece
 from personafit.reports.plots import save
 from personafit.reports.report import ReportPart
 
-FORMULA = frozenset("=+-@＝＋－＠")  # what begins a formula; as in `store.export`
+FORMULA = frozenset("=+-@＝＋－＠")  # first characters of spreadsheet formulas, as in `store.export`
 UNSEEN = ("Cc", "Cf")  # control and format characters
-LONGEST = 60  # characters of a file's name
-ENDS = re.compile(r"[-+−–\d.,%\s]*(?:to [-+−\d.,%\s]*)?")  # of an interval: numbers, no formula
+LONGEST = 60  # characters of a file name
+ENDS = re.compile(r"[-+−–\d.,%\s]*(?:to [-+−\d.,%\s]*)?")  # of an interval: numbers, not a formula
 LATEX = {
     "\\": r"\textbackslash{}",
-    "[": "{[}",  # after a row's end these two would be options of it
+    "[": "{[}",  # after the end of a row these two would be read as its options
     "*": "{*}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
@@ -35,7 +35,7 @@ LATEX = {
 
 
 def write_tables(parts: Sequence[ReportPart], folder: Path, ending: str) -> int:
-    """Write every table as CSV or LaTeX (`ending` is `csv` or `tex`); return how many there are."""
+    """Write every table as CSV or LaTeX (`ending` is `csv` or `tex`); return the number of tables."""
     folder.mkdir(parents=True, exist_ok=True)
     tables = [(name, piece) for name, piece in _named(parts) if isinstance(piece, Grid)]
     for name, grid in tables:
@@ -47,7 +47,7 @@ def write_tables(parts: Sequence[ReportPart], folder: Path, ending: str) -> int:
 
 
 def write_figures(parts: Sequence[ReportPart], folder: Path) -> int:
-    """Write every figure as PNG and SVG; return how many there are."""
+    """Write every figure as PNG and SVG; return the number of figures."""
     folder.mkdir(parents=True, exist_ok=True)
     pictures = [(name, piece) for name, piece in _named(parts) if isinstance(piece, Picture)]
     for name, picture in pictures:
@@ -57,7 +57,7 @@ def write_figures(parts: Sequence[ReportPart], folder: Path) -> int:
 
 
 def markdown(parts: Sequence[ReportPart]) -> str:
-    """What came out and the first table of every part, as a comment on a pull request would show it."""
+    """Return the sentences and lead tables of every part as Markdown, for a comment on a pull request."""
     blocks = []
     for part in parts:
         blocks += [f"### {_markdown(part.title)}", *map(_markdown, part.sentences)]
@@ -83,12 +83,12 @@ def _markdown_table(grid: Grid) -> str:
 
 
 def _markdown(text: str) -> str:
-    """Text from outside on one line, without marks that Markdown or HTML would read."""
+    """Escape external text for Markdown and HTML, on one line."""
     return re.sub(r"([\\`*_{}\[\]<>|#])", r"\\\1", _line(text))
 
 
 def latex(grid: Grid) -> str:
-    """A table for booktabs; intervals stand small behind their number."""
+    """Return a table as LaTeX with booktabs; intervals follow their number in small print."""
     lines = [
         f"% {_line(grid.title)}. {_line(grid.caption)}",
         f"\\begin{{tabular}}{{{'l' * len(grid.heads)}{'r' * len(grid.columns)}}}",
@@ -111,7 +111,7 @@ def latex(grid: Grid) -> str:
 
 
 def _write_csv(grid: Grid, path: Path) -> None:
-    """A column for each number as the page shows it, and one for its interval where it has any."""
+    """Write a table as CSV: a column for each number as displayed, and one for its interval if it has any."""
     with_interval = [any(row.cells[n].interval for row in grid.rows) for n in range(len(grid.columns))]
     header = [*_heads(grid), "control", "published in"]
     for heading, wide in zip(grid.columns, with_interval, strict=True):
@@ -130,12 +130,12 @@ def _write_csv(grid: Grid, path: Path) -> None:
 
 
 def _heads(grid: Grid) -> list[str]:
-    """The headings of the names; none is empty, as on the page."""
+    """Return the headings of the name columns; empty ones become `of`, as on the page."""
     return [heading or "of" for heading in grid.heads]
 
 
 def _named(parts: Sequence[ReportPart]) -> Iterator[tuple[str, Piece]]:
-    """Tables and figures with a name that says where they are from, none of them twice."""
+    """Yield tables and figures, each with a unique file name made from its section and title."""
     taken: set[tuple[type, str]] = set()
     for part in parts:
         sections = [("", part.lead), *((section.title, section.pieces) for section in part.sections)]
@@ -154,7 +154,7 @@ def _named(parts: Sequence[ReportPart]) -> Iterator[tuple[str, Piece]]:
 
 
 def inert(cell: str | None) -> str:
-    """Text that no spreadsheet reads as a formula; names come from outside."""
+    """Quote text that a spreadsheet would read as a formula, since names come from outside."""
     text = cell or ""
     seen = next((one for one in text if not one.isspace() and category(one) not in UNSEEN), "")
     return f"'{text}" if seen in FORMULA or text[:1] in ("\t", "\r", "\n") else text

@@ -1,12 +1,12 @@
-"""The gate: bars that a run's figures must reach, for `--fail-under`, for JUnit files and for a team's own tests.
+"""The gate: bars on a run's figures, for `--fail-under`, JUnit files and a team's own tests.
 
 A bar holds for every rater asked for, never for controls: each must pass. A figure passes if the run shows it, that is if its whole
-95 % interval reaches the bar; it fails if none of it does; otherwise, and with fewer than six people, the gate cannot tell, which is
-no pass either. A bar is the least that a figure must be, or the most where lower is better, as for regret. A count that is 0 throughout
-has the interval of the rule of three, and a bar of 0 asks for none in this run: no number of people could show that there is never one.
+95 % interval reaches the bar; it fails if none of it does; otherwise, and with fewer than six people, the gate cannot tell, which
+does not pass either. A bar is the least that a figure must be, or the most where lower is better, as for regret. A count that is 0
+throughout has the interval of the rule of three; a bar of 0 requires a count of 0 in this run, as no sample can show a rate of exactly 0.
 `coverage` and `made` are shares of what was asked for and compare the value.
 
-In a JUnit file a total passes if it is defined, a bar as the gate says. Failures carry the sentence that the terminal prints and, as
+In a JUnit file a total passes if it is defined, a bar if the gate passes. Failures carry the sentence that the terminal prints and, as
 their type, the outcome. Each run of a suite is a test suite of its own; one that could not be made is an error.
 """
 
@@ -26,18 +26,18 @@ from personafit.statistics.clusters import CONSTANT, FEWEST_PEOPLE
 from personafit.statistics.decisions import GateDecision, GateOutcome, decide, is_constant
 
 Bar = tuple[str, float]
-"""A metric, with its slice in brackets where it has one (`win_rate[tier=hard]`), and the least it must be, or the most if lower is better."""
+"""A metric, optionally with a slice (`win_rate[tier=hard]`), and the least it must be (the most, if lower is better)."""
 COVERAGE, MADE = "coverage", "made"
-"""Metrics that are shares of what was planned: nothing was sampled, so the value is compared."""
+"""Metrics that are shares of what was planned: nothing was sampled, so the value itself is compared."""
 FEWEST_MADE = 0.95
-"""The bar on `made` that stands beside every other one unless it is named: what is missing may not be like the rest."""
-RULE_OF_THREE = 3.0  # what never happened in n draws happens in at most 3/n of them, with 95 % confidence
-BY_DEFINITION = "scores each answer by itself"  # how results mark a consistency of 1 that needs no sample
+"""The default bar on `made`, applied beside every other bar: missing answers may differ from the rest."""
+RULE_OF_THREE = 3.0  # an event that never occurs in n draws has a rate of at most 3/n, with 95 % confidence
+BY_DEFINITION = "scores each answer by itself"  # start of the note on a consistency of 1 that needs no sample
 _WHAT = re.compile(r"(?P<metric>\w+)(?:\[(?P<slice>[^\]]+)\])?")
 
 
 class Undecided(StrEnum):
-    """What a gate does with a figure of which it cannot tell whether it reaches its bar."""
+    """What a gate does with a figure if it cannot tell whether the bar is reached."""
 
     FAIL = "fail"
     PASS = "pass"  # nosec B105 # no password
@@ -45,34 +45,34 @@ class Undecided(StrEnum):
 
 @dataclass(frozen=True)
 class GateVerdict:
-    """What the gate says of one figure."""
+    """The gate's decision on one figure."""
 
     metric: str
     bar: float
     subject: str
-    """Whose figure it is; empty where the run has no such figure."""
+    """Whose figure it is; empty if the run has no such figure."""
     outcome: str
     """`passes`, `fails` or `cannot tell`."""
     reason: str
-    """The figure and its bar in a sentence, as tests and JUnit files show it."""
+    """The figure and its bar in a sentence, for tests and JUnit files."""
     side: Literal["at least", "at most"] = "at least"
-    """On which side of the bar it must be."""
+    """On which side of the bar the figure must be."""
 
     @property
     def sentence(self) -> str:
-        """The outcome and its reason, such as `Gate lift=0.05: passes. Lift of ...`."""
+        """The bar, the outcome and its reason, such as `Gate lift=0.05: passes. Lift of ...`."""
         told = "" if self.outcome == GateOutcome.CANNOT_TELL else f"{self.outcome}. "
         reason = f"{self.reason[:1].upper()}{self.reason[1:]}" if told else self.reason
         return f"Gate {self.metric}={self.bar:g}: {told}{reason}"
 
     def stops(self, undecided: Undecided = Undecided.FAIL) -> bool:
-        """Whether the run does not pass because of it."""
+        """Return whether this decision keeps the run from passing."""
         lenient = undecided is Undecided.PASS and self.outcome == GateOutcome.CANNOT_TELL
         return self.outcome != GateOutcome.PASSES and not lenient
 
 
 def read_bar(text: str) -> Bar:
-    """The bar that `METRIC=X` or `METRIC[NAME=VALUE]=X` sets; raises ValueError where it is none."""
+    """Parse `METRIC=X` or `METRIC[NAME=VALUE]=X`; raise ValueError for other text."""
     what, _, least = text.rpartition("=")
     if not _WHAT.fullmatch(what):
         raise ValueError(text)
@@ -80,7 +80,7 @@ def read_bar(text: str) -> Bar:
 
 
 def bar_metric(what: str) -> tuple[str, dict[str, str]]:
-    """The metric that a bar is on, and its slice."""
+    """Return the metric of a bar, and its slice."""
     found = _WHAT.fullmatch(what)
     if found is None:
         return what, {}
@@ -91,7 +91,7 @@ def bar_metric(what: str) -> tuple[str, dict[str, str]]:
 def gate_verdicts(
     results: Sequence[Result], bars: Sequence[Bar], rater: str | None = None
 ) -> list[GateVerdict]:
-    """What the gate says of every figure that a bar is held against; `rater` is the one asked about, all by default.
+    """Return the decision on every figure that a bar applies to; `rater` restricts them to one rater.
 
     Beside any bar at least 95 % of the answers asked for must have been made, unless a bar on `made` says otherwise.
     """
@@ -110,7 +110,7 @@ def gate_verdicts(
 
 
 def gate(result: Result, bar: float) -> GateDecision:
-    """Whether a figure of a run is shown to reach a bar."""
+    """Decide whether a figure of a run is shown to reach a bar."""
     if result.met_people:
         return GateDecision(GateOutcome.CANNOT_TELL)
     if result.better == "lower":
@@ -120,22 +120,22 @@ def gate(result: Result, bar: float) -> GateDecision:
         value, low, high = (None if end is None else -end for end in (result.value, result.high, result.low))
         return decide(replace(result, value=value, low=low, high=high), -bar)
     by_definition = result.low is None and (result.note or "").startswith(BY_DEFINITION)
-    # A system that answers everybody alike has a lift of 0 on every item: no sample would show more.
+    # A system that answers everybody alike has a lift of 0 on every item: no larger sample would change that.
     nothing = bar > 0 and result.people >= FEWEST_PEOPLE and is_constant(result, 0.0)
     return decide(result, bar, result.metric in (COVERAGE, MADE) or by_definition or nothing)
 
 
 def _up_to_three(result: Result) -> Result:
-    """Give a count that is 0 throughout the interval of the rule of three: at most 3 in so many people, with 95 % confidence."""
+    """Give a count of 0 throughout the rule-of-three interval: at most 3 over the number of people, with 95 % confidence."""
     never = is_constant(result, 0.0) and result.people >= FEWEST_PEOPLE
     return replace(result, low=0.0, high=RULE_OF_THREE / result.people, note=None) if never else result
 
 
 def totals(results: Iterable[Result], what: str, rater: str | None = None) -> list[Result]:
-    """The figures that a bar on a metric, or on one slice of it, is held against.
+    """Return the results that a bar on a metric, or on one slice of it, applies to.
 
-    Restraint has its total on the items marked for it. Controls are left out, unless one is named or there is nobody else; so are
-    control contexts. A rater may be named without its options.
+    The total of restraint is on the items marked for it. Controls are left out, unless one is named or there are only controls; so
+    are control contexts. A rater may be named without its options.
     """
     metric, within = bar_metric(what)
     named = [
@@ -144,7 +144,7 @@ def totals(results: Iterable[Result], what: str, rater: str | None = None) -> li
         if (result.slice == within or (metric == "restraint" and not within))
         and (rater is None or (result.rater is not None and _is_rater(rater, result.rater)))
     ]
-    # In runs about relevance `none` is what everybody sees, and where only controls ran there is no other context.
+    # In relevance runs every rater sees `none`, and with controls only there is no other context.
     shown = [
         result
         for result in named
@@ -154,14 +154,14 @@ def totals(results: Iterable[Result], what: str, rater: str | None = None) -> li
 
 
 def described(result: Result) -> str:
-    """Whose figure it is."""
+    """Return whose figure a result is."""
     system = f"{result.system}{f' given {result.given}' if result.given else ''}" if result.system else ""
     rater = f"{result.rater} ({result.view})" if result.rater else ""
     return ", judged by ".join(filter(None, [system, rater])) or "the system"
 
 
 def short_names(results: Sequence[Result]) -> list[Result]:
-    """The results with raters called by their spec without its options, where that tells them apart."""
+    """Return the results with raters named by their spec without its options, where that is unique."""
     raters = dict.fromkeys(one.rater for one in results if one.rater)
     short = {name: name.partition(",")[0] for name in raters}
     told = list(short.values())
@@ -191,7 +191,7 @@ def _verdict(what: str, bar: float, result: Result) -> GateVerdict:
 
 
 def _doubt(result: Result, decision: GateDecision) -> str:
-    """Why the gate cannot tell, and what would tell."""
+    """Explain why the gate cannot tell, and how many people would be enough."""
     if result.value is None:
         return f"it is undefined{f' ({result.note})' if result.note else ''}"
     if result.met_people:
@@ -212,7 +212,7 @@ def _doubt(result: Result, decision: GateDecision) -> str:
 
 
 def _beyond(value: float, bar: float) -> str:
-    """The value with as many digits as it takes to show on which side of the bar it is."""
+    """Format the value with enough digits to show on which side of the bar it is."""
     texts = (f"{value:.{digits}f}" for digits in (3, 6))
     return next((text for text in texts if (float(text) - bar) * (value - bar) > 0), repr(value))
 
@@ -222,7 +222,7 @@ def _ends(result: Result) -> str:
 
 
 def _of_metric(results: Iterable[Result], metric: str) -> list[Result]:
-    """The results of a metric; `coverage` is the share answered of everybody's headline figure (dialogues have a figure of that name)."""
+    """Return the results of a metric; `coverage` is that of each headline figure (dialogues have a metric of that name)."""
     if metric != COVERAGE:
         return [one for one in results if one.metric == metric]
     counted = [one for one in results if one.coverage is not None and one.metric != MADE]
@@ -235,7 +235,7 @@ def _of_metric(results: Iterable[Result], metric: str) -> list[Result]:
 
 
 def _is_rater(named: str, rater: str) -> bool:
-    """Whether a rater is the one named: the same spec, with at least the options that are named."""
+    """Return whether `rater` has the spec of `named` and at least its options."""
     if named == rater:
         return True
     try:
@@ -247,7 +247,7 @@ def _is_rater(named: str, rater: str) -> bool:
 
 
 def _absent(results: Sequence[Result], what: str, rater: str | None) -> str:
-    """The sentence that says which figure, slice or rater a run lacks, and what there is in its place."""
+    """Return the sentence on the figure, slice or rater that a run lacks, and the ones it has."""
     metric, within = bar_metric(what)
     of_metric = _of_metric(results, metric)
     if not of_metric:
@@ -269,28 +269,28 @@ def _listed(names: Iterable[str]) -> str:
 
 # -- JUnit -----------------------------------------------------------------------------------------------------------
 
-# What XML 1.0 cannot hold; names come from outside.
+# Characters not allowed in XML 1.0; names come from outside.
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True)
 class RunCheck:
-    """The checks of one run, as JUnit reports them."""
+    """The checks of one run, for JUnit."""
 
     name: str
     results: Sequence[Result] = ()
     gate: Sequence[GateVerdict] = ()
-    """What the gate says of every bar and figure."""
+    """The gate's decision on every bar and figure."""
     error: str | None = None
-    """Why there are no results, where the run could not be made."""
+    """Why there are no results, if the run failed."""
     missed: str | None = None
-    """The sentence that says too little was answered, where that is so."""
+    """The sentence on insufficient coverage, if it is too low."""
     undecided: Undecided = Undecided.FAIL
-    """Whether a bar of which the gate cannot tell whether it is reached fails."""
+    """Whether a bar fails if the gate cannot tell."""
 
 
 def write_junit(path: Path, runs: Sequence[RunCheck]) -> None:
-    """Write the checks of one run or several as one file."""
+    """Write the checks of one or several runs to a JUnit file."""
     root = ElementTree.Element("testsuites")
     root.extend(_suite(run) for run in runs)
     ElementTree.indent(root)

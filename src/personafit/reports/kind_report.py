@@ -1,4 +1,4 @@
-"""What the reports of all kinds of run share: their outline, tables by line, warnings, asks, and how the run was made."""
+"""The base class of reports by kind of run, and what they share: outline, tables by line, warnings, asks, and how the run was made."""
 
 import re
 from abc import ABC, abstractmethod
@@ -46,46 +46,46 @@ if TYPE_CHECKING:
 ORDERS = {1: "one (each answer is scored by itself)", 2: "both"}
 PUBLISHED = "published"
 NOT_MEASURED = "published, not measured here: "
-"""How the note of a published figure begins, before its source."""
+"""Prefix of the note of a published figure; its source follows."""
 HEADS = ("system", "system context", "rater", "context")
 LineId = tuple[str | None, str | None, str | None, str | None]
-"""System, its context, rater and its context, as results name them."""
+"""System, system context, rater and context of a line, as in results."""
 Column = tuple[str, str, Mapping[str, str]]
-"""A heading, the metric below it, and the slice that it is of."""
+"""Heading, metric, and slice of a column."""
 _NamedLine = tuple[list[str], Callable[[str, Mapping[str, str]], Result | None], str | None, str | None]
-"""What a line is called, what finds its figures by metric and slice, which control it is, and where it was published."""
+"""A line's names, a function that finds its results by metric and slice, its kind of control, and where it was published."""
 
 
 class KindReport(ABC):
-    """A run of one kind, read back. A kind says what is its own; the outline is the same for all."""
+    """Base class for the report of one run. Subclasses add what is specific to their kind; the outline is the same for all."""
 
     margin: float = MARGIN
-    """Differences within this count as none in tests of equivalence."""
+    """Equivalence margin: smaller differences count as none."""
     complete: bool = False
-    """Whether analyses that go beyond the run's scores are included."""
+    """Whether to include analyses that go beyond the run's scores."""
     searched: ClassVar[Mapping[str, str]] = {}
-    """What the browser's search looks into, what raters are called and what is to be explained, where it differs from choices."""
+    """Overrides of the item browser's texts: what the search covers, what raters are called, what is explained."""
     asks_whether: ClassVar[str] = ""
-    """What runs of this kind ask, the title where the benchmark's own is about choices or there is none."""
+    """The question that runs of this kind ask; it is the title where the benchmark's own is missing or about choices."""
     lines: Sequence[Line] = ()
-    """What was judged, where coverage is to be taken from it."""
+    """The judged lines, if coverage is computed from them."""
 
     def __init__(self, store: Store, run: RunRecord, info: dict[str, Any], results: list[Result]) -> None:
         self.store = store
         self.record = run
         self.info = info
-        """What the benchmark says of itself."""
+        """The benchmark's description of itself."""
         self.benchmark: str = self.info["name"]
         self.kind = str(run.config.get("kind", "choice"))
         self.coverage_bar: float = self.info["coverage_bar"]
-        """A run whose worst coverage is below this fails."""
+        """Minimum coverage: a run whose worst coverage is below it fails."""
         self.results = results
         self.figures = Figures(results)
 
-    # -- what a kind says ----------------------------------------------------------------------------------------------
+    # -- what a kind defines -------------------------------------------------------------------------------------------
 
     def title(self) -> str:
-        """The heading of the report: what the benchmark asks."""
+        """Return the title of the report: the benchmark's question."""
         own, about_choices = self.info["title"], self.info["metric"] in ("accuracy", "win_rate")
         if self.asks_whether and (about_choices or own in ("", None, self.benchmark)):
             own = f"{self.benchmark}: {self.asks_whether}"
@@ -93,25 +93,25 @@ class KindReport(ABC):
         return text[:1].upper() + text[1:]
 
     def sentences(self) -> list[str]:
-        """What the run shows besides its verdict, a sentence each."""
+        """Return the findings of the run besides its verdict, as sentences."""
         return []
 
     def worst_coverage(self) -> tuple[str, float] | None:
-        """Who was asked for and answered least, and the share answered."""
+        """Return the line with the lowest coverage, and that coverage."""
         return worst_coverage(line_shares(self.lines))
 
     def counts(self) -> Sequence[str]:
-        """How much the run is over, a few words each: items, people."""
+        """Return the size of the run in short phrases, such as its items and people."""
         return ()
 
     def answered(self) -> tuple[int, int]:
-        """How many answers were planned, and how many there are."""
+        """Return the number of planned answers and the number of answers obtained."""
         frames = [line.frame for line in self.lines if line.control not in IN_DATA]
         asked, answered = (sum(int(one[name].sum()) for one in frames) for name in ("asked", "answered"))
         return asked, answered
 
     def warnings(self) -> Iterable[str]:
-        """What is to be known before any number of the run is believed."""
+        """Yield warnings to read before trusting any number of the run."""
         asked, answered = self.answered()
         if self.record.finished is None:
             so_far = f" {answered:,} of {asked:,} planned answers are there." if asked else ""
@@ -123,34 +123,34 @@ class KindReport(ABC):
             )
 
     def picture(self) -> Picture | None:
-        """The one picture that is never folded."""
+        """Return the lead picture, which is never folded."""
         return None
 
     @abstractmethod
     def table(self) -> Grid:
-        """The one small table that is never folded."""
+        """Return the small lead table, which is never folded."""
 
     def sections(self) -> Iterable[Section]:
-        """Everything else; sections without pieces are left out."""
+        """Return all other sections; those without pieces are left out of the report."""
         return ()
 
     def items(self) -> dict[str, Any] | None:
-        """What the browser of items reads; None where there is nothing to look into."""
+        """Return the data of the item browser; None if there are no items to show."""
         return None
 
     def browser(self) -> Browser | None:
-        """What can be searched and looked into."""
+        """Return the item browser, or None if there are no items to show."""
         from personafit.reports.report_page import browser_piece
 
         data = self.items()
         return None if data is None else browser_piece(self.record.name, data, **self.searched)
 
     def facts(self) -> Mapping[str, str]:
-        """What shaped the numbers besides what is said of every run."""
+        """Return settings that affect the numbers, in addition to those listed for every run."""
         return {}
 
     def members(self) -> Iterable[tuple[str, Mapping[str, Any], Mapping[str, str]]]:
-        """Everyone who took part: role, entry in the run's record, and what is to be said besides its settings."""
+        """Yield each participant's role, entry in the run's record, and facts to show besides its settings."""
         for rater in self.record.config["raters"]:
             orders = (
                 {"orders": ORDERS.get(rater["orders"], str(rater["orders"]))} if "orders" in rater else {}
@@ -158,18 +158,18 @@ class KindReport(ABC):
             yield f"{rater['kind']}, {'control' if rater['control'] else 'asked for'}", rater, orders
 
     def questions(self) -> Mapping[str, str] | None:
-        """What raters were asked, by the name of the question, where no setting of theirs says it."""
+        """Return the question put to the raters, by name, if their settings do not contain it."""
         return None
 
     def notes(self) -> Iterable[str]:
-        """What is odd in the data, and what is to be said of a line's figures, such as how its scores became answers."""
+        """Yield notes on oddities of the data and on lines, such as how scores were turned into answers."""
         yield from self.record.config.get("notes", [])
         yield from (f"{line.rater}: {note}." for line in self.lines for note in line.notes)
 
     # -- the same for all ----------------------------------------------------------------------------------------------
 
     def part(self) -> ReportPart:
-        """The run as a part of a report."""
+        """Return the run as a part of a report."""
         return replace(
             self.brief(),
             sections=[section for section in self.sections() if section.pieces],
@@ -178,7 +178,7 @@ class KindReport(ABC):
         )
 
     def brief(self, pictured: bool = True) -> ReportPart:
-        """The part without what is folded, the items and the instrument; a terminal needs no picture either."""
+        """Return the part without folded sections, items and instrument; a terminal needs no picture either."""
         lead: list[Piece] = [Prose(text, "warning") for text in self.warnings()]
         if pictured and (picture := self._picture) is not None:
             lead.append(picture)
@@ -209,7 +209,7 @@ class KindReport(ABC):
         planned: Callable[[Mapping[str, Any]], int] | None = None,
         who: str = "raters",
     ) -> Section:
-        """How the asks of each rater (or system) ended, given all answers; `planned` says how many there were to be of each."""
+        """Return a section on how the asks of each rater (or system) ended; `planned` gives the number planned for an entry."""
         ended = (
             (
                 [rater["name"]],
@@ -221,7 +221,7 @@ class KindReport(ABC):
         return asks_section(ended, counted, (who.removesuffix("s"),))
 
     def agreement(self, opened: RunLines) -> Section:
-        """How far the raters agree with people."""
+        """Return a section on agreement between raters and people."""
         from personafit.reports.agree import agreement_section
         from personafit.reports.agree_ratings import lines_source
 
@@ -230,7 +230,7 @@ class KindReport(ABC):
     # -- tables and pictures by line ------------------------------------------------------------------------------------
 
     def lines_of(self, metric: str) -> dict[LineId, str | None]:
-        """The lines that have a total of a metric, by system, each with what kind of control it is; those asked for come first."""
+        """Return the lines that have a total of `metric`, grouped by system, with their kind of control; controls come last."""
         found = {
             line_id(one): one.control
             for one in self.results
@@ -249,7 +249,7 @@ class KindReport(ABC):
         quoted: Sequence[Result] = (),
         note: str = "",
     ) -> Grid:
-        """A table with a row for each line, named by what tells the lines apart; columns without a number are left out.
+        """Build a table with a row per line, named by what distinguishes the lines; empty columns are dropped.
 
         `coverage` is the metric whose coverage is the last column; `quoted` are published figures, whose lines follow.
         """
@@ -275,7 +275,7 @@ class KindReport(ABC):
         quoted: Sequence[Result] = (),
         people: Container[str | None] = (),
     ) -> Picture | None:
-        """A row of dots for each line, a panel for each metric, in percent where it has one decimal; None where nothing has a value.
+        """Plot a row of dots per line and a panel per metric (in percent for panels with one decimal); None if nothing has a value.
 
         `people` are the controls that are people.
         """
@@ -302,7 +302,7 @@ class KindReport(ABC):
     def differences(
         self, title: str, caption: str, metrics: Sequence[str], suffix: str = "difference", without: str = ""
     ) -> list[Piece]:
-        """A table of what lines have over others, a row for each two, without controls of a kind; none where nothing was compared."""
+        """Return a table of differences between lines, a row per pair, without controls of kind `without`; empty if there are none."""
         pairs = dict.fromkeys(
             (line_id(one), one.slice["against"])
             for one in self.results
@@ -323,7 +323,7 @@ class KindReport(ABC):
     def _named(
         self, lines: Mapping[LineId, str | None], quoted: Sequence[Result]
     ) -> tuple[list[str], list[_NamedLine], str]:
-        """The headings of names, the lines with those that were published below, and in words what all lines share."""
+        """Return the headings of the names, the lines (published ones last), and a sentence with what all lines share."""
         published = Figures(replace(one, control=None) for one in quoted)
         sources = {line_id(one): (one.note or "").removeprefix(NOT_MEASURED) for one in quoted}
         places = name_places([*lines, *sources])
@@ -382,19 +382,19 @@ def quote(
     system: str | None = None,
     given: str | None = None,
 ) -> Result:
-    """A published figure as a record, to stand beside what was measured."""
+    """Return a published figure as a result, to show beside measured ones."""
     found = Estimate(value, None, None, n, 0, f"{NOT_MEASURED}{source}")
     made = Result.of(found, metric=metric, slice=slice, control=PUBLISHED)
     return replace(made, rater=rater, view=view, system=system, given=given)
 
 
 def line_id(one: Result) -> LineId:
-    """The line that a result is of."""
+    """Return the line that a result belongs to."""
     return one.system, one.given, one.rater, one.view
 
 
 def _find(figures: Figures, line: LineId, metric: str, where: Mapping[str, str]) -> Result | None:
-    """A line's figure; what is counted without a rater stands in the row of every rater."""
+    """Return a line's result, or else the result of its system without a rater."""
     system, given, rater, view = line
     return figures.find(metric, rater, view, system, given, **where) or figures.find(
         metric, None, None, system, given, **where
@@ -402,7 +402,7 @@ def _find(figures: Figures, line: LineId, metric: str, where: Mapping[str, str])
 
 
 def name_places(lines: Sequence[LineId]) -> list[int]:
-    """Which names tell these lines apart; where none does, the system's, or without systems the rater's."""
+    """Return the positions of the names that distinguish the lines; if none does, that of the system or, without systems, the rater."""
     first = 0 if any(line[0] for line in lines) else 2
     differ = [place for place in range(len(HEADS)) if len({line[place] for line in lines} - {None}) > 1]
     return differ or [first]
@@ -416,14 +416,14 @@ LONGEST_EXAMPLE = 160
 
 
 class Endings(NamedTuple):
-    """How many asks ended how, in the order of `Status`, and the commonest sentences of what went wrong."""
+    """Number of asks per `Status`, in its order, and the most frequent error messages."""
 
     counts: list[int]
     errors: list[tuple[str, str, int]]
 
 
 def endings(answers: pl.DataFrame, **where: str) -> Endings:
-    """How the asks ended whose columns have these values."""
+    """Count how the asks ended, among the rows whose columns have these values."""
     if answers.is_empty():
         return Endings([0] * len(Status), [])
     rows = answers.filter(**where)
@@ -438,7 +438,7 @@ def endings(answers: pl.DataFrame, **where: str) -> Endings:
 
 
 def lost_asks(store: Store, run: RunRecord) -> str:
-    """How many asks of a run's raters ended without an answer, and one reply as an example; empty where none did."""
+    """Return the number of a run's asks without an answer, by status, with one reply as an example; empty if there are none."""
     raters = [rater["fingerprint"] for rater in run.config["raters"]]
     answers = run_answers(store, run.id)
     lost = answers.filter(pl.col("rater").is_in(raters) & (pl.col("status") != Status.OK.value)).unique(
@@ -449,7 +449,7 @@ def lost_asks(store: Store, run: RunRecord) -> str:
     counts = dict(lost["status"].value_counts().iter_rows())
     listed = ", ".join(f"{counts[one.value]:,} {one.value}" for one in Status if one.value in counts)
     replied = lost.filter(pl.col("status").is_in([Status.UNPARSED.value, Status.REFUSED.value]))
-    if replied.is_empty():  # why asks failed is said where they failed
+    if replied.is_empty():  # the reasons of failed asks are shown where they failed
         return listed
     status, example = replied["status"][0], replied["ask"][0]
     reply = store.frame(select(t.asks.c.reply).where(t.asks.c.id == example))["reply"][0]
@@ -466,10 +466,10 @@ def asks_section(
     counted: str,
     heads: Sequence[str] = ("rater",),
 ) -> Section:
-    """How asks ended, and the commonest sentences of what went wrong.
+    """Return a section on how asks ended, with the most frequent error messages.
 
     Args:
-        ended: The names of each row, how its asks ended, and how many were planned where that is known.
+        ended: The names of each row, how its asks ended, and how many were planned, if known.
         counted: What is counted, as the table's caption.
         heads: The headings of the names.
     """
@@ -486,7 +486,7 @@ def asks_section(
 
 
 def shown_settings(store: Store) -> dict[str, dict[str, str]]:
-    """Everything that shaped each rater or system, by fingerprint."""
+    """Return all recorded settings of each rater or system, by fingerprint."""
     frame = store.frame(select(t.raters.c.fingerprint, t.raters.c.settings))
     return {
         fingerprint: {key: _shown(value) for key, value in orjson.loads(text).items()}
@@ -502,7 +502,7 @@ def _shown(value: object) -> str:
 
 
 class PlainReport(KindReport):
-    """The report of a kind that has none of its own, by its lines and metrics alone."""
+    """The report of a kind without its own report class, from its lines and metrics alone."""
 
     def __init__(self, store: Store, run: RunRecord) -> None:
         self.opened = run_lines(store, run)
@@ -510,11 +510,11 @@ class PlainReport(KindReport):
         super().__init__(store, run, dict(self.opened.info), results_of(self.opened))
 
     def sentences(self) -> list[str]:
-        """What each rater's lift shows, where the kind has a lift."""
+        """Return the claims on each rater's lift, if the kind has a lift."""
         return lift_claims(self.results)
 
     def table(self) -> Grid:
-        """Every metric of every line; shares in percent, anything else as it is."""
+        """Return a table of every metric of every line; shares in percent, other metrics on their own scale."""
         metrics = self.opened.metrics
         rows = []
         for line in self.lines:
@@ -536,11 +536,11 @@ STYLE = re.compile(r",style=\w+")
 
 
 def user_style(user: Mapping[str, Any]) -> str:
-    """How a simulated user speaks, from its entry in a run's record: `vanilla`, or `cot, told its history`."""
+    """Return the style of a simulated user from its entry in a run's record: `vanilla`, or `cot, told its history`."""
     return str(user.get("style", "")) + (", told its history" if user.get("history") == "yes" else "")
 
 
 def same_but_style(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
-    """Whether two simulated users are one model, which differ at most in style and in being told their history."""
+    """Return whether two simulated users are the same model but differ in style or in being told their history."""
     models = [STYLE.sub("", str(user.get("name"))) for user in (one, two)]
     return models[0] == models[1] and user_style(one) != user_style(two)

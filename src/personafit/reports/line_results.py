@@ -1,12 +1,12 @@
-"""From lines to flat records, for every kind of run: value, interval, units, people, coverage and control of each metric by slice.
+"""Compute results from lines, for every kind of run: value, interval, units, people, coverage and control of each metric by slice.
 
-This is the one place that averages, subtracts and counts coverage. A kind declares its metrics (see `lines.Metric`), its slices, and
-which lines are held against which.
+This is the only place that averages, subtracts and computes coverage. A kind declares its metrics (see `lines.Metric`), its slices, and
+which lines are compared.
 
-Means come from sums, so that memory does not grow with the run. Pages are frames with a row per unit and line. They come in the order of
-persons, and once more in the order of prompts (a run of moderate size is kept for that instead of being read again), so that a cluster
-is complete when the next one begins; then it goes into the sums by cluster size (see `statistics.clusters`) and is let go. All columns of
-a page are added up in one `group_by`. Figures that no sums can give have their columns held.
+Means are computed from sums, so that memory does not grow with the run. Pages are frames with a row per unit and line. They are read in
+the order of persons, and again in the order of prompts (a run of moderate size is kept in memory instead), so that a cluster is complete
+when the next one begins; it is then added to the sums by cluster size (see `statistics.clusters`) and dropped. All columns of a page are
+summed in one `group_by`. For metrics that cannot be computed from sums, the rows are kept.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,9 +23,9 @@ from personafit.statistics import Estimate, mean_by_item
 from personafit.statistics.clusters import ClusteredSums, Clusters
 
 LINE = ("line_rater", "line_view", "line_system", "line_given")
-"""What tells the lines of a page apart: fingerprint and context of the rater, name and context of the system."""
+"""The columns that identify a line in a page: rater fingerprint and context, system and system context."""
 PLACE = "line_place"
-"""A row's place in the source."""
+"""Column: a row's position in the source."""
 
 Where = tuple[tuple[str, str], ...]
 Layout = tuple[str, ...]
@@ -34,14 +34,14 @@ Pages = Callable[[str], Iterable[pl.DataFrame]]
 """Pages by `person` or by `prompt`: the columns of LINE, PLACE, person, prompt, asked, answered, slices, figures."""
 SIZED = ("counts", "sums", "squares")
 IN_DATA = ("published votes", "votes in the data")
-"""Controls whose judgments came with the data: nobody was asked for them, so that nobody can have failed to answer."""
+"""Controls whose judgments came with the data: no asks were made for them, so they are left out of coverage."""
 
 
 # -- sums --------------------------------------------------------------------------------------------------------------
 
 
 class AddedUp:
-    """The sums of every line by slice, and the rows that are held."""
+    """The sums of every line by slice, and the rows kept for metrics that are not means."""
 
     def __init__(self) -> None:
         self._sums: dict[Key, dict[str, ClusteredSums]] = {}
@@ -50,16 +50,16 @@ class AddedUp:
         self._rows = cache(self._rows_of)
 
     def of(self, line: Line, column: str, where: Where = ()) -> ClusteredSums:
-        """One column of a line, added up."""
+        """Return the sums of one column of a line."""
         return self._sums.get((line.key, where), {}).get(column, ClusteredSums())
 
     def lines(self) -> list[tuple[Any, ...]]:
-        """The lines that occur, in the order of the source."""
+        """Return the keys of the lines that occur, in the order of the source."""
         found = {key: place for (key, where), place in self._places.items() if not where}
         return sorted(found, key=lambda key: found[key])
 
     def wheres(self, layout: Layout, line: Line | None = None) -> list[Where]:
-        """The values that occur together under these names, in the order of the source: of a line, or of any."""
+        """Return the combinations of values of these slices that occur, in the order of the source, for one line or all."""
         key = None if line is None else line.key
         places: dict[Where, int] = {}
         for (one, where), place in self._places.items():
@@ -68,7 +68,7 @@ class AddedUp:
         return sorted(places, key=lambda where: places[where])
 
     def held(self, line: Line, where: Where, columns: Sequence[str]) -> pl.DataFrame:
-        """The rows of a line in a slice that have all of these columns."""
+        """Return the kept rows of a line in a slice that have all of these columns."""
         key = *line.key, *(value for _, value in where)
         return self._rows(_names(where), tuple(columns)).get(key, pl.DataFrame())
 
@@ -86,7 +86,7 @@ class AddedUp:
         )
 
     def add(self, by_person: "list[ClusterSums]", by_prompt: "list[ClusterSums] | None") -> None:
-        """Both orders side by side; where no prompt recurs, a prompt is a person and prompt."""
+        """Set the sums from both orders of reading; without recurring prompts, each person and prompt is a prompt cluster."""
         for place, part in enumerate(by_person):
             people, pairs = part.rows("person"), part.rows("person+prompt")
             prompts = pairs if by_prompt is None else by_prompt[place].rows("prompt")
@@ -100,7 +100,7 @@ class AddedUp:
 
 
 def add_lines_up(opened: RunLines, pages: Pages, recurs: bool = True, again: bool = False) -> AddedUp:
-    """The sums that the metrics of a run need, by line and slice, and the columns that its metrics hold.
+    """Sum up the columns that a run's metrics need, by line and slice, and keep the rows of columns that metrics hold.
 
     Where prompts recur, the pages are read once more in the order of prompts if `again`, or else kept until then.
     """
@@ -119,7 +119,7 @@ def add_lines_up(opened: RunLines, pages: Pages, recurs: bool = True, again: boo
                 continue
             for metric in lifts:
                 page = with_over(page, metric)
-            # Grouping by numbers and categories is faster than by texts.
+            # Grouping by numbers and categories is faster than by strings.
             coded = page.select(
                 PLACE,
                 pl.col("person", "prompt").hash(),
@@ -160,12 +160,12 @@ def _names(where: Where) -> Layout:
 
 
 def _present(page: pl.DataFrame, name: str, kind: type[pl.DataType]) -> pl.Expr:
-    """A column of a page, or nothing where it lacks it."""
+    """Return a column of a page, or null if the page lacks it."""
     return (pl.col(name) if name in page.columns else pl.lit(None)).cast(kind).alias(name)
 
 
 def lines_page(lines: Sequence[Line], columns: Iterable[str]) -> pl.DataFrame:
-    """The frames of lines as one page, with the columns of theirs that are wanted."""
+    """Concatenate the frames of lines into one page, with the wanted columns they have."""
     wanted = list(dict.fromkeys(["unit", "person", "prompt", *columns]))
     frames = [
         line.frame.select(name for name in wanted if name in line.frame.columns).with_columns(
@@ -177,16 +177,16 @@ def lines_page(lines: Sequence[Line], columns: Iterable[str]) -> pl.DataFrame:
 
 
 def over_columns(metric: Metric) -> tuple[str, str]:
-    """The columns with what a unit has over the same unit without the person, and over the same with somebody else."""
+    """Return the names of the columns with a unit's gain over the same unit without a person, and over the one with a wrong person."""
     return f"{metric.source}|over none", f"{metric.source}|over wrong"
 
 
 def with_over(page: pl.DataFrame, metric: Metric) -> pl.DataFrame:
-    """The page with the columns that a lift is the mean of."""
+    """Add the columns whose mean is a lift."""
     context = LINE[1] if metric.over == "context" else LINE[3]
     keys = [*(name for name in LINE if name != context), "unit"]
     bare = page.select(*keys, context, pl.col(metric.source).alias("other"))
-    if bare.select(*keys, context).n_unique() < len(bare):  # a unit in several rows is paired by its mean
+    if bare.select(*keys, context).n_unique() < len(bare):  # a unit with several rows is paired by its mean
         bare = bare.group_by(*keys, context).agg(pl.col("other").mean())
     none = bare.filter(pl.col(context) == "none").drop(context)
     wrong = bare.filter(pl.col(context).str.starts_with("wrong:")).with_columns(
@@ -199,7 +199,7 @@ def with_over(page: pl.DataFrame, metric: Metric) -> pl.DataFrame:
 
 
 class ClusterSums:
-    """Sums of columns by line and slice, read in the order of the first of the clusters: each is closed when the next begins."""
+    """Sums of columns by line and slice, read in the order of the first cluster column: a cluster is closed when the next begins."""
 
     def __init__(self, names: Layout, columns: Sequence[str], clusters: tuple[str, ...]) -> None:
         self._names = names
@@ -212,7 +212,7 @@ class ClusterSums:
         self._closed: dict[str, pl.DataFrame] = {}
 
     def add(self, page: pl.DataFrame) -> None:
-        """Add a page whose last cluster may go on in the next."""
+        """Add a page; its last cluster may continue in the next page."""
         rows = page.drop_nulls(self._names) if self._names else page
         ranges = rows.group_by(self._keys).agg(pl.col(PLACE).min(), *self._first_ranges())
         if self._ranges is not None:
@@ -228,7 +228,7 @@ class ClusterSums:
         self._close(finest.filter(~going_on))
 
     def rows(self, kind: str) -> dict[Key, dict[str, Clusters]]:
-        """The clusters of one kind by key and column, once every page was added."""
+        """Return the clusters of one kind by key and column, after all pages were added."""
         if self._open is not None:
             self._close(self._open)
             self._open = None
@@ -242,7 +242,7 @@ class ClusterSums:
         return found
 
     def ranges(self) -> dict[Key, tuple[int, dict[str, tuple[float | None, float | None, float]]]]:
-        """By key the first place, and by column the least value, the greatest and the sum of squares."""
+        """Return, by key, the first position and, by column, the minimum, maximum and sum of squares."""
         if self._ranges is None:
             return {}
         return {
@@ -309,7 +309,7 @@ class ClusterSums:
 
 
 def results_of(opened: RunLines, added: AddedUp | None = None) -> list[Result]:
-    """Every metric of every line, over everything and by slice.
+    """Compute every metric of every line, overall and by slice.
 
     `added` are the sums of a run that was read page by page (see `add_lines_up`); without them the lines' own frames are added up.
     """
@@ -320,7 +320,7 @@ def results_of(opened: RunLines, added: AddedUp | None = None) -> list[Result]:
 
 
 def _wanted(opened: RunLines) -> list[str]:
-    """The columns of the lines' frames that results are made of."""
+    """Return the columns of the lines' frames that results need."""
     wanted = ["asked", *(name for layout in _layouts(opened) for name in layout)]
     for metric in opened.metrics:
         wanted += [metric.source, metric.answered, *metric.holds]
@@ -348,7 +348,7 @@ NOTHING = Estimate(None, None, None, 0, 0, "no item has an answer")
 
 
 def _estimate(opened: RunLines, line: Line, metric: Metric, added: AddedUp, where: Where) -> Estimate:
-    """A metric in a slice: from the sums of its columns, or, where it is no mean, from the rows that are held."""
+    """Estimate a metric in a slice: from the sums of its columns or, if it is not a mean, from the kept rows."""
     if metric.over is not None:
         return _lift(opened, line, metric, added, where)
     if metric.estimate is None:
@@ -358,7 +358,7 @@ def _estimate(opened: RunLines, line: Line, metric: Metric, added: AddedUp, wher
 
 
 def _lift(opened: RunLines, line: Line, metric: Metric, added: AddedUp, where: Where) -> Estimate:
-    """What is left over the larger of two controls, paired by unit."""
+    """Estimate the difference from the larger of two controls, paired by unit."""
     context = str(metric.over)
     controls = ("none", f"wrong:{getattr(line, context)}")
     present = {getattr(one, context) for one in opened.lines if _same_but(context, one, line)}
@@ -369,7 +369,9 @@ def _lift(opened: RunLines, line: Line, metric: Metric, added: AddedUp, where: W
     over = dict(zip(controls, sums, strict=True))
     if not all(one.people.count for one in over.values()):
         return replace(NOTHING, note="lift needs answers under both control contexts")
-    larger = min(over, key=lambda name: over[name].people.mean)  # less is left over the larger control
+    larger = min(
+        over, key=lambda name: over[name].people.mean
+    )  # the larger control leaves the smaller difference
     found = over[larger].estimate(metric.difference_bounds)
     return replace(found, note=_joined(found.note, f"over {larger}, the larger of the two controls"))
 
@@ -390,7 +392,7 @@ def _result(line: Line, metric: Metric, where: Where, found: Estimate, added: Ad
 def record(
     line: Line, metric: Metric, where: Where, found: Estimate, coverage: float | None, recurs: bool
 ) -> Result:
-    """The flat record of a figure; slices called `system` and `given` say whose products they are of."""
+    """Return the result for an estimate; slices called `system` and `given` replace the line's system and system context."""
     slices = dict((*where, *metric.under))
     system, given = slices.pop("system", line.system), slices.pop("given", line.given)
     note = metric.empty if metric.empty and found.value is None and not found.n else found.note
@@ -410,7 +412,7 @@ def line_result(
     coverage: float | None = None,
     note: str | None = None,
 ) -> Result:
-    """The flat record of a figure of a line; the estimate's own note stands unless another is given."""
+    """Return the result for an estimate of a line; `note` replaces the estimate's own note."""
     return Result.of(
         found,
         rater=line.rater,
@@ -437,10 +439,10 @@ def differences_of(
     slices: Sequence[Layout] = ((),),
     covered: Callable[[Line], float | None] | None = None,
 ) -> list[Result]:
-    """What one line has over another, paired by unit, for every metric that is compared; each pair comes with the other's name.
+    """Return the differences of pairs of lines, paired by unit, for every compared metric; each pair comes with the second line's name.
 
-    The coverage is that of the first line unless `covered` says otherwise. Smooth figures that are no means are compared by what
-    each unit does to them.
+    The coverage is that of the first line unless `covered` says otherwise. Smooth metrics that are not means are compared by each
+    unit's influence on them.
     """
     found = []
     for first, second, name in pairs:
@@ -466,20 +468,20 @@ def _parts(rows: pl.DataFrame, slices: Sequence[Layout]) -> Iterator[tuple[Where
 
 
 def line_coverage(frame: pl.DataFrame, metric: Metric | None = None) -> float | None:
-    """The share of what was to be asked that brought an answer."""
+    """Return the share of asks that were answered."""
     column = "answered" if metric is None else metric.answered
     return share_of(int(frame[column].sum()), int(frame["asked"].sum())) if column else None
 
 
 def share_of(answered: float, asked: float) -> float | None:
-    """The share of asks that brought an answer; None where nothing was asked."""
+    """Return the share of asks that were answered; None if nothing was asked."""
     return answered / asked if asked else None
 
 
 def worst_coverage(shares: Iterable[tuple[str, float | None, bool]]) -> tuple[str, float] | None:
-    """Who was asked for and answered least; free controls must not hide a judge that fails.
+    """Return the lowest coverage and its name, among lines asked for if there are any, so that controls do not hide a failing judge.
 
-    Each share comes with its name, and with whether it was asked for.
+    `shares` are name, coverage, and whether the line was asked for.
     """
     known = [(name, share, asked_for) for name, share, asked_for in shares if share is not None]
     least = [one for one in known if one[2]] or known
@@ -487,7 +489,7 @@ def worst_coverage(shares: Iterable[tuple[str, float | None, bool]]) -> tuple[st
 
 
 def line_shares(lines: Iterable[Line]) -> Iterator[tuple[str, float | None, bool]]:
-    """The coverage of each line whose rater was asked here, as `worst_coverage` takes it."""
+    """Yield the coverage of each line whose rater was asked in this run, as input of `worst_coverage`."""
     for line in lines:
         if line.control not in IN_DATA:
             yield line.name, line_coverage(line.frame), line.asked_for

@@ -1,6 +1,6 @@
-"""What reports are made of: sentences, tables, figures, facts. The template lays them out, files are written from them.
+"""The pieces of a report: sentences, tables, figures, facts. The template lays them out, and exports are written from them.
 
-A piece says what is there and nothing about where: the same table becomes HTML, CSV and LaTeX.
+A piece has content and no layout: the same table becomes HTML, CSV and LaTeX.
 """
 
 import re
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 CALLED = {"no view": "no context"}
-"""Controls whose stored name is not the one that is shown."""
+"""Controls that are displayed under another name than the stored one."""
 
 
 @dataclass(frozen=True)
 class Prose:
-    """A paragraph; small ones explain, warnings warn."""
+    """A paragraph in a style such as `lead` or `warning`."""
 
     kind: ClassVar[str] = "prose"
     text: str
@@ -35,7 +35,7 @@ class Prose:
 
 @dataclass(frozen=True)
 class Sentences:
-    """Sentences, one a line; small ones are notes."""
+    """Sentences, one per line; with `small`, they are notes."""
 
     kind: ClassVar[str] = "words"
     sentences: Sequence[str]
@@ -44,7 +44,7 @@ class Sentences:
 
 @dataclass(frozen=True)
 class Cell:
-    """One number of a table as it is shown: text, interval, what columns are sorted by, and numbers of remarks."""
+    """One table cell: text, interval, sort key, and the numbers of its remarks."""
 
     text: str = ""
     interval: str = ""
@@ -54,7 +54,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a table: names, cells, why it is a control, and where it was published."""
+    """One row of a table: names, cells, its kind of control, and its source if published."""
 
     names: Sequence[str]
     cells: Sequence[Cell]
@@ -63,13 +63,13 @@ class Row:
 
     @property
     def tag(self) -> str:
-        """Why it is a control, as tables say it; empty where it is none."""
+        """The displayed kind of control; empty for other rows."""
         return CALLED.get(self.control, self.control) if self.control else ""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A table: as many name columns as `heads`, then numbers."""
+    """A table: one column of names per head, then the columns of numbers."""
 
     kind: ClassVar[str] = "grid"
     title: str
@@ -78,19 +78,19 @@ class Grid:
     columns: Sequence[str]
     rows: Sequence[Row]
     remarks: Sequence[str] = ()
-    """What cells refer to by number."""
+    """The remarks that cells refer to by number."""
     note: str = ""
     folded: bool = False
 
     @property
     def textual(self) -> list[bool]:
-        """Which columns hold words."""
+        """Which columns hold text rather than numbers."""
         cells = [[row.cells[place] for row in self.rows] for place in range(len(self.columns))]
         said = [[one for one in column if one.text.strip("–")] for column in cells]
         return [bool(column) and all(one.sort is None for one in column) for column in said]
 
     def filled(self) -> "Grid":
-        """The table without the columns that hold nothing, and without the remarks that only they refer to."""
+        """Return the table without empty columns and the remarks that only they refer to."""
         kept = [
             place for place in range(len(self.columns)) if any(row.cells[place].text for row in self.rows)
         ]
@@ -114,19 +114,19 @@ class Grid:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure, drawn but not yet put anywhere."""
+    """A drawn figure, independent of where it is shown."""
 
     kind: ClassVar[str] = "picture"
     title: str
     caption: str
     figure: "Figure"
     words: str = "The numbers are in the tables of this page."
-    """The figure for those who do not see it."""
+    """Alternative text of the figure."""
 
 
 @dataclass(frozen=True)
 class Participant:
-    """A rater or system of the run with all its settings."""
+    """A rater or system of the run, with all its settings."""
 
     name: str
     tag: str
@@ -136,20 +136,20 @@ class Participant:
 
 @dataclass(frozen=True)
 class Instrument:
-    """How a part was made, and the command that makes it again, where one is known."""
+    """How a part was made, and the command that reproduces it, if known."""
 
     kind: ClassVar[str] = "instrument"
     command: str | None
     facts: Mapping[str, str]
     members: Sequence[Participant] = ()
     asked: Mapping[str, str] | None = None
-    """What raters were asked, by the name of the question."""
+    """The question put to the raters, by name."""
     notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class Errors:
-    """What went wrong in words: status, sentence and how often."""
+    """Error messages: status, message and count."""
 
     kind: ClassVar[str] = "errors"
     title: str
@@ -158,11 +158,11 @@ class Errors:
 
 @dataclass(frozen=True)
 class Browser:
-    """Items to search and look into: markup, and the data that its script reads."""
+    """The item browser: markup, and the data read by its script."""
 
     kind: ClassVar[str] = "browser"
     name: str
-    """The run whose items they are."""
+    """The name of the run the items belong to."""
     markup: Markup
     data: Markup
 
@@ -172,7 +172,7 @@ Piece = Prose | Sentences | Grid | Picture | Instrument | Errors | Browser
 
 @dataclass(frozen=True)
 class Section:
-    """A titled part of a report, folded on a page; the lead says in a sentence what it shows."""
+    """A titled part of a report, folded on a page; `lead` says in one sentence what it shows."""
 
     title: str
     pieces: Sequence[Piece]
@@ -180,13 +180,13 @@ class Section:
 
 
 def text_grid(title: str, caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Grid:
-    """A table of texts such as `61.0 (55.2 to 66.8)`: the first column is names, brackets are intervals."""
+    """Build a table from texts such as `61.0 (55.2 to 66.8)`: the first column is names, brackets hold intervals."""
     made = [Row([row[0]], [text_cell(cell) for cell in row[1:]]) for row in rows]
     return Grid(title, caption, headings[:1], headings[1:], made)
 
 
 def percent_cell(found: Estimate | Result | None, signed: bool = False) -> Cell:
-    """A share in percent, or a difference in points with its sign; empty where there is none."""
+    """Return a share in percent, or with `signed` a difference in points; empty if undefined."""
     if found is None or found.value is None:
         return Cell()
     if isinstance(found, Result) and (few := count_of(found)):
@@ -201,7 +201,7 @@ def percent_cell(found: Estimate | Result | None, signed: bool = False) -> Cell:
 def result_cell(
     found: Estimate | Result | None, write: Callable[[float], str], notes: Sequence[int] = (), to: str = "–"
 ) -> Cell:
-    """A figure as `write` writes its value, with its interval; empty where there is none."""
+    """Return a figure formatted by `write`, with its interval; empty if undefined."""
     if found is None or found.value is None:
         return Cell(notes=notes)
     interval = ""
@@ -221,7 +221,7 @@ AS_THEY_ARE = frozenset(
         *("malformed", "impossible", "steps"),
     }
 )
-"""Metrics that are no shares: they are shown with two decimals, shares in percent with one."""
+"""Metrics that are not shares: shown with two decimals, while shares are in percent with one."""
 DIFFERENCES = ("_effect", "_difference", "lift", "pull", "moved_beyond_placebo")
 
 
@@ -229,12 +229,12 @@ NAMES = {"f1": "F1", "rouge_1": "ROUGE-1", "rouge_l": "ROUGE-L", "r_precision": 
 
 
 def metric_name(metric: str) -> str:
-    """A metric as tables and sentences call it."""
+    """Return the display name of a metric."""
     return NAMES.get(metric, metric.replace("_", " "))
 
 
 def metric_text(metric: str, value: float) -> str:
-    """A value as tables show it: shares in percent, differences with their sign."""
+    """Format a value for tables: shares in percent, differences with their sign."""
     write = signed_points if metric.endswith(DIFFERENCES) else plain
     if metric == "length_difference":
         return write(value, 0)
@@ -242,23 +242,23 @@ def metric_text(metric: str, value: float) -> str:
 
 
 SHARES = frozenset({"accuracy", "win_rate", "f1", "lift", "completion", "unmoved", "rouge_1", "rouge_l"})
-"""Headline metrics in percent; those of other kinds may have any scale and are shown as they are."""
+"""Headline metrics shown in percent; those of other kinds may have any scale and are shown unscaled."""
 
 
 def headline_text(metric: str, value: float) -> str:
-    """A headline figure of any kind."""
+    """Format a headline figure of any kind."""
     return metric_text(metric, value) if metric in SHARES or is_as_it_is(metric) else plain(value, 3)
 
 
 def is_as_it_is(metric: str) -> bool:
-    """Whether a metric is no share."""
+    """Return whether a metric is not a share."""
     return any(
         metric.removesuffix(end) in AS_THEY_ARE for end in ("", "_effect", "_difference", "_by_person")
     )
 
 
 def metric_cell(found: Result | None, notes: Sequence[int] = ()) -> Cell:
-    """A result as tables show it, with its interval; empty where there is none."""
+    """Return a result as a table cell with its interval; empty if undefined."""
     if found is None:
         return Cell(notes=notes)
     if few := count_of(found):
@@ -271,22 +271,22 @@ def metric_cell(found: Result | None, notes: Sequence[int] = ()) -> Cell:
 
 
 def share_cell(share: float | None) -> Cell:
-    """A share without an interval, in percent."""
+    """Return a share in percent, without an interval."""
     return Cell() if share is None else Cell(plain(100 * share), sort=share)
 
 
 class Remarks:
-    """Why numbers are missing, each reason numbered once for the remarks below a table."""
+    """Numbered remarks below a table: each distinct reason for a missing number has one number."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
 
     def numbers(self, why: str | None) -> list[int]:
-        """The number of a reason, where there is one."""
+        """Return the number of a reason in a list; empty without a reason."""
         return [self._numbers.setdefault(why, len(self._numbers) + 1)] if why else []
 
     def cell(self, found: Result | None) -> Cell:
-        """The result's cell, with the number of the reason why it has no value."""
+        """Return the result's cell, with the number of the remark if it has no value."""
         silent = found is not None and found.value is None and found.note
         return metric_cell(found, self.numbers(silent.split("; ")[0] if silent else None))
 
@@ -295,12 +295,12 @@ class Remarks:
 
 
 def count_row(names: Sequence[str], counts: Sequence[int], control: str | None = None) -> Row:
-    """A row of counts."""
+    """Return a row of counts."""
     return Row(names, [Cell(f"{count:,}", sort=float(count)) for count in counts], control)
 
 
 def text_cell(text: str) -> Cell:
-    """A number as it is printed, its interval in brackets or on a second line."""
+    """Parse a printed number into a cell, its interval in brackets or on a second line."""
     value, _, interval = text.partition("\n" if "\n" in text else " (")
     bare = value.replace("−", "-").replace(",", "").strip("+ >%")
     try:
@@ -308,17 +308,17 @@ def text_cell(text: str) -> Cell:
     except ValueError:
         return Cell(text)
     if interval and not any(character.isdigit() for character in interval):
-        return Cell(true_minus(text), sort=sort)  # no interval, but a letter that refers to a note
+        return Cell(true_minus(text), sort=sort)  # not an interval, but a letter that refers to a note
     return Cell(true_minus(value), true_minus(interval.rstrip(")").replace("\n", " ")), sort)
 
 
 def true_minus(text: str) -> str:
-    """Numbers with a true minus sign."""
+    """Replace hyphens before numbers with true minus signs."""
     return re.sub(r"(?<![^\s(])-(?=[\d.])", "−", text)
 
 
 def figure_cell(found: Estimate | Result | None, scale: float = 1.0, digits: int | None = None) -> Cell:
-    """A figure with its interval: in percent with one decimal where the scale is 100, else with two; empty where there is none."""
+    """Format a figure with its interval: in percent with one decimal if `scale` is 100, otherwise with two; empty if undefined."""
     places = (1 if scale == 100 else 2) if digits is None else digits
     negative = found is not None and found.low is not None and found.low < 0
     return result_cell(found, lambda value: plain(scale * value, places), to=" to " if negative else "–")

@@ -1,9 +1,8 @@
-"""The figures of a report: dots with interval bars, one row per rater, told apart by shape and fill, never by colour alone.
+"""The figures of a report: dots with interval bars, one row per rater, distinguished by shape and fill, never by colour alone.
 
-A dot was measured here, a hollow square is a control, a hollow diamond is people, a cross is a published figure. Every figure
-carries what it shows in words as its label. Matplotlib is imported on first use, since most commands draw nothing. A figure can be
-saved as PNG as it is, or turned into inline SVG whose text stays text and whose colours are the page's CSS variables, so that it
-follows dark mode.
+A dot is measured, a hollow square is a control, a hollow diamond is people, a cross is a published figure. The label of every figure
+describes it in words. Matplotlib is imported on first use, since most commands draw nothing. A figure can be saved as PNG, or turned
+into inline SVG whose text stays text and whose colours are the page's CSS variables, so that it follows dark mode.
 """
 
 import re
@@ -25,11 +24,11 @@ INK, MUTED, GRID, ACCENT, PAPER = "#20262e", "#68717d", "#dadde2", "#2a5f8f", "#
 VARIABLES = {INK: "ink", MUTED: "muted", GRID: "rule", ACCENT: "accent", PAPER: "paper"}
 
 WIDTH = 9.2  # inches; the page scales it
-LARGE = 6.5  # points: a mark
+LARGE = 6.5  # marker size in points
 
 
 def new_figure(height: float, width: float = WIDTH) -> "Figure":
-    """An empty figure of so many inches, its background the page's."""
+    """Create an empty transparent figure of this size in inches."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -40,7 +39,7 @@ def new_figure(height: float, width: float = WIDTH) -> "Figure":
 
 @contextmanager
 def figure_style() -> Iterator[None]:
-    """Fonts and colours of figures, for all that is drawn inside."""
+    """Apply the fonts and colours of figures within the context."""
     import matplotlib
 
     settings: Any = {
@@ -56,7 +55,7 @@ def figure_style() -> Iterator[None]:
         "text.parse_math": False,
     }
     with matplotlib.rc_context(settings), warnings.catch_warnings():
-        # Names may be in any script; the page's fonts show what the font that only measures here does not have.
+        # Names may be in any script: glyphs missing from the font used for measuring are shown by the page's fonts.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         yield
 
@@ -69,7 +68,7 @@ def draw_point(
     interval: tuple[float | None, float | None] = (None, None),
     label: str | None = None,
 ) -> None:
-    """One number: a mark of a shape, a colour and a fill, its interval through it, its label above it."""
+    """Draw a number: a mark of a shape, colour and fill, its interval and its label."""
     shape, colour, fill = mark
     low, high = interval
     if low is not None and high is not None:
@@ -95,7 +94,7 @@ def draw_point(
 
 
 def svg(figure: "Figure", name: str) -> str:
-    """The figure as an `<svg>` element to put into a page; `name` keeps its ids apart from those of other figures."""
+    """Return the figure as an inline `<svg>` element; `name` prefixes its ids, which keeps them unique on a page."""
     text = StringIO()
     with figure_style():
         figure.savefig(
@@ -110,7 +109,7 @@ def svg(figure: "Figure", name: str) -> str:
 
 
 def save(figure: "Figure", path: Path) -> None:
-    """The figure as a file of its own, such as PNG; an SVG has what it shows in words for its title."""
+    """Save the figure as a file; an SVG gets its description as title."""
     words = {"Title": str(figure.get_label())} if path.suffix == ".svg" and figure.get_label() else None
     with figure_style():
         figure.savefig(path, dpi=160, facecolor=PAPER, metadata=words)
@@ -138,7 +137,7 @@ FOLDERS = re.compile(r"(?<![^:,=/\s])(?:[^:,=/\s]*/){2,}")  # of a path, not of 
 
 
 def lined_name(text: str) -> str:
-    """A name beside a line of a figure, on two lines where it is long; folders of a path are left out first."""
+    """Return a name for a row of a figure, on two lines if it is long; folders of a path are dropped first."""
     plain = shown(text)
     if len(plain) > LONGEST_NAME:
         plain = FOLDERS.sub("…/", plain)
@@ -150,12 +149,12 @@ def lined_name(text: str) -> str:
 
 
 def shown(text: str) -> str:
-    """A name with a sign in the place of line breaks, direction marks and the like."""
+    """Replace line breaks, direction marks and other unprintable characters of a name."""
     return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
 
 def short_name(text: str) -> str:
-    """Names come from outside: no line breaks or direction marks in a figure, and the middle of long ones left out."""
+    """Return a printable name on one line, with the middle of long names left out."""
     plain = shown(text)
     if len(plain) <= LONGEST_NAME:
         return plain
@@ -165,14 +164,14 @@ def short_name(text: str) -> str:
 
 # -- rows of dots ----------------------------------------------------------------------------------------------------
 
-FULLEST = 0.6  # of the colour, or the number would not be readable on it
-MOST_SAID = 12  # numbers of one group; beyond that the highest and the lowest
-ROW = 0.36  # inches per line of dots
+FULLEST = 0.6  # of the colour, so that the number stays readable
+MOST_SAID = 12  # numbers of one group; of more, only the highest and lowest
+ROW = 0.36  # inches per row of dots
 
 
 @dataclass(frozen=True)
 class Dot:
-    """A number with its interval, in percent unless the panel says otherwise, or nothing."""
+    """A number with its interval (in percent unless the panel says otherwise), or nothing."""
 
     value: float | None = None
     low: float | None = None
@@ -189,7 +188,7 @@ class _Number(Protocol):
 
 
 def dot_of(found: _Number | None, scale: float = 100.0) -> Dot:
-    """The dot of a figure."""
+    """Return the scaled dot of a figure; an empty one for None."""
     if found is None:
         return Dot()
     return Dot(*(None if end is None else scale * end for end in (found.value, found.low, found.high)))
@@ -197,7 +196,7 @@ def dot_of(found: _Number | None, scale: float = 100.0) -> Dot:
 
 @dataclass(frozen=True)
 class PlotRow:
-    """One line of a figure: who, and one dot per panel."""
+    """One row of a figure: a name, and one dot per panel."""
 
     name: str
     dots: Sequence[Dot]
@@ -207,7 +206,7 @@ class PlotRow:
 
     @property
     def called(self) -> str:
-        """Whose numbers, and of what kind."""
+        """The name, with the kind of row."""
         return self.name + (" (control)" if self.control else " (published)" if self.published else "")
 
     @property
@@ -222,17 +221,17 @@ class PlotRow:
 
 @dataclass(frozen=True)
 class Panel:
-    """One of several frames side by side, with the value that guessing would give there."""
+    """One of several panels side by side, with the value of guessing as a reference line."""
 
     title: str
     chance: float | None = None
     digits: int = 1
-    """Decimals of its numbers; panels with as many, and the same chance, share their limits."""
+    """Decimals of its numbers; panels with the same decimals and chance share their limits."""
     limits: tuple[float, float] | None = None
 
 
 def panels_figure(rows: Sequence[PlotRow], panels: Sequence[Panel]) -> "Figure":
-    """Panels side by side, raters as lines."""
+    """Draw panels side by side, with a line per row."""
     with figure_style():
         titles = max(panel.title.count("\n") for panel in panels)
         figure, axes = subplots(len(rows) * ROW + 0.9 + 0.2 * titles, len(panels))
@@ -264,15 +263,15 @@ def panels_figure(rows: Sequence[PlotRow], panels: Sequence[Panel]) -> "Figure":
 
 
 def subplots(height: float, columns: int) -> tuple["Figure", Sequence["Axes"]]:
-    """A figure of so many inches, and its frames side by side."""
+    """Create a figure of this height in inches with panels side by side."""
     figure = new_figure(height)
     engine: Any = figure.get_layout_engine()
-    engine.set(w_pad=0.08)  # or the last number below one panel touches the first below the next
+    engine.set(w_pad=0.08)  # keeps the last tick label of a panel apart from the first of the next
     return figure, list(figure.subplots(1, columns, squeeze=False)[0])
 
 
 def frame(axis: "Axes", title: str = "", label: str = "") -> None:
-    """A quiet frame with a title, and below it what is measured."""
+    """Style a panel: a title, and an axis label below."""
     axis.set_facecolor("none")
     axis.set_title(title, loc="left", fontsize=9.5, color=INK, fontweight="bold", parse_math=False)
     axis.set_xlabel(label, loc="left", color=MUTED, fontsize=9)
@@ -288,7 +287,7 @@ def frame(axis: "Axes", title: str = "", label: str = "") -> None:
 def shade_cells(
     axis: "Axes", cells: Sequence[Sequence[float | None]], unknown: str = "–", digits: int = 2
 ) -> None:
-    """Draw the cells, shaded by how far each is from nothing towards 1."""
+    """Draw the cells of a matrix, shaded by absolute value up to 1."""
     size = len(cells)
     for row, values in enumerate(cells):
         for column, value in enumerate(values):
@@ -312,7 +311,7 @@ def shade_cells(
 
 
 def group_in_words(pairs: Sequence[tuple[str, _Number]], digits: int = 1) -> str:
-    """Names and numbers, the highest first; of many only those at the ends."""
+    """List names and numbers, highest first; of many only the highest and lowest."""
     known = sorted(
         [(dot.value, name, dot) for name, dot in pairs if dot.value is not None], key=lambda one: -one[0]
     )
@@ -333,7 +332,7 @@ def _in_words(dot: _Number, digits: int) -> str:
 def _lines(
     axis: "Axes", named: Sequence[PlotRow], lines: int, limits: tuple[float, float], chance: float | None
 ) -> None:
-    """The lines of a panel with their names, and the value that guessing would give."""
+    """Set the rows' names and the reference line of a panel."""
     axis.set_ylim(lines - 0.4, -0.6)
     axis.set_xlim(*limits)
     names = [lined_name(row.called) for row in named]

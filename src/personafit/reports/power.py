@@ -1,8 +1,8 @@
-"""Planning a run of any kind from a stored one: the smallest difference it can detect, and what a difference would take.
+"""Power analysis for a run of any kind from a stored pilot: the smallest detectable difference, and what a difference would take.
 
-The stored run is the pilot. Each plan rests on the paired differences of two of its contestants, or of one and the best
-control beside it, because what will be tested is a difference and pairing makes it vary far less than either score. Where
-prompts recur across people, prompts limit what more people can show, and the plan says how many it takes.
+The stored run is the pilot. Each plan is based on the paired differences of two of its contestants, or of one and its best
+control, because a difference will be tested, and pairing makes it vary far less than either score. Where prompts recur across
+people, prompts limit what more people can show, and the plan says how many are needed.
 """
 
 from collections.abc import Iterator, Mapping
@@ -45,9 +45,9 @@ NO_PREFERENCE, NO_EFFECT = "no preference", "no effect"
 
 @dataclass(frozen=True)
 class Plan:
-    """What two contestants' paired differences say about a run of so many people with so many items each.
+    """What the paired differences of two contestants imply for a run of `people` with `items` each.
 
-    `prompts` is None where prompts do not recur across people.
+    `prompts` is None if prompts do not recur across people.
     """
 
     metric: Metric
@@ -63,11 +63,11 @@ class Plan:
     smallest: Figure
     difference: float | None
     needed: Mapping[str, Figure]
-    """How many `people`, `prompts` or `items` by themselves show the wanted difference."""
+    """How many `people`, `prompts` or `items`, each alone, detect the wanted difference."""
     notes: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """The plan as a plain object."""
+        """Return the plan as a plain dict."""
         wanted: dict[str, int | str | None] = {}
         for name in ("people", "prompts", "items"):
             figure = self.needed.get(name, Figure(None))
@@ -95,7 +95,7 @@ class Plan:
         }
 
     def sentence(self) -> str:
-        """The plan in words."""
+        """Return the plan as sentences."""
         pair = f"{self.first} against {self.second}"
         if self.smallest.value is None:
             return f"{pair}: nothing can be planned ({self.smallest.note})."
@@ -112,11 +112,11 @@ class Plan:
 
     @property
     def _of(self) -> str:
-        """What the difference is of, where it is not the score of single choices."""
+        """The metric the difference is in; empty for the score of single choices."""
         return "" if self.metric.source == "accuracy" else f" of {scaled_name(self.metric)}"
 
     def _what_it_takes(self, each: str) -> str:
-        """What shows the wanted difference: more people, more prompts or more items, each by itself."""
+        """Describe what detects the wanted difference: more people, more prompts or more items, each alone."""
         of_each = f"for {people_words(self.people)} with {_counted(self.items, 'item')} each"
         by_prompts = [] if self.prompts is None else [("prompts", "prompt", of_each)]
         by_items = ("items", "item", f"from each of {people_words(self.people)}")
@@ -141,7 +141,7 @@ def plan_run(
     prompts: int | None = None,
     metric: str | None = None,
 ) -> list[Plan]:
-    """A plan for every pair the run has, on each metric it is summed up by or on the one that is named.
+    """Plan every pair of contestants of the run, on each headline metric or on the one that is named.
 
     People, items each and prompts are the run's own unless given. `difference` is a share of the metric's scale.
     """
@@ -165,9 +165,9 @@ def plan_run(
 
 
 def analyze_power(store: Store, run: RunRecord, **planned: Any) -> Analysis:
-    """What a planned run could show, judged by a stored one: each plan in a sentence, then the paired differences they rest on.
+    """Analyse what a planned run could show: a sentence per plan, and the stored run's paired differences.
 
-    `planned` is what `plan_run` takes.
+    `planned` are the arguments of `plan_run`.
     """
     pilot = run_lines(store, run)
     plans = plan_run(pilot, **planned)
@@ -195,7 +195,7 @@ def analyze_power(store: Store, run: RunRecord, **planned: Any) -> Analysis:
 
 
 def _pairs(opened: RunLines, metric: Metric) -> Iterator[tuple[str, str, pl.DataFrame]]:
-    """Names and paired units: each contestant with its best control, then contestants with each other."""
+    """Yield names and paired units: each contestant with its best control, then contestants with each other."""
     everyone = list(contestants(opened, metric))
     for contestant in everyone:
         if metric.even is not None:
@@ -209,16 +209,16 @@ def _pairs(opened: RunLines, metric: Metric) -> Iterator[tuple[str, str, pl.Data
 
 
 def _against_even(line: Line, metric: Metric, even: float) -> pl.DataFrame:
-    """The units with how far each is from preferring neither."""
+    """Return the units with their difference from the metric's even value."""
     return paired_rows(line, line, metric).with_columns(difference=pl.col("value") - even)
 
 
 def _best_control(opened: RunLines, contestant: Contestant, metric: Metric) -> Contestant | None:
-    """The best of the control raters, of the contestant's own control views and of its system's controls."""
+    """Return the best of the control raters, the contestant's own control contexts and its system's controls."""
     known, asked = [], opened.rater_kinds
     for line in sorted(opened.lines, key=lambda line: line.rater == contestant.rater):
         if asked and line.fingerprint not in asked and line.rater is not None:
-            continue  # votes that came with the data are no controls
+            continue  # votes that came with the data are not controls
         if metric.applies(line) and _controls(line, contestant.line):
             mean = metric.of(line.frame).value
             known += [] if mean is None else [(mean, replace(contestant, line=line))]
@@ -229,10 +229,10 @@ def _best_control(opened: RunLines, contestant: Contestant, metric: Metric) -> C
 
 
 def _controls(line: Line, own: Line) -> bool:
-    """Whether a line is a control of another: whoever was not asked for, or the same with less to go by."""
+    """Return whether a line is a control of another: a rater not asked for, or the same line with less information."""
     if line.rater != own.rater:
         return not line.asked_for and line.view == own.view
-    if line.system != own.system:  # the canned assistant, copied texts where every unit has one
+    if line.system != own.system:  # the canned assistant, or copied texts if every unit has one
         alike = line.control is not None and line.view == own.view and line.given in (None, own.given)
         return alike and len(line.frame) >= len(own.frame)
     if line.given != own.given:
@@ -291,6 +291,6 @@ def _plan(
 
 
 def _counted(number: float, what: str) -> str:
-    """A number, rounded, of things: 1 item, 27 items."""
+    """Format a rounded count with its noun: `1 item`, `27 items`."""
     shown = f"{number:,.0f}"
     return f"{shown} {what}" if shown == "1" or what == "people" else f"{shown} {what}s"

@@ -1,4 +1,4 @@
-"""The report of a preference run: whether raters and people prefer the personalized answers, and what else pulls at them."""
+"""The report of a preference run: whether raters and people prefer the personalized answers, and what biases them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -51,7 +51,7 @@ from personafit.store import RunRecord, Store
 FEWEST_GENERATORS = 3
 LABELS = "labels in the data"
 PEOPLE = {"human": "people", "simulated": "simulated people"}
-"""Whose marks they are that judges are held against."""
+"""Names of those whose marks judges are compared with."""
 COLUMNS = {
     "rating": "rating",
     "no_better_items": "no better, %",
@@ -84,7 +84,7 @@ Index = dict[tuple[str | None, str], Result]
 
 
 class PreferenceReport(KindReport):
-    """A run in which raters marked a personalized answer against a generic one."""
+    """The report of a run in which raters compared a personalized answer with a generic one."""
 
     searched: ClassVar[Mapping[str, str]] = {"searched": "prompt, attribute, answer, person or raw reply"}
     asks_whether: ClassVar[str] = "does using the attributes help?"
@@ -95,11 +95,11 @@ class PreferenceReport(KindReport):
         self.lines = self.scores.lines
 
     def sentences(self) -> list[str]:
-        """What the tables mean, a sentence each."""
+        """Return the conclusions, one sentence each."""
         return explain_preferences(self.scores, self.results)
 
     def worst_coverage(self) -> tuple[str, float] | None:
-        """The rater asked for with the least coverage, models that said what is named included."""
+        """Return the rater asked for with the lowest coverage, including models that detect named attributes."""
         scores = self.scores
         models = [
             (name, 1 - scores.units[column].null_count() / (len(scores.units) or 1), True)
@@ -109,7 +109,7 @@ class PreferenceReport(KindReport):
         return worst_coverage([*line_shares(self.lines), *models])
 
     def counts(self) -> list[str]:
-        """Pairs of answers, marks, people and prompts."""
+        """Return the number of pairs of answers, marks, people and prompts."""
         units = self.scores.units
         return [
             f"{units['item'].n_unique():,} pairs of answers, {len(units):,} marks each",
@@ -118,13 +118,13 @@ class PreferenceReport(KindReport):
         ]
 
     def warnings(self) -> Iterator[str]:
-        """What is missing, and where the ratings are no people's."""
+        """Yield what is missing, and whether the ratings are simulated."""
         yield from super().warnings()
         if self.scores.people_are == "simulated":
             yield SIMULATED
 
     def picture(self) -> Picture | None:
-        """Mean marks and mention effects side by side; None if nobody gave a mark."""
+        """Plot mean marks beside mention effects; None if there are no marks."""
         from personafit.reports.plots import Panel
 
         panels = [
@@ -137,7 +137,7 @@ class PreferenceReport(KindReport):
         return self.plot(title, f"{CAPTION}{crosses}.", self._raters(), panels, quoted, {*OF_PEOPLE})
 
     def _quoted(self, of: str) -> list[Result]:
-        """The published figures of raters, or of systems; what is named is taken to be by the rule."""
+        """Return the published figures of raters or of systems; mentions are taken to be by the rule."""
         return [
             replace(one, slice={"detector": RULE} if one.metric.startswith("mention") else {})
             for one in self.results
@@ -145,16 +145,16 @@ class PreferenceReport(KindReport):
         ]
 
     def _raters(self, by_system: bool = False) -> dict[LineId, str | None]:
-        """Every rater, people and votes in the data among them, over all answers or by the system that wrote them."""
+        """Return every rater, including people and votes in the data, over all answers or by system."""
         found = self.lines_of("rating")
         return {line: control for line, control in found.items() if (line[0] is not None) == by_system}
 
     def table(self) -> Grid:
-        """Marks and the effect of mention, those asked for beside people and rules."""
+        """Return marks and mention effects of all raters, people and rules."""
         return self.grid("Marks by rater", SCALE, self._raters(), _columns(FEW_COLUMNS), "rating")
 
     def sections(self) -> Iterator[Section]:
-        """Every figure, who wrote the answers, agreement and asks."""
+        """Yield all figures, the answers' authors, agreement and asks."""
         quoted, columns = self._quoted("rater"), _columns(COLUMNS)
         grid = self.grid("Every rater", SCALE, self._raters(), columns, "rating", quoted, DEFINED)
         yield Section("All figures of raters", [grid], "Every rater, people and published figures.")
@@ -169,7 +169,7 @@ class PreferenceReport(KindReport):
         yield self.asks(self.scores.answers, counted)
 
     def _by_system(self) -> list[Column]:
-        """The mean mark, how much longer answers are, and how often they name attributes, by the rule and by each model asked."""
+        """Return the mean mark, the difference in length, and how often attributes are named, by the rule and each model asked."""
         models = [name for name in self.scores.detectors if name != RULE]
         return [
             ("rating", "rating", {}),
@@ -180,15 +180,15 @@ class PreferenceReport(KindReport):
         ]
 
     def items(self) -> dict[str, Any]:
-        """Pairs of answers."""
+        """Return the data of the item browser."""
         return preference_items(self.store, self.scores)
 
     def facts(self) -> dict[str, str]:
-        """Whose marks raters are held against."""
+        """Return whose marks raters are compared with."""
         return {"people's marks": self.scores.people_are or "none"}
 
     def questions(self) -> dict[str, str]:
-        """What raters were asked."""
+        """Return the question put to raters."""
         return {"preference": PREFER.words["task"]}
 
 
@@ -196,12 +196,12 @@ class PreferenceReport(KindReport):
 
 
 def preference_results(scores: PreferenceScores) -> list[Result]:
-    """Every number of a run."""
+    """Return all results of a run."""
     opened = opened_preferences(scores)
     frames = {line.fingerprint: line.frame.drop_nulls("rating") for line in opened.lines}
 
     def covered(line: Line) -> float | None:
-        """The share of asks about a system's marked answers that brought a mark, whatever it was told."""
+        """Return the share of answered asks about a system's marked answers, over all its contexts."""
         return line_coverage(frames[line.fingerprint].filter(system=line.system or ""))
 
     results = [
@@ -217,7 +217,7 @@ def preference_results(scores: PreferenceScores) -> list[Result]:
 
 
 def _mention_rates(scores: PreferenceScores) -> list[Result]:
-    """How often answers name an attribute, by the rule and by every model that was asked, and how much longer they are."""
+    """Return how often answers name an attribute, by the rule and every model asked, and how much longer they are."""
     made = rated_units(scores.made.with_columns(rating=pl.lit(None, pl.Float64))).with_columns(
         asked=pl.lit(1), longer=once_an_item(pl.col("longer"))
     )
@@ -238,7 +238,7 @@ def _mention_rates(scores: PreferenceScores) -> list[Result]:
 
 
 def _people(scores: PreferenceScores) -> list[Result]:
-    """People's own figures: their mean mark, how often they prefer neither, what mention does to them, and how far they agree."""
+    """Return people's own results: mean mark, share of no preference, mention effect, and their agreement."""
     if scores.people_are is None:
         return []
     frame = rated_units(scores.units.with_columns(rating=pl.col("human"))).with_columns(
@@ -256,7 +256,7 @@ def _people(scores: PreferenceScores) -> list[Result]:
 
 
 def _between_givens(opened: RunLines) -> Iterator[tuple[Line, Line, str]]:
-    """What a system was told against what else it was told, by each rater, paired by prompt and attribute."""
+    """Pair the contexts of a system with each other, for each rater, paired by prompt and attribute."""
     for first, second in combinations(opened.by_system().lines, 2):
         same = (first.fingerprint, first.system) == (second.fingerprint, second.system)
         if same and first.given and second.given:
@@ -264,7 +264,7 @@ def _between_givens(opened: RunLines) -> Iterator[tuple[Line, Line, str]]:
 
 
 def mention_rate_against_effect(scores: PreferenceScores, results: Sequence[Result]) -> Result:
-    """Whether models that name attributes as writers like it as judges: Spearman over the models that are both."""
+    """Correlate (Spearman) how often models name attributes as writers with how much they favour it as judges."""
     ruled = [r for r in results if r.slice == {"detector": RULE} and r.value is not None]
     rates = {r.system: r.value or 0.0 for r in ruled if r.metric == "mention_rate_items" and r.system}
     effects = {r.fingerprint: r.value for r in ruled if r.metric == "mention_effect"}
@@ -283,7 +283,7 @@ def mention_rate_against_effect(scores: PreferenceScores, results: Sequence[Resu
 
 
 def same_model(judge: str, generator: str) -> bool:
-    """Whether a judge and a generator are one model, by name: 'openai:gpt-5.4@URL' and 'gpt-5.4' are."""
+    """Return whether a judge and a generator are the same model by name, such as `openai:gpt-5.4@URL` and `gpt-5.4`."""
     one, other = (_model(name) for name in (judge, generator))
     return bool(one) and one == other
 
@@ -296,7 +296,7 @@ def _model(name: str) -> str:
 
 
 def published_results() -> Iterator[Result]:
-    """Every published figure as a record, with its source."""
+    """Yield every published figure as a result, with its source."""
     path = files("personafit.benchmarks.recentering") / "published_responses.json"
     body: dict[str, Any] = orjson.loads(path.read_bytes())
 
@@ -327,7 +327,7 @@ def published_results() -> Iterator[Result]:
 
 
 def _columns(metrics: Iterable[str]) -> list[Column]:
-    """The effect of mention is the rule's; what other detectors say stands in the results."""
+    """Return the columns of these metrics; the mention effect is by the rule, other detectors are in the results only."""
     rule = {"detector": RULE}
     return [(COLUMNS[metric], metric, rule if metric == "mention_effect" else {}) for metric in metrics]
 
@@ -336,7 +336,7 @@ def _columns(metrics: Iterable[str]) -> list[Column]:
 
 
 def explain_preferences(scores: PreferenceScores, results: Sequence[Result]) -> list[str]:
-    """What each rater and people think of the personalized answers, all claims tested together."""
+    """Return what raters and people prefer, all claims tested together."""
     index: Index = {
         (r.fingerprint or r.rater, r.metric): r
         for r in results
@@ -367,7 +367,7 @@ def explain_preferences(scores: PreferenceScores, results: Sequence[Result]) -> 
 def _preference(
     name: str, key: str, index: Index, tested: dict[tuple[str, str], HypothesisTest]
 ) -> Iterator[str]:
-    """The mean mark of personalized answers, and whether naming the attribute moves it."""
+    """Yield the mean mark of personalized answers, and whether naming the attribute changes it."""
     mark, share = index[key, "rating"], index[key, "no_better_items"]
     if mark.value is None:
         yield f"{name} gave no mark that could be read."
@@ -393,7 +393,7 @@ PREFERRED = ClaimWords(
 
 
 def preferred(name: str, mark: Result, finding: HypothesisTest | None, tail: str) -> str:
-    """Which answers a rater prefers; `finding` tests its mean mark, which the verdict says of those asked for, against the middle."""
+    """Return which answers a rater prefers; `finding` tests its mean mark against the middle of the scale."""
     if finding is None:
         return f"{name}: {tail or 'no claim'}."
     said = claim(name, finding, PREFERRED, "mean" if mark.control else "", MARKS, signed_figure=False)
@@ -401,7 +401,7 @@ def preferred(name: str, mark: Result, finding: HypothesisTest | None, tail: str
 
 
 def _agreement(scores: PreferenceScores, name: str, found: Result | None, index: Index) -> Iterator[str]:
-    """How far a rater's marks go with people's, beside how far people's go with each other's."""
+    """Yield the correlation of a rater's marks with people's, and that among people."""
     ceiling = index.get((scores.people_are, "human_spearman"))
     if found is None or found.value is None or name == scores.people_are:
         return
@@ -413,7 +413,7 @@ def _agreement(scores: PreferenceScores, name: str, found: Result | None, index:
 
 # -- the item browser --------------------------------------------------------------------------------------------------
 
-MOST_ITEMS = 300  # pairs of answers; their texts make up nearly all of the page
+MOST_ITEMS = 300  # pairs of answers, whose texts are nearly all of the page
 PAIR_WORDS = {
     "right": "personalized better",
     "wrong": "generic better",
@@ -427,7 +427,7 @@ PAIR_ORDERS = {f"{GENERIC}{PERSONAL}": "generic first", f"{PERSONAL}{GENERIC}": 
 
 
 def preference_items(store: Store, scores: PreferenceScores) -> dict[str, Any]:
-    """The item browser's data: an item is a pair of answers with everybody's mark for each attribute, and the raw replies."""
+    """Return the item browser's data; an item is a pair of answers with all marks for each attribute, and the raw replies."""
     pairs = scores.units.group_by("item", maintain_order=True).agg(
         pl.col("target", "attribute", "names", "human"),
         pl.col("person", "prompt").first(),
@@ -495,7 +495,7 @@ def preference_items(store: Store, scores: PreferenceScores) -> dict[str, Any]:
 
 
 def _pair_letters(frame: pl.DataFrame | None, items: pl.Series) -> str:
-    """One letter a pair: whether the mean mark over its attributes is above the middle, below it, or at it."""
+    """Return a letter per pair: mean mark above, below or at the middle, or none."""
     if frame is None:
         return "n" * len(items)
     mean = pl.col("rating").mean()

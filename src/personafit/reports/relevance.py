@@ -1,4 +1,4 @@
-"""The report of a relevance run: how far raters pick the attributes that people call relevant, and how many more they pick."""
+"""The report of a relevance run: whether raters pick the attributes that people call relevant, and how many more they pick."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -44,7 +44,7 @@ DEFINED = (
     "Average precision: of the ranking of each list by score, averaged over lists with anything relevant. R-precision: the hits among "
     "the top k of a list that has k relevant attributes."
 )
-OVER = 1.2  # from here on a rater is said to pick too much
+OVER = 1.2  # above this ratio a rater is reported to over-select
 CAPTION = (
     "Precision is the share of the attributes a rater picks that people call relevant; recall is the share of the attributes people "
     "call relevant that it picks. On the right, how many attributes it picks for each one that people pick; at the dotted line as many. "
@@ -53,7 +53,7 @@ CAPTION = (
 
 
 class RelevanceReport(KindReport):
-    """A run in which raters said which attributes matter."""
+    """The report of a run in which raters said which attributes matter."""
 
     searched: ClassVar[Mapping[str, str]] = {"searched": "prompt, attribute, reason, person or raw reply"}
     asks_whether: ClassVar[str] = "which attributes matter for a prompt?"
@@ -64,11 +64,11 @@ class RelevanceReport(KindReport):
         self.lines = self.scores.lines
 
     def sentences(self) -> list[str]:
-        """What the tables mean, a sentence each."""
+        """Return the conclusions, one sentence each."""
         return explain_relevance(self.scores, self.results, self.figures)
 
     def counts(self) -> list[str]:
-        """Pairs, people and prompts."""
+        """Return the number of pairs, people and prompts."""
         items = self.scores.items
         return [
             f"{len(items):,} pairs, {int(items['relevant'].sum() or 0):,} relevant",
@@ -77,7 +77,7 @@ class RelevanceReport(KindReport):
         ]
 
     def picture(self) -> Picture | None:
-        """Precision, recall, and how much is picked."""
+        """Plot precision, recall, and the number of picks."""
         from personafit.reports.plots import Panel
 
         percent = (-4.0, 104.0)
@@ -95,14 +95,14 @@ class RelevanceReport(KindReport):
         return [one for one in self.results if one.control == QUOTED]
 
     def table(self) -> Grid:
-        """The scores of those asked for beside the controls."""
+        """Return the scores of raters asked for and controls."""
         own = {line: one for line, one in self.lines_of("f1").items() if one != PUBLISHED}
         few = {line: one for line, one in own.items() if line[3] != ALONE} or own
         title = f"Agreement with {self.info['gold']}"
         return self.grid(title, INTERVALS, few, _columns(FEW_COLUMNS), "f1")
 
     def sections(self) -> Iterator[Section]:
-        """Every score, grades, slices, differences, agreement and asks."""
+        """Yield all scores, grades, slices, differences, agreement and asks."""
         scores = self.scores
         note = " ".join([DEFINED, *(published_remarks() if self._quoted else [])])
         every, title = self.lines_of("f1"), "Every rater and context"
@@ -131,11 +131,11 @@ class RelevanceReport(KindReport):
         yield self.asks(scores.answers, counted, lambda rater: each * len(rater["views"]))
 
     def _values(self, name: str) -> Iterator[str]:
-        """What a slice of that name can be."""
+        """Yield the values of a slice."""
         return (one.slice[name] for one in self.results if set(one.slice) == {name} and one.metric == "f1")
 
     def _grades(self) -> list[Piece]:
-        """How often each grade was given and relevant; nothing where nobody graded."""
+        """Return how often each grade was given and relevant; empty if nobody graded."""
         metrics = {"grade_share": "given", "relevant_share": "relevant"}
         graded = dict.fromkeys(line_id(one) for one in self.results if one.metric in metrics)
         columns = [
@@ -147,18 +147,18 @@ class RelevanceReport(KindReport):
         return [self.grid("Grades", caption, graded, columns)] if graded else []
 
     def items(self) -> dict[str, Any]:
-        """Lists of attributes."""
+        """Return the data of the item browser."""
         return relevance_items(self.store, self.scores)
 
     def facts(self) -> dict[str, str]:
-        """Whose votes are right, and what each context shows."""
+        """Return the gold, and what each context shows."""
         return {
             "gold": self.info["gold"],
             **{f"context {name}": VIEWS[name] for name in self.record.config["views"]},
         }
 
     def members(self) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, str]]]:
-        """The raters, with how much each was shown at a time."""
+        """Yield the raters, with how much each is shown at a time."""
         for role, rater, _ in super().members():
             shown = "a whole list at a time" if rater["by_list"] else "one attribute at a time"
             yield role, rater, {"shown": shown}
@@ -172,7 +172,7 @@ def _columns(metrics: Sequence[str]) -> list[Column]:
 
 
 def relevance_results(scores: RelevanceScores) -> list[Result]:
-    """Every number of a run: its lines', the differences between raters, and the published ones."""
+    """Return all results of a run: of its lines, the differences between raters, and published ones."""
     opened = opened_relevance(scores)
     results = [*results_of(opened), *differences_of(opened, _pairs(scores.lines)), *_quoted(scores)]
     return [
@@ -182,7 +182,7 @@ def relevance_results(scores: RelevanceScores) -> list[Result]:
 
 
 def _pairs(lines: Sequence[Line]) -> Iterator[tuple[Line, Line, str]]:
-    """Each rater asked for, in the first view that has the prompt, against every later one, and against itself without the prompt."""
+    """Pair each rater asked for, in its first context with the prompt, with every later rater and with itself without the prompt."""
     first_views: dict[str | None, Line] = {}
     for line in lines:
         if line.view != ALONE:
@@ -198,7 +198,7 @@ def _pairs(lines: Sequence[Line]) -> Iterator[tuple[Line, Line, str]]:
 
 
 def _quoted(scores: RelevanceScores) -> Iterator[Result]:
-    """The published figures, each with its source."""
+    """Yield the published figures with their sources."""
     for row in scores.info.get("published", []):
         for metric, percent in row["scores"].items():
             yield quote(metric, percent / 100, row["source"], rater=row["model"], view=row["view"])
@@ -208,7 +208,7 @@ def _quoted(scores: RelevanceScores) -> Iterator[Result]:
 
 
 def explain_relevance(scores: RelevanceScores, results: Sequence[Result], figures: Figures) -> list[str]:
-    """The sentences of a run, all claims tested together; of a rater that met prompts it was fitted on nothing is claimed."""
+    """Return the conclusions, all claims tested together; nothing is claimed about raters fitted on prompts of this run."""
     totals = [r for r in results if r.metric == "f1" and not r.slice and r.view != ALONE]
     own = list(dict.fromkeys((str(r.rater), str(r.view)) for r in totals if r.control is None))
     ruled = [r for r in totals if r.control not in (None, PUBLISHED, QUOTED) and r.value is not None]
@@ -221,7 +221,7 @@ def explain_relevance(scores: RelevanceScores, results: Sequence[Result], figure
         over = figures.find("over_selection", rater, view)
         if over is not None and over.value is not None:
             effects["over", rater] = Hypothesis(over, null=OVER if over.value > 1 else 1 / OVER)
-        # The best of several controls is picked by the data.
+        # The best of several controls is selected by the data.
         if controls and (found := figures.find("f1_difference", rater, view, against=controls[0])):
             effects["control", rater] = Hypothesis(found, picked_from=len(set(controls)))
         if found := figures.find("f1_difference", rater, view, against=f"{rater} ({ALONE})"):
@@ -245,7 +245,7 @@ def explain_relevance(scores: RelevanceScores, results: Sequence[Result], figure
 
 
 def picks(rater: str, view: str, figures: Figures, finding: HypothesisTest | None) -> str:
-    """How many attributes a rater picks beside people, and whether that is too many or too few."""
+    """Describe how many attributes a rater picks compared with people, and whether that is too many or too few."""
     times = figures.value("over_selection", rater, view)
     if times is None:
         return f"{rater} has no answer that could be held against people's."
@@ -258,7 +258,7 @@ def picks(rater: str, view: str, figures: Figures, finding: HypothesisTest | Non
 
 
 def against_control(rater: str, control: str, finding: HypothesisTest) -> str:
-    """Whether a rater beats the control that is hardest to beat."""
+    """Return the claim on whether a rater beats the best control."""
     words = ClaimWords(
         above=f"beats the best control, {control}",
         below=f"does worse than the control {control}",
@@ -270,7 +270,7 @@ def against_control(rater: str, control: str, finding: HypothesisTest) -> str:
 
 
 def without_prompt(rater: str, finding: HypothesisTest) -> list[str]:
-    """Whether a rater reads the prompt; nothing is said where it is shown to."""
+    """Return the claim on whether a rater reads the prompt; empty if it is shown to."""
     if finding.verdict in (Conclusion.ABOVE, Conclusion.UNDEFINED):
         return []
     words = ClaimWords(
@@ -299,16 +299,16 @@ LIST_VERDICTS = {
     "ub": "relevant, but not picked",
     "n": "no answer",
 }
-"""What lists are filtered by, by the letters they have: o picks too much, u misses something, b does both."""
+"""Filters of lists: letters → label; o picks too much, u misses something, b does both."""
 
 
 def relevance_items(store: Store, scores: RelevanceScores) -> dict[str, Any]:
-    """The item browser's data: an item is a list of attributes with what everybody said of each, and the raw replies."""
+    """Return the item browser's data; an item is a list of attributes with every rater's picks, and the raw replies."""
     pairs = _kept(scores.items)
     lists = pairs.group_by("list_name", maintain_order=True).agg(
         pl.col("item", "attribute", "relevant"), pl.col("person", "prompt").first()
     )
-    first: dict[str, Line] = {}  # of each rater
+    first: dict[str, Line] = {}  # first line of each rater
     for line in scores.lines:
         first.setdefault(str(line.fingerprint), line)
     views = list(dict.fromkeys(str(line.view) for line in scores.lines))
@@ -352,14 +352,14 @@ def relevance_items(store: Store, scores: RelevanceScores) -> dict[str, Any]:
 
 
 def _kept(items: pl.DataFrame) -> pl.DataFrame:
-    """All pairs, or as many whole lists from the beginning as a page can hold; at least one."""
+    """Return all pairs, or as many whole lists from the start as a page can hold; at least one."""
     sizes = items.group_by("list_name", maintain_order=True).len()
     kept = sizes.filter((pl.col("len").cum_sum() <= MAX_PAIRS) | (pl.int_range(pl.len()) == 0))
     return items.join(kept, on="list_name", how="semi", maintain_order="left")
 
 
 def _picks(line: Line) -> dict[str, list[Any]]:
-    """By pair the cell of the table: yes or no with the grade or the status where it says more, whether people differ, and the score."""
+    """Return the table cell of each pair: yes or no with the grade or status, whether it differs from people, and the score."""
     found = {}
     columns = ("item", "yes", "relevant", "score", "label", "status")
     for item, yes, relevant, score, label, status in line.frame.select(columns).iter_rows():
@@ -371,7 +371,7 @@ def _picks(line: Line) -> dict[str, list[Any]]:
 
 
 def _list_letters(line: Line, lists: pl.Series) -> str:
-    """One letter a list, see `LIST_VERDICTS`."""
+    """Return one letter per list, see `LIST_VERDICTS`."""
     yes, relevant = pl.col("yes"), pl.col("relevant")
     over, under = (yes & ~relevant).any(), (~yes & relevant).any()
     letter = (
@@ -385,7 +385,7 @@ def _list_letters(line: Line, lists: pl.Series) -> str:
 def _list_replies(
     store: Store, scores: RelevanceScores, pairs: pl.DataFrame, raters: Sequence[str], views: Sequence[str]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Raw replies by list: those about the whole of it or a part, and those about one of its attributes."""
+    """Return raw replies by list: on the whole list or a part, and on one of its attributes."""
     lists = dict(pairs.select("item", "list_name").iter_rows())
     attributes = dict(pairs.select("item", "attribute").iter_rows())
     about = {**lists, **{name: name for name in lists.values()}}

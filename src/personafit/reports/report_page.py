@@ -1,8 +1,8 @@
-"""A report as one self-contained page: what came out first, one picture, one table, everything else folded, then the items.
+"""A report as one self-contained page: findings, one picture and one table first, everything else folded, then the item browser.
 
-The page opens from disk, loads nothing, and nothing in it can run but our own script. Texts of people, questions, answers, replies
-and even raters' names come from outside and are data: templates escape them, scripts get them as inert JSON and write them only as
-text, and a content security policy lets nothing run but the one script whose hash it names.
+The page opens from disk, loads nothing, and only its own script can run. Texts of people, questions, answers, replies and even raters'
+names are untrusted data: templates escape them, scripts get them as inert JSON and write them only as text, and a content security
+policy allows only the script whose hash it names.
 """
 
 import base64
@@ -47,21 +47,21 @@ BROWSER = (
     "browser-judged.js",
     "browser-begin.js",
 )
-"""The item browser's script, a function of a document that knows only its own part of the page."""
+"""The scripts of the item browser, wrapped as a function of its own part of the page."""
 NOTEBOOK = "".join(f"--{name}:{colour};" for colour, name in VARIABLES.items())
 NOTEBOOK += f"--sans:sans-serif;background:{PAPER};max-width:62rem"
-"""The page's colours, which figures are drawn with, where there is no page around them."""
-LONGEST_TITLE = 80  # characters: two titles that are longer together leave the first alone
+"""The page's colour variables, which figures use, for notebooks without the page's style."""
+LONGEST_TITLE = 80  # characters: of two titles longer than this together, only the first is shown
 FEW_SUBJECTS = (
-    3  # more than these have a table in the summary; the sentences above it have said the others' figures
+    3  # more subjects than this get a summary table; the figures of fewer are in the sentences above it
 )
-NAMING = r'(\s(?:id|for|aria-labelledby|aria-describedby|aria-controls))="'  # attributes that name an element
+NAMING = r'(\s(?:id|for|aria-labelledby|aria-describedby|aria-controls))="'  # attributes that refer to an element's id
 
 
 def write_page(
     parts: Sequence[ReportPart], path: Path, title: str = "", findings: Sequence[tuple[str, str]] = ()
 ) -> None:
-    """Write the page; an old one is replaced only once the new one is complete."""
+    """Write the page; an existing file is replaced only once the new one is complete."""
     page = render_page(parts, title, findings)
     partial = path.with_name(f".{path.name}.partial")
     partial.write_text(page, encoding="utf-8", newline="\n")
@@ -71,7 +71,7 @@ def write_page(
 def render_page(
     parts: Sequence[ReportPart], title: str = "", findings: Sequence[tuple[str, str]] = ()
 ) -> str:
-    """The page as text; `findings` are questions and answers for its summary, the parts' own sentences by default."""
+    """Return the page; `findings` are the questions and answers of its summary, by default the parts' own sentences."""
     titles = dict.fromkeys(part.title.rstrip(".:") for part in parts)
     return fill_page(
         "parts.html.j2",
@@ -89,7 +89,7 @@ def render_page(
 
 
 def _title(titles: Sequence[str]) -> str:
-    """The title of the page: one part's, those of two, or how many parts there are."""
+    """Return the title of the page: that of one part or two, or the number of parts."""
     if len(titles) > 2:
         return f"{len(titles)} results"
     both = " · ".join(titles)
@@ -97,7 +97,7 @@ def _title(titles: Sequence[str]) -> str:
 
 
 def _summary(parts: Sequence[ReportPart], folded: bool) -> list[Grid]:
-    """The table of everything that was tested, where it says more than the sentences above it."""
+    """Return the table of all verdicts, if it says more than the sentences above it."""
     tested = [part.subjects for part in parts if part.subjects]
     if len(tested) < 2 or sum(map(len, tested)) <= FEW_SUBJECTS:
         return []
@@ -105,7 +105,7 @@ def _summary(parts: Sequence[ReportPart], folded: bool) -> list[Grid]:
 
 
 def summary_grid(parts: Sequence[ReportPart], title: str = "All results") -> Grid:
-    """Everything that was tested in one table."""
+    """Return the headline figure of everything that was tested, in one table."""
     rows = [
         Row(
             [one.subject, part.name],
@@ -138,7 +138,7 @@ def _figure(one: SubjectVerdict) -> Cell:
 
 
 def notebook_html(pieces: Sequence[Piece]) -> str:
-    """Tables and pictures as a notebook shows them: plain HTML without scripts."""
+    """Return tables and pictures as plain HTML without scripts, for notebooks."""
     parts = []
     for place, piece in enumerate(pieces):
         if isinstance(piece, Picture):
@@ -163,19 +163,19 @@ def _cells(row: Row) -> list[Markup]:
 
 
 def _drawn(parts: Sequence[ReportPart]) -> Callable[[Picture], Markup]:
-    """How the template gets a figure; the ids inside figures stay apart."""
+    """Return the function by which the template draws a picture, with ids unique to each figure."""
     pictures = [piece for part in parts for piece in part.pieces() if isinstance(piece, Picture)]
     drawn = {id(piece): Markup(svg(piece.figure, f"plot-{place}")) for place, piece in enumerate(pictures)}
     return lambda picture: drawn[id(picture)]
 
 
 def browser_piece(name: str, data: Any, **values: Any) -> Browser:
-    """A browser of a run's items; `values` are what its template says otherwise than for choices."""
+    """Return the browser of a run's items; `values` override the template's texts for choices."""
     return Browser(name, fill("items.html.j2", **values), embed(data))
 
 
 def _browsers(parts: Sequence[ReportPart]) -> dict[int, tuple[str, Markup]]:
-    """By the id of its piece, a browser's prefix and markup: where there are several, their ids stay apart."""
+    """Return the prefix and markup of each browser by the id of its piece; with several browsers, their ids are prefixed."""
     found = [piece for part in parts for piece in part.browser if isinstance(piece, Browser)]
     return {
         id(piece): _prefixed(piece, f"b{place}-" if len(found) > 1 else "")
@@ -186,16 +186,16 @@ def _browsers(parts: Sequence[ReportPart]) -> dict[int, tuple[str, Markup]]:
 def _prefixed(piece: Browser, prefix: str) -> tuple[str, Markup]:
     markup = str(piece.markup)
     if prefix:
-        # Texts from outside are escaped, so that only our own tags look like tags.
+        # External texts are escaped, so only our own tags match.
         markup = re.sub(r"<[a-z][^>]*>", lambda tag: re.sub(NAMING, rf'\1="{prefix}', tag[0]), markup)
-        called = f"of {escape(piece.name)}"  # or all landmarks of this kind would have one name
+        called = f"of {escape(piece.name)}"  # otherwise all search landmarks would have the same name
         markup = re.sub(r'(role="search" aria-label="[^"]*)', lambda found: f"{found[1]} {called}", markup)
     markup += f'<script type="application/json" id="{prefix}browser-data">{piece.data}</script>'
     return prefix, Markup(markup)
 
 
 def _script(parts: Sequence[ReportPart]) -> str:
-    """The script of the item browser, where the page has any items."""
+    """Return the script of the item browser, if the page has one."""
     if not any(part.browser for part in parts):
         return ""
     return asset("browsers.js").replace("// BROWSER\n", asset(*BROWSER))
@@ -205,18 +205,18 @@ def _script(parts: Sequence[ReportPart]) -> str:
 
 PACKAGE = "personafit.reports"
 
-# Inside a script element these could end it or, in old engines, a string; as escapes they are the same JSON.
+# Escape what could end a script element or, in old engines, a string; the JSON stays the same.
 INERT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
-JOINTS = re.compile("[/:,=_+]")  # none of these stands in an escaped character
+JOINTS = re.compile("[/:,=_+]")  # none of these occurs in an escaped character
 
-# Characters that turn the direction of all that follows, and halves of a pair, which no file takes (a folder's name may have them).
-# In item texts directions stay: there each text has a box of its own.
+# Direction marks, which affect all text that follows, and lone surrogates, which cannot be encoded (a folder's name may have them).
+# Item texts keep direction marks, since each is in a box of its own.
 NOT_SHOWN = re.compile("[\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def fill_page(template: str, script: str, style: str = "", **values: Any) -> str:
-    """The whole page as text: a template with the common script and style before its own."""
+    """Render a template as a whole page, with the common script and style first."""
     whole = asset("page.js") + script
     return fill(
         template,
@@ -229,7 +229,7 @@ def fill_page(template: str, script: str, style: str = "", **values: Any) -> str
 
 
 def fill(template: str, **values: Any) -> Markup:
-    """A template by itself, to be put into a page."""
+    """Render a template, to be inserted into a page."""
     return Markup(_templates().get_template(template).render(**values))
 
 
@@ -249,17 +249,17 @@ def _templates() -> Environment:
 
 
 def breaking(name: str) -> Markup:
-    """A name that may break after what joins its parts, and first there, where there is little room for it."""
+    """Return a name that may break after separators."""
     return Markup(JOINTS.sub(r"\g<0><wbr>", str(escape(_visible(str(name))))))
 
 
 def asset(*names: str) -> str:
-    """Scripts or styles that lie beside the templates, one after the other."""
+    """Return the concatenated scripts or styles from the templates folder."""
     return "".join((files(PACKAGE) / "templates" / name).read_text(encoding="utf-8") for name in names)
 
 
 def embed(value: Any) -> Markup:
-    """Any JSON-like value as JSON that nothing in it can break out of."""
+    """Return a value as JSON that cannot break out of a script element."""
     text = orjson.dumps(value).decode()
     for character, escaped in INERT.items():
         text = text.replace(character, escaped)
@@ -267,7 +267,7 @@ def embed(value: Any) -> Markup:
 
 
 def _visible(value: Any) -> Any:
-    """Names stand in sentences and commands, which must not be turned around by them."""
+    """Replace direction marks and surrogates in text, which could reorder the sentences and commands around it."""
     return NOT_SHOWN.sub("\ufffd", value) if type(value) is str else value
 
 

@@ -1,4 +1,4 @@
-"""One number of a report: the flat record that `--json`, results.json, tables and pages share, and numbers as people read them."""
+"""Results: the flat record of one number, shared by `--json`, results.json, tables and pages, and number formatting."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -11,7 +11,7 @@ from personafit.statistics import Estimate
 from personafit.statistics.decisions import Measured
 from personafit.store import RunRecord
 
-_KEYS = {"given": "system_context", "view": "context"}  # fields that JSON calls something else
+_KEYS = {"given": "system_context", "view": "context"}  # fields with another name in JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,13 @@ class Result:
     fingerprint: str | None
     note: str | None
     se: float | None = None
-    """Standard error, where the interval comes from one."""
+    """Standard error, if the interval is based on one."""
     df: float | None = None
-    """Degrees of freedom that go with it."""
+    """Degrees of freedom of the interval."""
     met_people: bool = False
-    """Whether the rater was fitted on people (or prompts) of this run: no evidence, so nothing is claimed from it."""
+    """Whether the rater was fitted on people (or prompts) of this run: its figures are no evidence, and nothing is claimed."""
     better: Literal["higher", "lower"] | None = "higher"
-    """Which end of the scale is the good one; None where neither is."""
+    """Which end of the scale is better; None if neither is."""
 
     @classmethod
     def of(
@@ -58,7 +58,7 @@ class Result:
         fingerprint: str | None = None,
         note: str | None = None,
     ) -> "Result":
-        """The record of an estimate; its own note stands unless another is given."""
+        """Create the result of an estimate; `note` replaces the estimate's own note."""
         return cls(
             rater=rater,
             system=system,
@@ -80,18 +80,18 @@ class Result:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The record as the object that `--json` prints."""
+        """Return the result as the object that `--json` prints."""
         return {_KEYS.get(name, name): value for name, value in asdict(self).items()}
 
     @classmethod
     def from_dict(cls, row: Mapping[str, Any]) -> "Result":
-        """The record that `as_dict` wrote; raises TypeError where it is none."""
+        """Read a result written by `as_dict`; raise TypeError for other objects."""
         names = {key: name for name, key in _KEYS.items()}
         return cls(**{names.get(key, key): value for key, value in row.items()})
 
 
 class Figures:
-    """The results of a run by whose they are, metric and slice; published ones are left out."""
+    """Index of a run's results by metric, rater, system, contexts and slice, without published ones."""
 
     def __init__(self, results: Iterable[Result]) -> None:
         self._found: dict[tuple[Any, ...], Result] = {}
@@ -109,33 +109,33 @@ class Figures:
         given: str | None = None,
         **where: str,
     ) -> Result | None:
-        """A metric of a rater under a context, of a system's products where systems made them, in a slice."""
+        """Return the result of a metric for a rater, system and contexts, in a slice."""
         return self._found.get((metric, rater, view, system, given, frozenset(where.items())))
 
     def value(
         self, metric: str, rater: str | None = None, view: str | None = None, **where: str
     ) -> float | None:
-        """The value of such a metric."""
+        """Return the value of the result that `find` returns."""
         found = self.find(metric, rater, view, **where)
         return None if found is None else found.value
 
 
 def marked_met(run: RunRecord, results: Iterable[Result]) -> list[Result]:
-    """The results with `met_people` set where their rater was fitted on people or prompts of the run."""
+    """Return the results with `met_people` set for raters fitted on people or prompts of the run."""
     met = run.met_people
     return [replace(one, met_people=True) if one.fingerprint in met else one for one in results]
 
 
-# -- numbers and times in words: a true minus sign, and no sign before zero ---------------------------------------------
+# -- formatting of numbers and times: a true minus sign, and no sign before zero ----------------------------------------
 
 
 def plain(value: float, digits: int = 1) -> str:
-    """A number with so many decimals."""
+    """Format a number with `digits` decimals and a true minus sign."""
     return f"{_rounded(value, digits):.{digits}f}".replace("-", "−")
 
 
 def signed(value: float, digits: int = 1) -> str:
-    """A difference: its sign is shown unless it is nothing."""
+    """Format a difference with its sign, unless it rounds to 0."""
     rounded = _rounded(value, digits)
     return plain(value, digits) if rounded == 0 else f"{rounded:+.{digits}f}".replace("-", "−")
 
@@ -143,7 +143,7 @@ def signed(value: float, digits: int = 1) -> str:
 def with_interval(
     found: Measured, scale: float = 100.0, digits: int = 1, unit: str = "", difference: bool = False
 ) -> str:
-    """A value, and in brackets its interval where it has one: `75.0 % (59.0–91.0)`, or `5.0 points (−1.0 to +11.0)` of a difference."""
+    """Format a value with its interval: `75.0 % (59.0–91.0)`, or `5.0 points (−1.0 to +11.0)` for a difference."""
     value = f"{plain(scale * (found.value or 0.0), digits)}{unit}"
     if found.low is None or found.high is None:
         return value
@@ -154,11 +154,11 @@ def with_interval(
 
 
 def _rounded(value: float, digits: int) -> float:
-    return float(f"{value:.{digits}f}") + 0.0  # which makes nothing of -0.0
+    return float(f"{value:.{digits}f}") + 0.0  # turns -0.0 into 0.0
 
 
 def when(seconds: float) -> str:
-    """A moment in UTC, to the minute."""
+    """Format a time in UTC, to the minute."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
@@ -183,11 +183,11 @@ _RESULTS: dict[str, Any] = {
     "better": pl.String,
     "fingerprint": pl.String,
 }
-"""Columns of a frame of results."""
+"""Column types of a frame of results."""
 
 
 def results_frame(results: Iterable[Result]) -> pl.DataFrame:
-    """Results as a frame, in the words of the Python surface."""
+    """Return results as a frame, with the column names of the Python API."""
     rows = []
     for result in results:
         row = asdict(result)

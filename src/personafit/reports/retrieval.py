@@ -1,4 +1,4 @@
-"""What memory retrieval finds of the memories that are known to matter for an item."""
+"""Memory retrieval measured against the memories labelled as relevant to an item."""
 
 from personafit.benchmarks.memory_labels import LabelledMemories
 from personafit.contexts.context import WAYS
@@ -10,11 +10,11 @@ from personafit.reports.result import Result, with_interval
 from personafit.statistics import Estimate
 
 DEPTHS = (1, 3, 5)  # memories retrieved
-SAID = 3  # the depth of the best way that sentences name
+SAID = 3  # depth at which the sentences name the best way
 
 
 def analyze_retrieval(benchmark: str, embedder: str = "") -> Analysis:
-    """Recall and precision of every way to retrieve, by language and depth, beside picking at random."""
+    """Analyse recall and precision of every retrieval method, by language and depth, compared with random picks."""
     labelled = LabelledMemories(benchmark)
     results, rows = [], []
     ways: dict[str, list[tuple[float, str, Estimate, float]]] = {}

@@ -1,4 +1,4 @@
-"""Opening a stored run as a report, whatever its kind."""
+"""Open a stored run of any kind as a report."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,15 +27,15 @@ REPORTS = {
     "episode": "personafit.reports.episode:EpisodeReport",
 }
 PLAIN = "personafit.reports.kind_report:PlainReport"
-"""For kinds that have no report of their own."""
+"""The report of kinds without their own."""
 ANSWERS = "answers"
 SLICES = ("system", "given", UNMADE)
 PLAIN_USERS = "vanilla"
-FIRST_FINDINGS = 3  # beside the verdict; the rest are folded
+FIRST_FINDINGS = 3  # shown with the verdict; the rest are folded
 
 
 def open_report(store: Store, run: RunRecord, margin: float = MARGIN) -> KindReport:
-    """The report of a run, by the kind its record names; differences within the margin count as none."""
+    """Open the report of a run by its kind; differences within `margin` count as none."""
     module, _, name = REPORTS.get(run.config.get("kind", "choice"), PLAIN).partition(":")
     report: KindReport = getattr(import_module(module), name)(store, run)
     report.margin = margin
@@ -45,7 +45,7 @@ def open_report(store: Store, run: RunRecord, margin: float = MARGIN) -> KindRep
 def verdict_of(
     report: KindReport, store: Store, run: RunRecord, bars: Sequence[Bar] = (), margin: float = MARGIN
 ) -> RunVerdict:
-    """What can be said first about a run."""
+    """Return the verdict on a run."""
     kind = run.config.get("kind", "choice")
     made = made_results(store, run, report.results)
     named = frozenset(one["fingerprint"] for one in run.config.get("raters", ()) if not one.get("control"))
@@ -57,12 +57,12 @@ def verdict_of(
 
 
 def run_bars(run: RunRecord) -> list[Bar]:
-    """The bars that a run was made with."""
+    """Return the bars that a run was started with."""
     return [read_bar(text) for text in run.config.get("gate", [])]
 
 
 def answers_sentence(run: RunRecord) -> str:
-    """How many answers a run's systems made and how many were reused; empty where it has no systems."""
+    """Return how many answers a run's systems made and how many were reused; empty for runs without systems."""
     counts = run.config.get("answers")
     if not counts:
         return ""
@@ -72,9 +72,9 @@ def answers_sentence(run: RunRecord) -> str:
 
 
 def made_results(store: Store, run: RunRecord, results: Sequence[Result]) -> list[Result]:
-    """Of every system, and of what it was told, the share of its answers that were made.
+    """Return, per system and system context, the share of its answers that were made.
 
-    In a comparison both answers must be there: the system's own, and the generic or wrong person's that it is held against.
+    In a comparison both answers must exist: the system's own, and the generic or wrong person's it is compared with.
     """
     config = run.config
     if (shares := config.get("answers", {}).get("shares")) is not None:
@@ -107,7 +107,7 @@ def _made(system: str | None, told: str | None, asked: int, made: int, people: i
 
 
 def with_verdict(part: ReportPart, verdict: RunVerdict) -> ReportPart:
-    """The part with the verdict first, then the first of what else the run shows; the rest is folded, how claims are tested last."""
+    """Add the verdict to a part, followed by the first findings; the others are folded, and the legend of the tests comes last."""
     told = [sentence for sentence in part.sentences if sentence != LEGEND]
     first, rest = told[:FIRST_FINDINGS], told[FIRST_FINDINGS:]
     further = [Section("Further findings", [Sentences(rest)])] if rest else []

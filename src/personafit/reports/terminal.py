@@ -1,4 +1,4 @@
-"""Pieces in the terminal: sentences as lines, grids as tables that fit its width. Pictures and browsers are for the page."""
+"""Print pieces in the terminal: sentences as lines, grids as tables that fit its width. Pictures and browsers are left out."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,12 +9,12 @@ from rich.text import Text
 from personafit._errors import printable
 from personafit.reports.pieces import Cell, Errors, Grid, Piece, Prose, Row, Sentences
 
-NAME_WIDTH = 14  # the least that a column of names takes
+NAME_WIDTH = 14  # minimum width of a column of names
 PUBLISHED = "published, not measured here:"
 
 
 def print_pieces(pieces: Iterable[Piece], console: Console) -> None:
-    """Print sentences, tables and errors in their order."""
+    """Print sentences, tables and errors in order."""
     for piece in pieces:
         if isinstance(piece, Prose):
             _say(console, piece.text, piece.style == "small")
@@ -29,7 +29,7 @@ def print_pieces(pieces: Iterable[Piece], console: Console) -> None:
 
 
 def print_grid(grid: Grid, console: Console) -> None:
-    """Print a table; one that is too wide is printed in parts, the names before each."""
+    """Print a table; a table that is too wide is split by columns, with the names repeated."""
     grid = grid.filled()
     for start, columns in enumerate(_parts(grid, console.width)):
         title = " ".join(filter(None, [f"{grid.title}." if grid.caption else grid.title, grid.caption]))
@@ -41,17 +41,17 @@ def print_grid(grid: Grid, console: Console) -> None:
 
 
 def _say(console: Console, text: str, dim: bool = False) -> None:
-    """Print a sentence; in a pipe it stays on one line, so that it can be searched for."""
+    """Print a sentence; in a pipe it stays on one line, for searching."""
     console.print(Text(plain(text), style="dim" if dim else ""), soft_wrap=not console.is_terminal)
 
 
 def plain(text: str) -> str:
-    """A sentence without the marks for code and without control characters."""
+    """Remove backticks and control characters from a sentence."""
     return printable(text.replace("`", ""))
 
 
 def _parts(grid: Grid, width: int) -> list[list[int]]:
-    """The columns that are printed together, so that nothing is cut."""
+    """Split the columns into groups that fit the width."""
     names = sum(max(NAME_WIDTH, len(head)) + 3 for head in grid.heads) + 1
     parts: list[list[int]] = [[]]
     used = names

@@ -1,7 +1,7 @@
-"""A run of choices added up: what every table, figure and result is computed from, whatever the number of items.
+"""The totals of a run of choices, from which its tables, figures and results are computed, for any number of items.
 
-The run is read a page at a time (see `line_results`). Apart from the sums there are the items that the report's browser shows, of which
-there is a largest number, and what went wrong.
+The run is read in pages (see `line_results`). Besides the sums, the totals keep a limited sample of items for the report's browser, and
+counts of error messages.
 """
 
 from collections import Counter
@@ -29,15 +29,13 @@ from personafit.reports.result import Result
 from personafit.store import UNMADE, RunRecord, Status, Store, any_prompt_recurs, run_pages
 
 MAX_ITEMS = 10_000
-MAX_ASKS = (
-    500_000  # about them, in a page of some 30 MB: of an item that was asked about often, fewer are shown
-)
-SPARE = 1.5  # times as many are held before the least wanted are let go
+MAX_ASKS = 500_000  # asks about these items, some 30 MB of page: fewer items are shown if each has many asks
+SPARE = 1.5  # the sample is pruned when it exceeds the maximum by this factor
 
 
 @dataclass
 class Sample:
-    """Items with their answers and their scores under the headline view, never more than a page can hold."""
+    """Items with their answers and scores under the headline context, at most as many as a page can hold."""
 
     items: pl.DataFrame = field(default_factory=pl.DataFrame)
     """position, item, person, prompt, products, slices (both JSON), gold, tier, in the order of the source."""
@@ -47,7 +45,7 @@ class Sample:
     """One row per job about these items."""
 
     def add(self, run: JudgedRun, items: pl.DataFrame, scored: pl.DataFrame, answers: pl.DataFrame) -> None:
-        """Take in a page of the run, and let go of what is too much."""
+        """Add a page of the run, and prune the sample if it is too large."""
         scored = scored.filter(pl.col("accuracy").is_not_null(), view=run.headline_view)
         scored = scored.select("position", "rater", "accuracy")
         asked_for = [one["fingerprint"] for one in run.raters if not one["control"]]
@@ -65,7 +63,7 @@ class Sample:
             self.prune(run)
 
     def prune(self, run: JudgedRun) -> None:
-        """Keep no more than a page can hold, in the order of the source."""
+        """Keep at most as many items as a page can hold (wrong ones first), in the order of the source."""
         if self.items.is_empty():
             return
         most = most_items(run)
@@ -79,35 +77,35 @@ class Sample:
 
 
 def most_items(run: JudgedRun) -> int:
-    """How many items of the run a page can hold, given how often each was asked about."""
+    """Return the number of items a page can hold, given the number of asks per item."""
     asks = sum(int(rater["orders"]) for rater in run.raters) * len(run.views) * int(run.run.config["samples"])
     return max(1, min(MAX_ITEMS, MAX_ASKS // max(1, asks)))
 
 
 def _copied(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame by itself: filtered texts would hold on to the pages they were taken from."""
+    """Copy the frame: filtered strings would keep the whole pages in memory."""
     written = frame.write_ipc(None, compat_level=pl.CompatLevel.oldest())
     written.seek(0)
     return pl.read_ipc(written)
 
 
-HELD = 400_000  # rows kept for the second order: some 60 MB
-ERRORS_COUNTED = 1_000  # different sentences of what went wrong, per run
+HELD = 400_000  # rows kept for the second order, some 60 MB
+ERRORS_COUNTED = 1_000  # distinct error messages per run
 
 
 @dataclass
 class RunTotals(JudgedRun):
-    """The sums of a run."""
+    """The totals of a run of choices."""
 
     items: int = 0
     people: int = 0
     lines: list[Line] = field(default_factory=list)
-    """One per rater, view and system, without frames: the items are not held."""
+    """One line per rater, context and system, with empty frames, as items are not kept."""
     added: AddedUp = field(default_factory=AddedUp)
     statuses: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """(rater, status) to the number of asks that ended so."""
+    """(rater, status) → number of asks."""
     errors: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    """(rater, status, sentence) to how often it was met."""
+    """(rater, status, message) → number of occurrences."""
     sample: Sample = field(default_factory=Sample)
 
     @property
@@ -119,39 +117,39 @@ class RunTotals(JudgedRun):
 
     @property
     def pages(self) -> list[Page] | None:
-        """The whole run as one page, if the sample has kept all of it."""
+        """The whole run as one page, if the sample holds all of it."""
         whole = len(self.sample.items) == self.items and not self.sample.answers.is_empty()
         return [(self.sample.items, self.sample.answers)] if whole else None
 
     def answered(self, rater: str, view: str) -> int:
-        """How many asks brought an answer, over all systems."""
+        """Return the number of answered asks, over all systems."""
         own = [line for line in self.lines if (line.fingerprint, line.view) == (rater, view)]
         return int(sum(self.added.of(line, "answered").people.total for line in own))
 
     def asked(self, rater: dict[str, Any], view: str) -> int:
-        """How many asks there are under a view; nobody can be mistaken for a person whose language nobody shares."""
+        """Return the number of asks under a context; people with nobody else of their language have no wrong person."""
         items = self.items
         if view.startswith("wrong:"):
             items -= self.run.config.get("without_wrong", 0)
         return int(items * rater["orders"] * self.run.config["samples"])
 
     def coverage(self) -> tuple[int, int]:
-        """How many asks were planned, and how many brought an answer."""
+        """Return the number of planned asks and of those answered."""
         pairs = list(product(self.raters, self.views))
         answered = sum(self.answered(rater["fingerprint"], view) for rater, view in pairs)
         return sum(self.asked(rater, view) for rater, view in pairs), answered
 
     def endings(self, rater: str) -> Endings:
-        """How a rater's asks ended, and the commonest sentences of what went wrong."""
+        """Return a rater's asks by status, and its most frequent error messages."""
         met = [(*key[1:], count) for key, count in self.errors.most_common() if key[0] == rater]
         return Endings([self.statuses[rater, status.value] for status in Status], met[:ERRORS_SHOWN])
 
     def slice_rows(self, layout: Sequence[str]) -> list[dict[str, str]]:
-        """The values that occur together under these names, in the order of the source."""
+        """Return the combinations of values of these slices that occur, in the order of the source."""
         return [dict(where) for where in self.added.wheres(tuple(layout))]
 
     def note(self, items: pl.DataFrame, answers: pl.DataFrame) -> None:
-        """Count how the asks about a page of items ended, and what went wrong."""
+        """Count the statuses and error messages of the asks about a page of items."""
         for rater, status, count in answers.group_by("rater", "status").len().iter_rows():
             self.statuses[rater, status] += count
         wrong = answers.filter((pl.col("status") != Status.OK.value) & pl.col("detail").is_not_null())
@@ -164,7 +162,7 @@ class RunTotals(JudgedRun):
 
 
 def load_totals(store: Store, run: RunRecord) -> RunTotals:
-    """Read a run back and add it up."""
+    """Read a run and add it up."""
     totals = RunTotals(run, store.dataset_info(run.dataset))
     rows = store.count_items(run.dataset) * len(totals.raters) * len(totals.views)
     recurs = any_prompt_recurs(store, run.dataset)
@@ -178,16 +176,16 @@ def load_totals(store: Store, run: RunRecord) -> RunTotals:
 
 
 def run_results(totals: RunTotals) -> list[Result]:
-    """Every number of a run."""
+    """Return all results of a run."""
     return results_of(totals.opened, totals.added)
 
 
 def _pages(store: Store, totals: RunTotals, by: str) -> Iterator[pl.DataFrame]:
-    """The run in the order of persons or prompts, a row per item, rater and view; on the first reading what is no sum is noted."""
+    """Yield the run in the order of persons or prompts, a row per item, rater and context; the first pass also fills counts and sample."""
     run, info, last_person = totals.run, totals.info, None
     sliced = {name for names in totals.opened.layouts for name in names}
     names = sliced | {"expect", "against", UNMADE, *SYSTEM}
-    # Where scores are wins, restraint is over the comparisons with the generic answer, unless results are given by what is expected.
+    # For win rates, restraint is over the comparisons with the generic answer, unless results are sliced by `expect`.
     restrained = pl.col("expect").ne_missing(pl.lit(RESTRAINT)) | pl.col("against").eq_missing(
         pl.lit(RESTRAINT)
     )

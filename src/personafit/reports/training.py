@@ -1,4 +1,4 @@
-"""A reward model in training as a part of a report: its curves, and what it is worth on people held out in the end."""
+"""The report part on training a reward model: its curves, and its quality on held-out people."""
 
 import csv
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ CAPTION = (
     "score, on people the model was not trained on, by tier; the dotted line is a coin toss. These are readings during training, without "
     "intervals; the table below has the result with intervals once training is finished."
 )
-# What is known of a trained model, and which of it are rules that read nothing.
+# Measures of a trained model; those with a name are rules that read nothing.
 MEASURES = {
     "accuracy": None,
     "gain_over_overlap": None,
@@ -45,37 +45,37 @@ MEASURES = {
 
 @dataclass(frozen=True)
 class Training:
-    """The log of one training run, a row a step, and what is known of the model."""
+    """The log of one training run, a row per step, and the facts on the model."""
 
     folder: Path
     steps: list[dict[str, float]]
     facts: dict[str, Any]
     started: dict[str, Any]
-    """What it was started with, known before it is finished."""
+    """The settings recorded at the start, before training is finished."""
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What it was asked for."""
+        """The training settings."""
         settings: dict[str, Any] = self.facts.get("settings") or self.started
         return settings
 
     def points(self, name: str) -> list[tuple[float, float]]:
-        """Step and value wherever that was logged."""
+        """Return step and value of every logged reading."""
         return [(row["step"], row[name]) for row in self.steps if name in row]
 
     @property
     def tiers(self) -> list[str]:
-        """The names of the accuracies that were logged, all pairs first."""
+        """The names of the logged accuracies, all pairs first."""
         return sorted({name for row in self.steps for name in row if name.startswith(ACCURACY)})
 
 
 def is_training(folder: Path) -> bool:
-    """Whether a reward model is or was trained here."""
+    """Return whether the folder holds the training of a reward model."""
     return (folder / CURVES).is_file()
 
 
 def read_training(folder: Path) -> Training:
-    """The curves of a folder."""
+    """Read the curves and facts of a training folder."""
     path = folder / CURVES
     try:
         with path.open(encoding="utf-8", newline="") as file:
@@ -91,12 +91,12 @@ def read_training(folder: Path) -> Training:
 
 
 def tier_name(name: str) -> str:
-    """Which pairs a logged accuracy is of."""
+    """Return the name of the pairs that a logged accuracy is on."""
     return name.removeprefix(ACCURACY).strip("_").replace("_", " ") or "all pairs"
 
 
 def training_part(folder: Path) -> ReportPart:
-    """The training of a reward model: what its curves come to, and what it is worth on people held out."""
+    """Return the report part on the training of a reward model: its curves, and its quality on held-out people."""
     one, name = read_training(folder), folder.resolve().name
     lead: list[Piece] = []
     if (figure := training_figure(one)) is not None:
@@ -111,7 +111,7 @@ def training_part(folder: Path) -> ReportPart:
 
 
 def training_words(one: Training) -> list[str]:
-    """What the curves come to, the accuracy on people held out first."""
+    """Return sentences on the last readings of the curves, accuracy on held-out people first."""
     said = []
     reached = {tier_name(name): points[-1][1] for name in one.tiers if (points := one.points(name))}
     if reached:
@@ -124,7 +124,7 @@ def training_words(one: Training) -> list[str]:
 
 
 def _quality(facts: Mapping[str, Any]) -> list[Piece]:
-    """What the model is worth in the end, on people held out."""
+    """Return the final quality of the model on held-out people."""
     if not facts:
         return [Prose("The training is not finished: it has no personafit.json yet.", "small")]
     rows = []
@@ -148,7 +148,7 @@ def _figure(found: Mapping[str, Any] | None, signed: bool) -> Cell:
 
 
 def training_figure(training: Training) -> "Figure | None":
-    """Loss at the left, accuracy by tier at the right; None where nothing was logged yet."""
+    """Plot loss on the left, accuracy by tier on the right; None if nothing was logged yet."""
     losses, held_out = training.points(LOSS), training.points(HELD_OUT_LOSS)
     if not losses and not held_out and not training.tiers:
         return None

@@ -1,6 +1,6 @@
-"""What a report says first: one sentence for everything that was tested, and what the gate says.
+"""The verdict of a report: a sentence on everything that was tested, and the gate's decisions.
 
-Sentences are made from a run's results alone, so that the page, the terminal, JSON and Python say the same.
+Sentences are written from a run's results alone, so that the page, the terminal, JSON and Python say the same.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -13,14 +13,14 @@ from personafit.reports.pieces import SHARES, headline_text, metric_name
 from personafit.reports.result import Result, plain, with_interval
 from personafit.statistics.decisions import MARGIN, Conclusion, HypothesisTest
 
-MOST = 6  # subjects that are told one by one; the table has them all
-FEW = 20  # items that are counted rather than given in percent
-WHOLE = 1e-6  # how close to a whole number of items a share must be to be counted
+MOST = 6  # subjects with a sentence of their own; the table has all
+FEW = 20  # up to this many items, shares are given as counts
+WHOLE = 1e-6  # tolerance for a share to be a whole number of items
 GENERIC = "generic"
 FROM_DATA = frozenset(
     {"published votes", "votes in the data", "people", "simulated people", "labels in the data"}
 )
-"""Whose figures are no control's: their judgments came with the data."""
+"""Controls whose judgments came with the data."""
 HEADLINES = {
     "choice": ("lift", "accuracy", "win_rate"),
     "relevance": ("f1",),
@@ -30,12 +30,12 @@ HEADLINES = {
     "writing": ("lift", "rouge_l"),
     "episode": ("success",),
 }
-"""Kind of run to the figures that it is summed up by, the first that there is."""
+"""Kind of run → its headline metrics; the first that exists is used."""
 
 
 @dataclass(frozen=True)
 class SubjectVerdict:
-    """What a run shows of one rater or system: its headline figure with its interval, and the sentence."""
+    """The verdict on one rater or system: its headline figure with its interval, and the sentence."""
 
     subject: str
     metric: str
@@ -50,21 +50,21 @@ class SubjectVerdict:
 
 @dataclass(frozen=True)
 class RunVerdict:
-    """What can be said first about a run."""
+    """The verdict on a run."""
 
     subjects: tuple[SubjectVerdict, ...]
-    """Everything that was asked for; the best control where only controls ran."""
+    """Everything that was asked for; the best control if only controls ran."""
     gate: tuple[GateVerdict, ...] = ()
     note: str = ""
     """Why there is no subject."""
     answers: str = ""
     """How many answers the systems made, and how many were reused."""
     runs: int = 1
-    """How many runs it is about; the first subject of each comes first."""
+    """Number of runs it covers; the first subject of each comes first."""
 
     @property
     def sentences(self) -> list[str]:
-        """A sentence for every subject and every bar, and where its answers are from."""
+        """A sentence for every subject and bar, and one on the source of the answers."""
         most = max(MOST, self.runs)
         said = [one.sentence for one in self.subjects[:most]]
         if len(self.subjects) > most:
@@ -79,13 +79,13 @@ class RunVerdict:
 
     @property
     def first(self) -> SubjectVerdict:
-        """The first subject; an empty one where nothing was judged."""
+        """The first subject; an empty one if nothing was judged."""
         return (
             self.subjects[0] if self.subjects else SubjectVerdict("", "", None, None, None, 0, 0, self.note)
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The verdict as `--json` prints it."""
+        """Return the verdict as `--json` prints it."""
         return {
             "sentence": self.sentence,
             "subjects": [asdict(one) for one in self.subjects],
@@ -106,18 +106,18 @@ def run_verdict(
     answers: str = "",
     named: Collection[str] = (),
 ) -> RunVerdict:
-    """What a run shows of everything that was asked for.
+    """Return the verdict on everything that was asked for in a run.
 
     Args:
         run: The run's name.
         kind: Its kind.
         results: Its results.
-        metric: The benchmark's headline metric, where the kind has several.
+        metric: The benchmark's headline metric, if the kind has several.
         bars: Metrics and the least they must reach.
         margin: Differences within this count as none.
-        made: Of every system the share of its answers that were made.
+        made: The share of its answers that were made, per system.
         answers: The sentence on how many were made and reused.
-        named: Fingerprints of the raters that were asked for by name, controls among them.
+        named: Fingerprints of the raters that were asked for by name, including controls.
     """
     gates = tuple(gate_verdicts([*results, *made], bars))
     results = short_names(results)
@@ -175,7 +175,7 @@ def name_users(verdict: RunVerdict, users: str) -> RunVerdict:
 
 
 def _silent(results: Sequence[Result], told: Collection[Any]) -> Iterator[SubjectVerdict]:
-    """Those that were asked for and have no figure at all."""
+    """Yield subjects that were asked for but have no figure at all."""
     seen = set()
     for one in results:
         line = _line(one, None)
@@ -203,7 +203,7 @@ def _headline(kind: str, whole: Sequence[Result], metric: str | None) -> str | N
 
 
 def _choices(results: Sequence[Result], asked: Sequence[Result], margin: float) -> Iterator[SubjectVerdict]:
-    """A sentence for every rater, or for every system under test and its judge."""
+    """Yield a sentence for every rater, or for every tested system and its judge."""
     lifts = {_line(row, row.view): (row, tested) for row, tested in decided_lifts(results, margin)}
     heads = [one for one in asked if one.metric in ("accuracy", "win_rate")]
     judges = {one.rater for one in heads}
@@ -224,7 +224,7 @@ def _right(head: Result) -> str:
 
 
 def _won(head: Result, own: Sequence[Result], several: bool) -> str:
-    """How often a system's answers win over its own generic ones."""
+    """Describe how often a system's answers win over its own generic ones."""
     against = {
         one.slice["against"]: one for one in own if set(one.slice) == {"against"} and one.metric == "win_rate"
     }
@@ -251,7 +251,7 @@ def _won(head: Result, own: Sequence[Result], several: bool) -> str:
 
 
 def _lift(row: Result, tested: HypothesisTest | None) -> str:
-    """What the right person adds, as far as it is shown."""
+    """Describe what the right person adds, as far as it is shown."""
     if tested is not None and tested.verdict is Conclusion.ABOVE and row.value is not None:
         return f"knowing the right person adds {with_interval(row, unit=' points', difference=True)} over the better control"
     claimed = lift_claim(row, tested).rstrip(".")
@@ -277,12 +277,12 @@ def _line(result: Result, view: str | None) -> tuple[str | None, str | None, str
 def _others(
     kind: str, asked: Sequence[Result], headline: str, whole: Sequence[Result], margin: float
 ) -> Iterator[SubjectVerdict]:
-    """A sentence for everything that was asked for, by the kind's headline figure; those of controls stand beside it by name."""
+    """Yield a sentence for everything that was asked for, by the kind's headline figure, with the controls' figures beside it."""
     controls = {f"{one.metric} of {one.system}": one for one in whole if one.control and one.given is None}
     by_line: dict[Any, dict[str, Result]] = {}
     for one in asked:
         by_line.setdefault(_line(one, one.view), {}).setdefault(one.metric, one)
-    # The measure of a writing run stands where a rater does; the claim is about what the system was told.
+    # The measure of a writing run takes the place of a rater; the claim is about the system's context.
     lifts = decided_lifts((replace(one, rater=None, view=None) for one in asked), margin)
     added = (
         {(row.system, row.given): _lift(row, tested) for row, tested in lifts} if kind == "writing" else {}
@@ -331,7 +331,7 @@ def _dialogue(head: Result, found: Mapping[str, Result]) -> str:
 def _injection(head: Result, found: Mapping[str, Result]) -> str:
     choices = "choice" if head.n == 1 else "choices"
     said = f"{head.rater} keeps its choice under hostile text {_in_share(head, choices)}"
-    if (head.value or 0.0) < 0:  # a difference from what a neutral text does
+    if (head.value or 0.0) < 0:  # a difference from the effect of neutral text
         said = f"{head.rater}: unmoved {with_interval(head, unit=' points')} on {head.n:,} {choices}"
     beyond = found.get("moved_beyond_placebo")
     return (
@@ -348,7 +348,7 @@ def _writing(head: Result, found: Mapping[str, Result]) -> str:
 
 
 LADDER = {"profile": "a profile reader", "majority": "the majority's choice"}
-"""Controls of episodes that stand in the verdict, as it calls them."""
+"""Controls of episodes that the verdict mentions, and their names there."""
 
 
 def _episode(head: Result, found: Mapping[str, Result]) -> str:
@@ -389,7 +389,7 @@ def _subject(found: Result, name: str, sentence: str) -> SubjectVerdict:
 
 
 def _in_share(found: Result, what: str) -> str:
-    """`in 75.0 % of 49 questions (59.0–91.0)`; a few are counted."""
+    """Format `in 75.0 % of 49 questions (59.0–91.0)`; for few items as a count."""
     hits = (found.value or 0.0) * found.n
     if found.n <= FEW and abs(hits - round(hits)) < WHOLE:
         return f"in {round(hits)} of {found.n:,} {what}"
@@ -399,7 +399,7 @@ def _in_share(found: Result, what: str) -> str:
 
 
 def _named(found: Result) -> str:
-    """A figure with its name, as tables show it."""
+    """Format a figure with its name, as in tables."""
     value, *ends = (
         headline_text(found.metric, end) for end in (found.value, found.low, found.high) if end is not None
     )

@@ -1,7 +1,7 @@
-"""The report of a run of writing: how near systems come to what people wrote, told of the person, of nobody and of somebody else.
+"""The report of a run of writing: how close systems come to what people wrote, with the right person, none and a wrong one.
 
-The items are browsed as those of choices are. A system stands where a rater does, what it was told where the context does; its verdict
-is whether it came nearer to the person's own words than when told of nobody or of somebody else.
+The item browser is that of choices, with systems in the place of raters and system contexts in the place of contexts; a verdict is whether
+the text is closer to the person's own than without a person or with a wrong one.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ SHORT = {"rouge_1": "R1", "rouge_l": "RL"}
 MEASURED = "ROUGE-1 and ROUGE-L (F1) in %: the words, and the longest sequence of words, that a text shares with what the person wrote."
 LIFT = "Lift: ROUGE-1 told of the person minus the better of told of nobody and told of somebody else, in points."
 CLUSTERED = "Below each number its 95 % interval, clustered by person."
-MAX_PROFILE = 4_000  # characters of a profile: a person may have written hundreds of papers
+MAX_PROFILE = 4_000  # characters of a profile: some people have written hundreds of papers
 WORDS = {
     "rater": "system",
     "anybody": "any system",
@@ -43,7 +43,7 @@ EXPLAINED = (
 
 
 class WritingReport(KindReport):
-    """A run in which systems wrote what people wrote."""
+    """The report of a run in which systems wrote what people wrote."""
 
     searched: ClassVar[Mapping[str, str]] = {"rater_label": "System", "explained": EXPLAINED}
 
@@ -53,12 +53,12 @@ class WritingReport(KindReport):
         self.lines = [line for line in self.scores.lines if line.fingerprint is not None]
 
     def counts(self) -> list[str]:
-        """Texts and people."""
+        """Return the number of texts and people."""
         people = self.scores.lines[0].frame["person"].n_unique()
         return [f"{len(self.scores.own):,} texts", people_words(people)]
 
     def sentences(self) -> list[str]:
-        """What copying reaches."""
+        """Return what copying reaches."""
         totals = [one for one in self.results if one.metric == METRICS[0] and not one.slice]
         copied = [one for one in totals if one.fingerprint is None and one.value is not None]
         if not copied:
@@ -70,7 +70,7 @@ class WritingReport(KindReport):
         ]
 
     def table(self) -> Grid:
-        """Totals and lift."""
+        """Return totals and lift."""
         columns: list[Column] = [("ROUGE-1, %", METRICS[0], {}), ("ROUGE-L, %", METRICS[1], {})]
         columns.append(("lift, points", "lift", {}))
         caption = f"{MEASURED} {LIFT} {CLUSTERED}"
@@ -78,7 +78,7 @@ class WritingReport(KindReport):
 
     @property
     def _every(self) -> dict[LineId, str | None]:
-        """The systems, and what some tasks alone have."""
+        """The lines with the metric in any slice, including those that only some tasks have; controls last."""
         found = {line_id(one): one.control for one in self.results if one.metric == METRICS[0]}
         return dict(sorted(found.items(), key=lambda line: line[1] is not None))
 
@@ -106,7 +106,7 @@ class WritingReport(KindReport):
         return self.grid("ROUGE by task", caption, self._every, columns, quoted=quoted)
 
     def picture(self) -> Picture | None:
-        """ROUGE-1 of every system and context, a panel for each task."""
+        """Plot ROUGE-1 of every system and context, a panel per task."""
         from personafit.reports.plots import Panel
 
         panels = [(Panel(TASKS.get(task, task)), METRICS[0], {"task": task}) for task in self.scores.tasks]
@@ -114,22 +114,22 @@ class WritingReport(KindReport):
         return self.plot("ROUGE-1 by task", caption, self._every, panels)
 
     def sections(self) -> Iterator[Section]:
-        """Each task, and how the asks ended."""
+        """Yield results by task, and how the asks ended."""
         yield Section("By task", [self._by_task()], "Each writing task by itself, beside published figures.")
         planned = len(self.scores.own) * len(self.record.config["contexts"])
         counted = "Number of texts by their status."
         yield self.asks(self.scores.answers, counted, lambda _: planned, "systems")
 
     def items(self) -> dict[str, Any]:
-        """The texts."""
+        """Return the data of the item browser."""
         return writing_browser(self.store, self.scores)
 
     def facts(self) -> dict[str, str]:
-        """The measure."""
+        """Return the measure."""
         return {"measure": self.record.config["instrument"]}
 
     def members(self) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, str]]]:
-        """The systems."""
+        """Yield the systems."""
         for system in self.record.config["systems"]:
             yield "system", system, {}
 
@@ -138,18 +138,18 @@ class WritingReport(KindReport):
 
 
 def writing_browser(store: Store, scores: WritingScores) -> dict[str, Any]:
-    """All the page needs to list, filter, search and show the texts."""
+    """Return all data the page needs to list, filter, search and show the texts."""
     items = scores.lines[0].frame.head(MAX_ITEMS)
     written = [line for line in scores.lines if line.fingerprint is not None]
     copied = {line.system: line for line in scores.lines if line.fingerprint is None}
     contexts = list(scores.run.config["contexts"])
     systems = {system["fingerprint"]: system["name"] for system in scores.run.config["systems"]}
-    said = [scores.own]  # of every maker, item to text
+    said = [scores.own]  # per maker: item → text
     for line in [*(copied.get(maker) for maker in MAKERS[1:]), *written]:
         found = () if line is None else line.frame.select("item", "text").drop_nulls().iter_rows()
         said.append(dict(found))
     makers = [[maker for maker, found in enumerate(said) if item in found] for item in items["item"]]
-    texts: dict[str, int] = {}  # every text is kept once
+    texts: dict[str, int] = {}  # each text is stored once
     answers = [
         [texts.setdefault(said[maker][item], len(texts)) for maker in made]
         for item, made in zip(items["item"], makers, strict=True)
@@ -194,13 +194,13 @@ def writing_browser(store: Store, scores: WritingScores) -> dict[str, Any]:
 
 
 Nearness = Mapping[tuple[str, str], Mapping[str, float | None]]
-"""By system and context, item to the ROUGE-1 of what was written."""
+"""(System, context) → item → ROUGE-1 of the text."""
 
 
 def _asks(
     store: Store, scores: WritingScores, items: set[str], near: Nearness
 ) -> tuple[dict[str, list[dict[str, Any]]], dict[str, dict[int, str]]]:
-    """By item how every text that was asked for ended, with its ROUGE-1, and what systems were told under each context."""
+    """Return, by item, the status and ROUGE-1 of every requested text, and the contexts given to systems."""
     config = scores.run.config
     systems = [system["fingerprint"] for system in config["systems"]]
     rows = [row for row in scores.answers.iter_rows(named=True) if row["item"] in items]
@@ -219,7 +219,7 @@ def _asks(
 
 
 def _verdict(near: Nearness, system: str, given: str, item: str) -> str:
-    """A letter: nearer than under the better control, as near, farther, or none where something was not written."""
+    """Return a letter: closer than under the better control, as close, farther, or none if a text is missing."""
     own, *others = (near[system, told].get(item) for told in (given, "none", f"wrong:{given}"))
     controls = [other for other in others if other is not None]
     if own is None or len(controls) < len(others):

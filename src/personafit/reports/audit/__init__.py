@@ -1,4 +1,4 @@
-"""The shortcut audit of a benchmark: what its labels reward besides fitting the person, as verdicts, one object and a part of a report."""
+"""The shortcut audit of a benchmark: what its labels reward besides fitting the person."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -53,7 +53,7 @@ from personafit.statistics.decisions import (
     is_constant,
 )
 
-FAIR = 0.05  # a shortcut this close to a coin is harmless
+FAIR = 0.05  # a shortcut this close to chance is harmless
 LOUD = 0.10
 CANNOT_TELL = "cannot tell"
 GRADES = ("passes", CANNOT_TELL, "warns", "fails")
@@ -65,7 +65,7 @@ SYMBOLS = {"passes": "✓", "warns": "!", "fails": "✗", CANNOT_TELL: "?"}
 CAPTION = "Accuracy in %, 95 % intervals below, clustered by person (and prompt, where prompts recur); a tie counts ½."
 
 Lines = dict[str, dict[str, Result]]
-"""Rows of a table to the results in its columns."""
+"""Row of a table → results by column."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class Audit:
-    """Everything an audit found."""
+    """All findings of an audit."""
 
     pairs: AuditPairs
     rules: dict[str, Estimates]
@@ -92,7 +92,7 @@ class Audit:
     """Accuracy of overlap with the person minus that of overlap with a stranger, on the same pairs."""
 
     def verdicts(self) -> list[CheckResult]:
-        """What a careful reader should take away."""
+        """Return the result of every check."""
         checks = _checks(self)
         effects = [
             Hypothesis(estimate, null=0.5, picked_from=check.picked_from, picked_highest=True)
@@ -106,7 +106,7 @@ class Audit:
 
 
 def audit_benchmark(benchmark: Benchmark, seed: int = 0) -> Audit:
-    """Audit the data of a benchmark; nothing is judged and nothing is asked."""
+    """Audit the data of a benchmark; no model is asked."""
     pairs = load_pairs(benchmark)
     scored = score_rules(pairs, seed)
     return Audit(
@@ -122,14 +122,14 @@ def audit_benchmark(benchmark: Benchmark, seed: int = 0) -> Audit:
 
 @dataclass(frozen=True)
 class _Check:
-    """A shortcut that should do no better than a coin, with what it scores on all pairs or by tier."""
+    """A shortcut that should do no better than chance, with its scores on all pairs or by tier."""
 
     name: str
     parts: Estimates
     finding: str
-    """What is said after the score."""
+    """The words that follow the score."""
     picked_from: int = 1
-    """How many scores each was picked from as the highest."""
+    """The number of scores of which each is the highest."""
 
 
 def _checks(audit: Audit) -> list[_Check]:
@@ -159,7 +159,7 @@ def _checks(audit: Audit) -> list[_Check]:
 
 
 def _worst(check: _Check, findings: dict[str, HypothesisTest]) -> CheckResult:
-    """The verdict on the part where a shortcut does most harm; always wrong gives the answer away as always right does."""
+    """Return the verdict on the part where a shortcut does most harm; scores below chance count like those above it."""
 
     def badness(part: str) -> tuple[int, float]:
         value = check.parts[part].value
@@ -172,7 +172,7 @@ def _worst(check: _Check, findings: dict[str, HypothesisTest]) -> CheckResult:
 
 
 def _shortcut_in_words(tested: HypothesisTest, does: str) -> str:
-    """What a shortcut scores; where that cannot be told from a coin, what the data could have shown."""
+    """Describe a shortcut's score; if it cannot be told from chance, also what the data could have detected."""
     estimate = tested.estimate
     if estimate.value is None:
         return f"undefined: nothing is {does}"
@@ -187,13 +187,13 @@ def _shortcut_in_words(tested: HypothesisTest, does: str) -> str:
 
 
 def _is_fair(estimate: Measured) -> bool:
-    """Whether the whole interval is as near to a coin as is harmless."""
+    """Return whether the whole interval is harmlessly close to chance."""
     low, high = estimate.low, estimate.high
     return low is not None and high is not None and low >= 0.5 - FAIR and high <= 0.5 + FAIR
 
 
 def _grade(finding: HypothesisTest) -> str:
-    """Passes only if the interval lies inside the fair band; warns or fails only if it is told apart from a coin."""
+    """Grade a shortcut: passes only if the interval lies in the fair band; warns or fails only if it differs from chance."""
     estimate = finding.estimate
     if estimate.value is None or estimate.people < FEWEST_PEOPLE:
         return CANNOT_TELL
@@ -206,7 +206,7 @@ def _grade(finding: HypothesisTest) -> str:
 
 
 def _gain_verdict(audit: Audit) -> CheckResult:
-    """Overlap with the person should be worth more than overlap with a stranger, on the same pairs."""
+    """Return the verdict on overlap with the person, which should beat overlap with a stranger on the same pairs."""
     outcome = decide(audit.gain, FAIR).outcome
     grade = {GateOutcome.PASSES: "passes", GateOutcome.FAILS: "warns"}.get(outcome, CANNOT_TELL)
     overlap, gain = audit.rules["overlap"][ALL], audit.gain
@@ -269,7 +269,7 @@ def _hostile_verdict(audit: Audit) -> CheckResult:
 
 
 def read_audit(path: Path) -> ReportPart:
-    """The audit in a file that `personafit audit` wrote, as a part of a report."""
+    """Read a file written by `personafit audit` as a report part."""
     try:
         return audit_part(orjson.loads(path.read_bytes()))
     except (orjson.JSONDecodeError, KeyError, TypeError) as error:
@@ -277,7 +277,7 @@ def read_audit(path: Path) -> ReportPart:
 
 
 def audit_object(audit: Audit) -> dict[str, Any]:
-    """The whole audit as `--json` prints it."""
+    """Return the audit as `--json` prints it."""
     return {
         "benchmark": audit.pairs.name,
         "verdicts": [asdict(verdict) for verdict in audit.verdicts()],
@@ -288,7 +288,7 @@ def audit_object(audit: Audit) -> dict[str, Any]:
 
 
 def audit_results(audit: Audit) -> Iterator[Result]:
-    """Every number of the audit as a flat record."""
+    """Yield every number of the audit as a result."""
     shortcuts = {f"{RULE}{rule}": estimates for rule, estimates in audit.rules.items()}
     shortcuts |= {BLIND: audit.surface, COUNTS: audit.occurrences}
     for rater, estimates in shortcuts.items():
@@ -300,7 +300,7 @@ def audit_results(audit: Audit) -> Iterator[Result]:
 
 
 def audit_part(body: Mapping[str, Any], picture: bool = True) -> ReportPart:
-    """The audit that `audit_object` wrote, as a part of a report."""
+    """Return the report part of an audit written by `audit_object`."""
     name, verdicts, repeats = str(body["benchmark"]), body["verdicts"], body["repeats"]
     results = [Result.from_dict(row) for row in body["results"]]
     shortcuts: Lines = {}
@@ -342,7 +342,7 @@ def _shortcuts_grid(lines: Lines) -> Grid:
 
 
 def shortcuts_picture(shortcuts: Lines) -> Picture:
-    """What every shortcut scores, tier by tier."""
+    """Plot the score of every shortcut by tier."""
     tiers = list(dict.fromkeys(tier for line in shortcuts.values() for tier in line))
     rows = [
         PlotRow(name, [dot_of(line.get(tier)) for tier in tiers], control=name not in (BLIND, COUNTS))

@@ -1,4 +1,4 @@
-"""What an audit measures: rules by tier, fitted surface features, and what the shape of the data gives away.
+"""The measurements of an audit: rules by tier, fitted surface features, and leaks in the structure of the data.
 
 Everything is read from one frame with a row per choice between two answers with gold. An audit looks at the data itself, not at a
 run, so that nothing has to be judged first.
@@ -28,12 +28,12 @@ from personafit.store import Item
 
 ALL = "all"
 Estimates = dict[str, Estimate]
-"""By part of the data (`ALL`, then tiers), or by rule."""
+"""Estimates by part of the data (`ALL`, then tiers)."""
 
 
 @dataclass(frozen=True)
 class AuditPairs:
-    """The pairs of a benchmark with the people they are for, as the checks of an audit read them."""
+    """The pairs of a benchmark with their people, as input of the audit's checks."""
 
     name: str
     people: People
@@ -76,18 +76,18 @@ def load_pairs(benchmark: Benchmark) -> AuditPairs:
 
 
 def credit(lead: pl.Expr) -> pl.Expr:
-    """1 where the chosen answer scores higher, ½ on a tie, 0 otherwise; null where it has no score."""
+    """Return 1 where the chosen answer scores higher, ½ on a tie, 0 otherwise; null without a score."""
     return (lead.sign() + 1) / 2
 
 
-# what simple rules score: with the person, and with the wrong one
+# scores of simple rules: with the person, and with the wrong one
 
 STRANGER = "overlap, wrong person"
 RULES = EVERY_RULE["answer"]
 
 
 def score_rules(pairs: AuditPairs, seed: int) -> pl.DataFrame:
-    """The pairs with a credit column per rule; `overlap` also under a wrong person, null where nobody shares the language."""
+    """Add a credit column per rule; `overlap` also with a wrong person, null where nobody shares the language."""
     views = {name: make_context(name, pairs.people, seed) for name in ("profile", "wrong:profile")}
     leads: dict[str, list[float | None]] = {name: [] for name in (*RULES, STRANGER)}
     for row in pairs.frame.iter_rows(named=True):
@@ -103,17 +103,17 @@ def score_rules(pairs: AuditPairs, seed: int) -> pl.DataFrame:
 
 
 def rule_table(scored: pl.DataFrame) -> dict[str, Estimates]:
-    """Every rule for all pairs and by tier."""
+    """Return the score of every rule for all pairs and by tier."""
     return {name: mean_by_tier(scored, name) for name in (*RULES, STRANGER)}
 
 
 def overlap_gain(scored: pl.DataFrame) -> Estimate:
-    """How much more often overlap with the right profile is right than overlap with a stranger's, paired by pair."""
+    """Estimate how much more often overlap with the right profile is right than overlap with a stranger's, paired by pair."""
     gain = scored.with_columns((pl.col("overlap") - pl.col(STRANGER)).alias("gain"))
     return mean_by_item(gain, "gain", (-1.0, 1.0))
 
 
-# surface features, fitted across people: the score a reader without understanding could reach
+# surface features fitted on other people: the score reachable without understanding
 
 FOLDS = 5
 RIDGE = 1.0
@@ -146,12 +146,12 @@ FEATURES = ("length", "log length", "distinct characters", "shared with the ques
 
 
 def surface_scores(pairs: AuditPairs, seed: int) -> Estimates:
-    """Accuracy of surface features that were fitted on other people and never shown the profile, for all pairs and by tier."""
+    """Return the accuracy of surface features fitted on other people, without the profile, for all pairs and by tier."""
     from threadpoolctl import threadpool_limits
 
     prompts, people = pairs.frame["prompt"].to_list(), pairs.frame["person"].to_list()
     style = _features(pairs.frame["chosen"], prompts) - _features(pairs.frame["rejected"], prompts)
-    with threadpool_limits(1, "blas"):  # threads that share out such small steps mostly wait for each other
+    with threadpool_limits(1, "blas"):  # for such small steps, more threads mostly wait for each other
         credits = _cross_fit(style, people, seed)
     return mean_by_tier(pairs.frame.with_columns(credit=credits), "credit")
 
@@ -169,14 +169,14 @@ _PATTERNS = [re.compile(pattern, re.IGNORECASE) for pattern in _COUNTED.values()
 
 
 def _cross_fit(differences: Floats, people: list[str], seed: int) -> Floats:
-    """Credits of a model that never saw the person's own labels: 1, ½ or 0."""
+    """Return cross-validated credits (1, ½ or 0) of a model not fitted on the person's own labels."""
     fold = np.array([draw("fold", person, seed, among=FOLDS) for person in people])
     credits = np.full(len(people), 0.5)
     for held_out in range(FOLDS):
         train, test = fold != held_out, fold == held_out
         if not train.any() or not test.any():
             continue
-        # Differences are antisymmetric, so they are scaled by their root mean square, never centred, and have no intercept.
+        # Differences are antisymmetric: they are scaled by their root mean square, not centred, and have no intercept.
         scale = np.sqrt(np.square(differences[train]).mean(axis=0))
         scale[scale == 0] = 1.0
         weights, _ = logistic(differences[train] / scale, np.ones(int(train.sum())), RIDGE)
@@ -189,7 +189,7 @@ def _cross_fit(differences: Floats, people: list[str], seed: int) -> Floats:
 
 @dataclass(frozen=True)
 class Repeats:
-    """How often the same (person, prompt, two answers) stands in the data."""
+    """How often the same (person, prompt, two answers) occurs in the data."""
 
     rows: int
     distinct: int
@@ -201,7 +201,7 @@ class Repeats:
 
 @dataclass(frozen=True)
 class Leak:
-    """What two splits share."""
+    """The overlap of two splits."""
 
     first: str
     second: str
@@ -224,15 +224,15 @@ def repeats(pairs: AuditPairs) -> Repeats:
 
 
 COUNTINGS = 4
-"""Ways of counting answers, of which the one that predicts best is taken."""
+"""Number of ways to count answers, of which the most predictive is taken."""
 
 
 def occurrence_counts(pairs: AuditPairs) -> Estimates:
-    """How well counting answers predicts gold, for all pairs and by tier.
+    """Estimate how well counting answers predicts gold, for all pairs and by tier.
 
-    An answer is counted by the pairs of its person and prompt in which it occurs, and by the people to whom the same text was
-    written, their names and what their profiles say taken out: a template. Either may give gold away, and so may more or fewer;
-    whichever predicts best over the whole part is taken, since an audit asks what could be exploited.
+    An answer is counted by the pairs of its person and prompt that it occurs in, and by the people who got the same template: its
+    text without names and what the profile says. Either count may give gold away, whether more or fewer; the way that predicts best
+    over the whole part is taken, since an audit asks what could be exploited.
     """
     frame = pairs.frame.with_columns(
         pl.Series(f"{side}_template", _templates(pairs, side)) for side in ("chosen", "rejected")
@@ -260,7 +260,7 @@ def occurrence_counts(pairs: AuditPairs) -> Estimates:
 
 
 def _templates(pairs: AuditPairs, side: str) -> list[str]:
-    """The answers with what they take from the person's profile, digits and spacing left out."""
+    """Return the answers without what they take from the person's profile, digits and spacing."""
 
     @lru_cache(None)
     def told(person: str) -> re.Pattern[str] | None:
@@ -278,7 +278,7 @@ def _templates(pairs: AuditPairs, side: str) -> list[str]:
 
 
 def split_leaks(pairs: AuditPairs) -> list[Leak]:
-    """What every two splits share; tiers count as splits when the benchmark declares none, since people mix them up."""
+    """Return the overlap of every two splits; if the benchmark declares none, tiers count as splits, since people mix them up."""
     parts = (
         {name: pairs.frame.filter(pl.col("person").is_in(people)) for name, people in pairs.splits.items()}
         if pairs.splits
