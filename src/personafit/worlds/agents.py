@@ -14,7 +14,7 @@ FUNCTION_CALLERS = ("openai", "replay")
 
 
 def make_agent(text: str) -> Agent:
-    """Create the agent that a spec names; `tools=text` lets a model write calls as text, `tools=calls` uses the server's function calling."""
+    """Create the agent that a spec names; `tools=text` lets a model write calls as text, `tools=calls` uses a server's function calling."""
     if text in AGENTS:
         return ScriptedAgent(text)
     spec = parse_spec(text)
