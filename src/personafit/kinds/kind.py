@@ -187,7 +187,7 @@ class Kind:
         plan.contexts = [builder.name for builder in plan.builders]
 
     def select(self, plan: RunPlan) -> frozenset[str] | None:
-        """Ids of the items that --people, --where and --limit select; None for all."""
+        """Return the ids of the items that --people, --where and --limit select; None for all."""
         config = plan.config
         if config.limit is None and config.people is None and not config.where:
             return None
@@ -204,13 +204,13 @@ class Kind:
         return select_items(rows.select("item", *strata), limit, plan.config.seed)
 
     def rows(self, plan: RunPlan) -> pl.DataFrame:
-        """The items as rows, with what can be selected by."""
+        """Return the items as rows, with the columns that select them."""
         return item_rows(plan.store, plan.dataset)
 
     def shown(self, plan: RunPlan, rater: Rater) -> Iterator[Shown]:
-        """Everything a rater is to be shown, in the order of work: items by person, each under every context and order.
+        """Yield everything a rater is to be shown, in the order of work: items by person, each under every context and order.
 
-        Prompts about one person begin alike, so that whatever caches them meets the same beginning many times in a row.
+        Prompts about one person share their beginning, so consecutive prompts hit prompt caches.
         """
         for person, items in groupby(plan.items(), key=lambda item: item.person):
             while page := list(islice(items, PAGE)):

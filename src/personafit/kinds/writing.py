@@ -120,7 +120,7 @@ def _lane(plan: RunPlan, answering: Answering) -> Lane:
 
 
 def _metrics(whole: int) -> list[Metric]:
-    """Return the metrics of similarity to the person's own text, by task and in total; lines with fewer texts than `whole` have no total."""
+    """Return the metrics of similarity to the person's own text, by task and in total; no total for lines with fewer than `whole` texts."""
 
     def complete(line: Line) -> bool:
         return len(line.frame) >= whole
