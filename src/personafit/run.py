@@ -120,7 +120,7 @@ def refuse_unused(config: RunConfig, kind: Kind) -> None:
 
 
 STEPS = {"dialogue": "turns", "episode": "steps"}
-"""Name for the asks of systems, of kinds whose systems do not give answers."""
+"""Name of the systems' asks in kinds whose systems do not give answers."""
 ELSEWHERE = (
     "`run answers --system` judges what systems answer, `run personalens --system` the dialogues they hold."
 )
@@ -229,7 +229,7 @@ def _add_raters(plan: RunPlan) -> list[str]:
 
 
 async def carry_out(plan: RunPlan, progress: ProgressView) -> Finished:
-    """Make what the run makes itself, then let every rater judge, each in its lane."""
+    """Make what the run itself makes, then let every rater judge, each in its lane."""
     store, config = plan.store, plan.config
     try:
         check_budget(config.budget, plan.priced())

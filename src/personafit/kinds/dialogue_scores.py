@@ -273,9 +273,7 @@ def _by_person(name: str, bounds: tuple[float, float]) -> Callable[[pl.DataFrame
 
     def estimate(rows: pl.DataFrame) -> Estimate:
         means = rows.group_by("person", maintain_order=True).agg(pl.col(name).mean())
-        one_each = means.with_columns(
-            pl.col("person").alias("prompt")
-        )  # one value per person: no prompt recurs
+        one_each = means.with_columns(pl.col("person").alias("prompt"))  # no prompt recurs
         return Metric(name, bounds=bounds).of(one_each)
 
     return estimate

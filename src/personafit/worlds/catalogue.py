@@ -120,9 +120,7 @@ class OfferSampler:
             for number in range(NEAR):
                 missed = [self._rng.choice(heavier)]
                 if number == 0 and (who.needs(domain) or who.budget(domain) is not None):
-                    ideal = self._liked(
-                        who, others, varying
-                    )  # all preferences met, but not a hard need or the budget
+                    ideal = self._liked(who, others, varying)  # but for a need or budget
                     yield _Draft(ideal, proper=False, trap=who)
                 else:
                     yield _Draft(self._liked(who, others, varying, missed), proper=True)
