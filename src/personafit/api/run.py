@@ -52,7 +52,7 @@ _JUDGMENTS: dict[str, Any] = {
 
 
 class Run:
-    """A run that was carried out, or read back from a store.
+    """A run that was carried out, or loaded from a store.
 
     Frames are loaded when they are first used. An interrupted run has what is judged so far; calling `evaluate`
     again with the same arguments resumes it.
@@ -81,7 +81,7 @@ class Run:
         self.record = record
         """The run as stored: name, data set, configuration, when it began and ended."""
         self.summary = summary
-        """What this call did and spent; None for a run that was read back."""
+        """What this call did and spent; None for a run that was loaded."""
         self.group: Run | None = None
         """The group of runs it belongs to, if one call carried out several."""
         self._close: Callable[[], object] | None = None
@@ -159,7 +159,7 @@ class Run:
 
     @property
     def answers(self) -> dict[str, int]:
-        """How many answers the systems made in this run and how many were `reused`; 0 where there are no systems.
+        """How many answers the systems made in this run and how many were `reused`; 0 if there are no systems.
 
         Of those made, `resumed` were made before an interruption; of those reused, `stale` are of systems that may have changed
         since, such as endpoints and functions.

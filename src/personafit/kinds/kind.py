@@ -306,7 +306,7 @@ class Kind:
         return ()
 
     def score(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Add a column for every metric to the rows; null where there is no answer.
+        """Add a column for every metric to the rows; null if there is no answer.
 
         A row is one judged part: `item`, `target`, `person`, `prompt`, `gold` and `gold_value`, the answer's `label` and `value`,
         and the columns of the item's slices.

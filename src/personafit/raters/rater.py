@@ -62,7 +62,7 @@ def rater_record(name: str, kind: str, settings: dict[str, Any]) -> RaterRecord:
 
 
 def fitted_mark(person: str) -> str:
-    """Return the hash that identifies a person in a fitted model's card without revealing them."""
+    """Return the short hash by which a fitted model's card recognizes a person without revealing the id."""
     return hash_text("fitted", person)[:8]
 
 
@@ -97,7 +97,7 @@ def key_of(
     order: str = "",
     sample: int = 0,
 ) -> AskKey:
-    """Return the key of an ask; `content` is a hash of what is shown, `instrument` a hash of prompt and parser."""
+    """Return the key of an ask; `content` is a hash of what is shown, `instrument` the identity of the question."""
     job = hash_text(item, content, instrument, rater, view, context or "", order, str(sample))
     return AskKey(job, item, question, rater, view, context, order, sample)
 
@@ -264,7 +264,7 @@ class EmbeddingRater(ScoredRater):
         self.judge_by(question, spec.text, "rule", settings)
 
     async def scores(self, units: Sequence[Unit], verdict: Verdict) -> list[float]:
-        """Return the cosines; 0 where one side is empty."""
+        """Return the cosines; 0 if either text is empty."""
         pairs = [
             (unit.prompt if self.unit == "attribute" else unit.context.text, unit.text) for unit in units
         ]
