@@ -49,7 +49,7 @@ _MODULES = {
     "reports.verdict": ("RunVerdict",),
     "store": ("Status", "Store"),
 }
-"""Modules and the public names they hold."""
+"""Module to the public names it holds."""
 
 __all__ = [
     "Analysis",

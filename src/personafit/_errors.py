@@ -1,6 +1,6 @@
 """The one exception users see: a sentence that names what is wrong and what to do.
 
-Anything else that reaches the top of the program is a bug and shows its traceback.
+Any other uncaught exception is a bug and shows its traceback.
 """
 
 import re
@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 _TRIED = ("str", "int", "float", "bool")
-MOST_LISTED = 20  # faults of one file in one error
+MOST_LISTED = 20  # maximum number of faults of one file listed in an error
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def printable(text: str) -> str:
-    """The text without control characters: ids and messages from elsewhere must not steer the terminal they are shown in."""
+    """Return the text without control characters: ids and messages from elsewhere must not control the terminal that shows them."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
@@ -25,13 +25,13 @@ class UserError(Exception):
     """Bad usage or bad input; the command line prints the sentence and exits with `code`."""
 
     def __init__(self, message: str, code: int = 2, faults: Sequence[str] = ()) -> None:
-        """`faults` are listed below the message, a line each, as far as there is room."""
+        """Create the error; `faults` are listed below the message, a line each, up to a maximum."""
         listed = [message, *faults[:MOST_LISTED]]
         if len(faults) > MOST_LISTED:
             listed.append(
                 f"and {len(faults) - MOST_LISTED:,} more; `personafit data check` lists all faults of a file."
             )
-        # What a sentence quotes may hold line ends; a sentence does not.
+        # Quoted text may hold line breaks; an error sentence does not.
         super().__init__("\n  ".join(map(_on_one_line, listed)))
         self.code = code
         self.faults = [_on_one_line(text) for text in faults] or [str(self)]
@@ -40,7 +40,7 @@ class UserError(Exception):
 
 @contextmanager
 def writing(place: object) -> Iterator[None]:
-    """Say in a sentence what cannot be written within the block."""
+    """Turn an OSError raised in the block into a UserError that says what cannot be written."""
     try:
         yield
     except OSError as error:
@@ -50,7 +50,7 @@ def writing(place: object) -> Iterator[None]:
 
 
 def refuse_faults(faults: Sequence[str], place: object) -> None:
-    """Raise one error for all that is wrong with a file, if anything is."""
+    """Raise one error for all faults of a file, if there are any."""
     if len(faults) == 1:
         raise UserError(faults[0])
     if faults:
@@ -58,7 +58,7 @@ def refuse_faults(faults: Sequence[str], place: object) -> None:
 
 
 def located(path: object, line: int | None = None, field: str | None = None) -> str:
-    """The place of a fault as `file, line 3, field 'chosen'`, for the start of an error sentence."""
+    """Return the place of a fault as `file, line 3, field 'chosen'`, for the start of an error sentence."""
     parts = [str(path)]
     if line is not None:
         parts.append(f"line {line}")
@@ -68,7 +68,7 @@ def located(path: object, line: int | None = None, field: str | None = None) -> 
 
 
 def json_kind(value: object) -> str:
-    """What a value read from JSON is, in words for people."""
+    """Describe the type of a value read from JSON, for error messages."""
     if value is None:
         return "null"
     kinds = {bool: "true or false", str: "a text", list: "a list", dict: "an object"}
@@ -76,6 +76,6 @@ def json_kind(value: object) -> str:
 
 
 def field_name(place: Iterable[object]) -> str:
-    """A field as pydantic places it, without the kinds of value that it tried where several would do."""
+    """Return the path of a field from pydantic's location, without the union members that pydantic tried."""
     names = [str(part) for part in place]
     return ".".join(names[:1] + [name for name in names[1:] if name not in _TRIED and "[" not in name])

@@ -10,16 +10,16 @@ from typing import Any
 
 import orjson
 
-KEY_LENGTH = 32  # hex digits: 128 bits, no collisions at any size we will see
+KEY_LENGTH = 32  # hex digits: 128 bits, so collisions are negligible
 
 
 def content_hash(value: Any) -> str:
-    """A 32-digit hex key of any JSON-like value; mappings hash the same whatever their key order."""
+    """Return a 32-digit hex key of any JSON-like value; mappings hash the same whatever their key order."""
     return hash_text(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
 
 
 def hash_text(*parts: str | bytes) -> str:
-    """A 32-digit hex key of texts in sequence; each part's length counts, so parts cannot run together."""
+    """Return a 32-digit hex key of texts in sequence; each part's length counts, so parts cannot run together."""
     pieces: list[bytes] = []
     for part in parts:
         data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
@@ -28,7 +28,7 @@ def hash_text(*parts: str | bytes) -> str:
 
 
 def hash_stream(parts: Iterable[str | bytes]) -> str:
-    """The same over any number of parts, none of which is kept."""
+    """Return the hash that `hash_text` gives, of a stream of parts that are not kept in memory."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
@@ -38,5 +38,5 @@ def hash_stream(parts: Iterable[str | bytes]) -> str:
 
 
 def draw(*parts: str | int, among: int) -> int:
-    """A seeded draw from `range(among)` that depends on nothing but its arguments."""
+    """Return a seeded draw from `range(among)` that depends on nothing but its arguments."""
     return int(hash_text(*(str(part) for part in parts)), 16) % among

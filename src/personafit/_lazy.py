@@ -1,4 +1,4 @@
-"""Packages whose names are imported when they are first used, so that importing a package is cheap."""
+"""Lazy packages: names are imported when they are first used, so that importing the package is cheap."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def lazy_names(package: str, modules: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
-    """The `__getattr__` of a package that offers names of its modules."""
+    """Return the `__getattr__` for a package that offers names of its modules."""
     home = {name: module for module, names in modules.items() for name in names}
 
     def get(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Names that data gives to what is written: benchmarks, studies and runs. A name is one part of a path and never a way out of it."""
+"""Names of benchmarks, studies and runs, which come from data. A name is a single part of a path and never leads out of its folder."""
 
 import re
 from pathlib import Path
@@ -11,21 +11,21 @@ _NAME = re.compile(r"\w[\w.-]{0,79}")
 
 
 def is_name(text: str) -> bool:
-    """Whether a text can name a benchmark or a study: it stands in addresses and names folders."""
+    """Return whether a text can name a benchmark or a study, which is used in URLs and as a folder."""
     return _NAME.fullmatch(text) is not None
 
 
 def as_name(text: str) -> str:
-    """A name made of any text, such as a file's: what a name cannot hold becomes a dash."""
+    """Turn any text, such as a file name, into a name: characters that a name cannot hold become a dash."""
     return re.sub(r"[^\w.-]+", "-", text).lstrip(".-")[:LONGEST] or "unnamed"
 
 
 def inside(folder: Path, name: str) -> Path:
-    """The place of that name directly in a folder; a name that leads anywhere else, by a link too, is refused."""
+    """Return the path of that name directly in a folder; raise an error if it leads anywhere else, even by a link."""
     try:
         place = (folder / name).resolve()
         stays = place.parent == folder.resolve() and Path(name).name == name
-    except (ValueError, OSError, RuntimeError):  # a NUL, or links in a circle
+    except (ValueError, OSError, RuntimeError):  # a NUL, or circular links
         stays = False
     if not stays:
         raise UserError(f"'{name[:80]}' names a place outside {folder}; say with --out where to write.")

@@ -1,4 +1,4 @@
-"""What users add: raters, contexts and benchmarks by decorator in this process, or by entry point of an installed package.
+"""Plugins: raters, contexts and benchmarks registered by decorator in this process, or by entry point of an installed package.
 
 An entry point is loaded only when its name is asked for.
 """
@@ -11,21 +11,21 @@ from personafit._errors import UserError
 Group = Literal["raters", "contexts", "benchmarks", "kinds"]
 
 NAME = "personafit_name"
-"""Attribute of what a decorator of ours has named."""
+"""Attribute that holds the name given by one of our decorators."""
 
 FACTORY = "personafit_factory"
-"""Attribute of a named function that holds what makes the context or opens the benchmark."""
+"""Attribute of a named function that holds the factory of the context or benchmark."""
 
 _registered: dict[tuple[str, str], Any] = {}
 
 
 def register(group: Group, name: str, thing: Any) -> None:
-    """Make a thing known by its name in this process; one that is defined again, as in a notebook, replaces the former."""
+    """Register a plugin by its name in this process; one that is defined again, as in a notebook, replaces the former."""
     _registered[group, name] = thing
 
 
 def find_plugin(group: Group, name: str) -> Any | None:
-    """What a name stands for: registered in this process, or an entry point of `personafit.GROUP`; None where neither is."""
+    """Return the plugin of that name: registered in this process, or an entry point of `personafit.GROUP`; None if there is none."""
     if (group, name) in _registered:
         return _registered[group, name]
     for entry in entry_points(group=f"personafit.{group}", name=name):
@@ -35,7 +35,7 @@ def find_plugin(group: Group, name: str) -> Any | None:
         except (
             Exception,
             SystemExit,
-        ) as error:  # whatever a module of the user's may do while it is imported
+        ) as error:  # a user's module may raise anything while it is imported
             why = " ".join(str(error).split())[:200].rstrip(".")
             raise UserError(
                 f"{name}: the entry point {entry.value} cannot be loaded ({type(error).__name__}: {why})."

@@ -1,6 +1,6 @@
-"""One run, whatever its items: plan it, make what has to be made, let raters judge, say what it would take.
+"""One run of any kind: plan it, make what is judged, let raters judge, or estimate the cost.
 
-What a run covers is decided in its plan and written with it; reports read it back and compute nothing but numbers. What differs between
+The plan determines what a run covers and is stored with it; reports only compute figures from what is stored. What differs between
 kinds of item is in `kinds`.
 """
 
@@ -34,16 +34,16 @@ from personafit.models.purse import prompt_tokens
 from personafit.raters import Rater, make_rater, rater_lane
 from personafit.store import RunRecord, Store, spending_rows
 
-SAMPLE = 200  # requests looked at per rater for an estimate
+SAMPLE = 200  # number of requests per rater that an estimate is based on
 
-# Options of a run that mean something for some kinds only, by the name they have in the configuration.
+# Options of a run that apply to some kinds only, by their name in the configuration.
 SPECIAL = {"system": "systems", "system-context": "system_contexts", "user": "user"}
 
 
 async def execute(
     store: Store, config: RunConfig, progress: ProgressView, benchmark: Benchmark | None = None
 ) -> Finished:
-    """Carry a run out, from wherever it stands to its end; what making cost is part of the bill."""
+    """Carry out or resume a run until it ends; its cost includes that of making what is judged."""
     benchmark = open_source(config) if benchmark is None else benchmark
     kind = kind_of(benchmark)
     refuse_unused(config, kind)
@@ -51,7 +51,7 @@ async def execute(
         return await carry_out(plan_run(store, config, benchmark, kind), progress)
     await check_judges(config, kind)
     made = await kind.make(store, config, progress, benchmark)
-    if made is None:  # what is made is part of the run
+    if made is None:  # the run itself makes what is judged
         return await carry_out(plan_run(store, config, benchmark, kind), progress)
     if made.benchmark is None:
         return Finished(store.run(made.run), made.summary)
@@ -59,14 +59,14 @@ async def execute(
     plan.record["answers"] = made.answers
     _note_spending(plan, store.run(made.run), made.systems)
     finished = await carry_out(plan, progress)
-    if finished.run.finished is not None:  # the next attempt makes its own answers
+    if finished.run.finished is not None:  # a later attempt makes its own answers
         store.finish_run(made.run)
     finished.summary.charge(made.summary)
     return finished
 
 
 def estimate(store: Store, config: RunConfig, benchmark: Benchmark | None = None) -> str:
-    """The plan in words: asks, tokens and, where prices are known, money."""
+    """Describe the plan: asks, tokens and, if prices are known, cost."""
     benchmark = open_source(config) if benchmark is None else benchmark
     kind = kind_of(benchmark)
     refuse_unused(config, kind)
@@ -78,7 +78,7 @@ def estimate(store: Store, config: RunConfig, benchmark: Benchmark | None = None
 
 
 def open_source(config: RunConfig) -> Benchmark:
-    """What is run: a log of answers, questions for systems to answer, or a benchmark by its name or folder."""
+    """Open what is run: a log of answers, questions for systems to answer, or a benchmark by its name or folder."""
     if is_file(config.benchmark):
         return open_log(Path(config.benchmark), config.data, config.seed)
     if config.systems and (questions := open_questions(config.benchmark, config.data)) is not None:
@@ -87,7 +87,7 @@ def open_source(config: RunConfig) -> Benchmark:
 
 
 def refuse_unused(config: RunConfig, kind: Kind) -> None:
-    """An option that would do nothing, or a judge that was forgotten, is a misunderstanding: say so before anything is asked."""
+    """Raise a UserError for options that would have no effect and for missing judges, before anything is asked."""
     if config.kind not in (None, kind.name):
         raise UserError(
             f"--kind {config.kind}: the items of {config.benchmark} are of kind {kind.name}; leave it out."
@@ -120,14 +120,14 @@ def refuse_unused(config: RunConfig, kind: Kind) -> None:
 
 
 STEPS = {"dialogue": "turns", "episode": "steps"}
-"""What the asks of systems are called, where they are no answers."""
+"""Name of the systems' asks in kinds whose systems do not give answers."""
 ELSEWHERE = (
     "`run answers --system` judges what systems answer, `run personalens --system` the dialogues they hold."
 )
 
 
 def _is_made(kind: Kind, benchmark: Benchmark, config: RunConfig) -> bool:
-    """Whether systems first have to turn the items into items of the kind."""
+    """Return whether systems first have to turn the items into items of the kind."""
     if not config.systems:
         if config.system_contexts and kind.made_from == "prompt" and kind.judged:
             raise UserError(
@@ -143,7 +143,7 @@ def _is_made(kind: Kind, benchmark: Benchmark, config: RunConfig) -> bool:
 
 
 async def check_judges(config: RunConfig, kind: Kind) -> None:
-    """Find a misspelt or unpriced judge before anything is spent on answers."""
+    """Detect a misspelt or unpriced judge before anything is spent on answers."""
     judges = [make_rater(spec, kind.asks) for spec in config.raters if kind.judged]
     try:
         check_budget(config.budget, [(judge.record.name, judge) for judge in judges])
@@ -153,7 +153,7 @@ async def check_judges(config: RunConfig, kind: Kind) -> None:
 
 
 def plan_run(store: Store, config: RunConfig, benchmark: Benchmark, kind: Kind) -> RunPlan:
-    """Decide what a run covers; the data is read into the store on the way."""
+    """Plan a run; the data is ingested into the store on the way."""
     contexts = kind.contexts(config, benchmark.info)
     dataset = ingest(store, benchmark)
     people = People(store.people(dataset))
@@ -193,7 +193,7 @@ def plan_run(store: Store, config: RunConfig, benchmark: Benchmark, kind: Kind) 
 
 
 def _same_name(config: RunConfig) -> list[str]:
-    """Say which was run where both a benchmark and a folder here have the name."""
+    """Return a note if both a benchmark and a local folder have the name."""
     name = config.benchmark
     if name not in BENCHMARKS or not Path(name).is_dir():
         return []
@@ -207,7 +207,7 @@ def _attempt_name(plan: RunPlan, attempt: int) -> str:
 
 
 def _add_raters(plan: RunPlan) -> list[str]:
-    """The raters asked for and the controls; a control that cannot be had is left out, and that is said."""
+    """Add the raters asked for and the controls; returns notes on controls left out because they cannot be created."""
     kind, left_out = plan.kind, []
     if not kind.judged:
         return []
@@ -222,14 +222,14 @@ def _add_raters(plan: RunPlan) -> list[str]:
             left_out.append(f"The control {spec} is left out. {error}")
             continue
         if any(one.record.fingerprint == rater.record.fingerprint for one in plan.raters):
-            continue  # the same one under another name, such as embedding:use beside embedding
+            continue  # the same rater under another name, such as embedding:use beside embedding
         plan.raters.append(rater)
         plan.asked_for.append(spec in asked)
     return left_out
 
 
 async def carry_out(plan: RunPlan, progress: ProgressView) -> Finished:
-    """Make what the run makes itself, then let every rater judge, each in its lane."""
+    """Make what the run itself makes, then let every rater judge, each in its lane."""
     store, config = plan.store, plan.config
     try:
         check_budget(config.budget, plan.priced())
@@ -245,11 +245,11 @@ async def carry_out(plan: RunPlan, progress: ProgressView) -> Finished:
             store.begin_run(plan.name, plan.dataset, plan.record, plan.asks)
         if plan.making:
             summary = await runner.run([lane() for lane in plan.making])
-            # One system that died does not keep the others from being judged.
+            # One failed system does not keep the others from being judged.
             if summary.interrupted or all(lane.stopped for lane in summary.lanes):
                 return close_run(store, run.name, summary)
             lanes = summary.lanes[-len(plan.making) :]
-            lanes = lanes[: len(plan.systems)]  # controls of the kind's own may follow
+            lanes = lanes[: len(plan.systems)]  # the kind's own controls may follow
             plan.record["answers"] = count_answers(lanes, plan.systems, config.fresh) if lanes else {}
             _note_spending(
                 plan, run, {one["fingerprint"]: one["name"] for one in plan.record.get("systems", [])}
@@ -263,27 +263,27 @@ async def carry_out(plan: RunPlan, progress: ProgressView) -> Finished:
 
 
 def rating_lanes(plan: RunPlan) -> list[Lane]:
-    """One lane per rater, over everything it is to be shown."""
+    """Return one lane per rater, over everything the rater is to be shown."""
     kind = plan.kind
     return [rater_lane(rater, kind.shown(plan, rater), kind.count(plan, rater)) for rater in plan.raters]
 
 
 def _note_spending(plan: RunPlan, run: RunRecord, systems: Mapping[str, str]) -> None:
-    """Note what the systems took for what they made in a run; `systems` has their names by the fingerprints of their asks."""
+    """Record the systems' tokens and cost; `systems` maps the fingerprints of their asks to their names."""
     rows = spending_rows(plan.store, run.id, systems)
     plan.record["spent"] = spending(rows)
     plan.record["notes"] += spent_notes(rows, STEPS.get(plan.kind.name, "answers"))
 
 
 def close_run(store: Store, name: str, summary: Summary) -> Finished:
-    """Mark a run as finished where nothing ended it early."""
+    """Mark a run as finished unless something ended it early."""
     if not summary.ended_early:
         store.finish_run(name)
     return Finished(store.run(name), summary)
 
 
 def _estimate(plan: RunPlan) -> list[str]:
-    """What the raters would be asked and what that would cost, and what making their contexts would."""
+    """Return lines that estimate the raters' asks and their cost, and the calls that make their contexts."""
     kind = plan.kind
     counts = [kind.count(plan, rater) for rater in plan.raters]
     lines = [
@@ -301,7 +301,7 @@ def _estimate(plan: RunPlan) -> list[str]:
 
 
 def _requests(plan: RunPlan, rater: Rater) -> list[ChatRequest]:
-    """The first calls that a rater would make."""
+    """Return the first calls that a rater would make."""
     shown = islice(plan.kind.shown(plan, rater), SAMPLE)
     return [request for one in shown if (request := rater.request(one)) is not None]
 
@@ -311,7 +311,7 @@ def _line(rater: Rater, count: int, sample: Sequence[ChatRequest]) -> str:
     if not sample:
         return f"{line}, no model call."
     tokens = count * fmean(prompt_tokens(request.messages) for request in sample)
-    # A short reply is a token; a long one is taken to be half as long as it may be.
+    # A short reply counts as one token, a long one as half of its maximum.
     out = count * fmean(one.max_tokens / 2 if one.max_tokens > SHORT_REPLY else 1 for one in sample)
     money = price_words(rater.price, tokens, out)
     return f"{line}, about {tokens:,.0f} tokens in and {out:,.0f} or more out{money}."

@@ -1,4 +1,4 @@
-"""For a team's own tests: `from personafit.testing import assert_lift`. The rules are those of `--fail-under`."""
+"""Assertions for your own tests: `from personafit.testing import assert_lift`. The rules are those of `--fail-under`."""
 
 from pathlib import Path
 from typing import Literal
@@ -8,7 +8,7 @@ from personafit.api.run import Run, load
 from personafit.reports.gate import COVERAGE, Bar, Undecided, bar_metric, gate_verdicts
 
 FEWEST_ANSWERED = 0.95
-"""The least coverage where no bar names another, as in `personafit run`."""
+"""The minimum coverage if no bar names another, as in `personafit run`."""
 
 
 def assert_lift(
@@ -19,7 +19,7 @@ def assert_lift(
     reuse: bool = False,
     undecided: Literal["fail", "pass"] = "fail",
 ) -> None:
-    """Fail a test unless the run shows that knowing the person helps by at least so much; `assert_metric` has the arguments."""
+    """Fail a test unless the run shows a lift of at least `at_least`; the arguments are those of `assert_metric`."""
     assert_metric(run, "lift", rater, at_least, reuse=reuse, undecided=undecided)
 
 
@@ -37,14 +37,14 @@ def assert_metric(
     Args:
         run: What `evaluate` returned, a run's name, `last` for the run used last, or its folder.
         metric: The metric, or one slice of it as `win_rate[tier=hard]`.
-        rater: Whose figure it is, without options such as price and timeout if you like; everyone's by default.
+        rater: The rater whose figure is tested, with or without options such as price and timeout; all raters by default.
         at_least: The bar: the 95 % interval has to lie above it, or below where lower is better, as for regret.
-        reuse: Whether answers of an earlier run may count, of a system that may have changed since (an endpoint, a function).
-        undecided: Whether a figure of which the run cannot tell fails or passes.
+        reuse: Whether answers of an earlier run may count although the system may have changed since (an endpoint, a function).
+        undecided: Whether a figure for which the run is inconclusive fails or passes.
 
     Raises:
-        AssertionError: With a sentence for everything that does not pass.
-        UserError: Where there is no such run or figure.
+        AssertionError: If a figure does not pass; the message has a sentence for each.
+        UserError: If there is no such run or figure.
     """
     opened = run if isinstance(run, Run) else load(str(run))
     try:

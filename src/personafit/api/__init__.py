@@ -1,1 +1,1 @@
-"""What `import personafit` offers, and what the command line is made of: evaluating, reading runs, comparing them."""
+"""The public functions of `import personafit`, on which the command line is built: evaluating, reading runs, comparing them."""

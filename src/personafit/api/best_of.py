@@ -1,7 +1,7 @@
-"""Best of N: from several answers to one person's question, the one that a rater finds to fit best.
+"""Best of N: the answer to a person's question that fits best according to a rater.
 
-Candidates are read from a file or made by a system. Every candidate is compared with one and the same other, the one of middle length,
-so that any rater that chooses between two answers gives each candidate a score: how far it is ahead of that one.
+Candidates are read from a file or made by a system. Every candidate is compared with the same base, the one of median length,
+so that any rater that chooses between two answers gives each candidate a score: its margin over the base.
 """
 
 from collections.abc import Iterable, Iterator
@@ -59,7 +59,7 @@ class BestOf:
 
 @dataclass(frozen=True)
 class BestOfOutcome:
-    """The choices, how each part of the run ended, and the rater's fingerprint; no choices if it ended before comparing."""
+    """The choices, a summary of each part of the run, and the rater's fingerprint; no choices if it ended before comparing."""
 
     asked: BestOf
     choice: BestOfChoices | None
@@ -67,7 +67,7 @@ class BestOfOutcome:
     fingerprint: str
 
     def as_dict(self) -> dict[str, Any]:
-        """The object that `--json` prints."""
+        """Return the object that `--json` prints."""
         asked, choice = self.asked, self.choice
         assert choice is not None
         figure = Result.of(
@@ -103,17 +103,17 @@ def best_of(
 
     Args:
         prompts: JSONL with `person`, `question` and `answers` on each line.
-        rater: Who chooses.
+        rater: Spec of the rater that chooses.
         context: What the rater is told about the person.
-        system: Who makes the answers, where lines have none.
+        system: Spec of the model that makes the answers, for lines that have none.
         system_context: What the system is told about the person.
         samples: Number of answers the system makes to each question.
         temperature: Sampling temperature of the system.
-        length_control: Whether to take out of the scores what length alone explains.
+        length_control: Whether to remove from the scores what length alone explains.
         seed: Seed of all draws.
         budget: The most this call may spend, in USD.
         retry: Re-ask what ended with one of these statuses.
-        store: Where asks are kept.
+        store: The store of the asks.
     """
     asked = BestOf(
         *(Path(prompts), rater, context, system, system_context, samples, temperature, length_control, seed),
@@ -133,7 +133,7 @@ async def run_best_of(store: Store, asked: BestOf, progress: ProgressView) -> Be
     """Make missing candidates, compare all, and choose the best of each question."""
     prompts, people = read_candidates(asked.prompts)
     _check(asked, prompts)
-    rater = make_rater(asked.rater)  # a misspelt one is found before anything is spent on answers
+    rater = make_rater(asked.rater)  # a misspelt spec is found before anything is spent on answers
     summaries: list[Summary] = []
     try:
         check_budget(asked.budget, [(rater.record.name, rater)])
@@ -178,7 +178,7 @@ async def _sampled(
     people: dict[str, Person],
     progress: ProgressView,
 ) -> tuple[list[CandidateSet], Summary]:
-    """The questions with the answers that the system made."""
+    """Return the questions with the answers that the system made."""
     assert asked.system is not None
     dataset = ingest(store, questions(prompts, people))
     everyone = People(store.people(dataset))
@@ -219,7 +219,7 @@ async def _compared(
     rater: Rater,
     progress: ProgressView,
 ) -> tuple[Scores | None, Summary]:
-    """The scores of all candidates; None where it ended before any was compared."""
+    """Return the scores of all candidates; None if the run ended before any was compared."""
     benchmark = comparisons(prompts, people)
     dataset = ingest(store, benchmark)
     everyone = People(store.people(dataset))
@@ -248,7 +248,7 @@ async def _compared(
 def _scores(
     store: Store, run: int, prompts: list[CandidateSet], rater: Rater
 ) -> Iterator[tuple[str, list[float | None]]]:
-    """Per prompt the scores of its candidates: a reward model's own, or else how far each is ahead of the base."""
+    """Yield each prompt's id and the scores of its candidates: a reward model's own, or else their margins over the base."""
     answers = run_answers(store, run)
     asked = _by_item(answers.filter(pl.col("target") == ""))
     replies = store.replies(answers["job"]) if rater.record.kind == "reward" and asked else {}

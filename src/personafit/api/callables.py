@@ -1,4 +1,4 @@
-"""Callables among raters and systems: each gets a name that specs can say, and is known by its version or its source."""
+"""Callables as raters and systems: each gets a name for use in specs, and its version or source identifies it."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -13,17 +13,17 @@ Named = str | Callable[..., Any]
 
 
 class Callables:
-    """The callables of one evaluation, by the names they are given."""
+    """The callables of one evaluation, by the names assigned to them."""
 
     def __init__(self) -> None:
         self.given: dict[str, GivenCallable] = {}
 
     def specs(self, named: Named | Iterable[Named] | None, what: str) -> list[str]:
-        """The specs of what is named; `what` is the argument it was given as."""
+        """Return the specs of the given raters or systems; `what` is the name of the argument."""
         return [self._spec(one, what) for one in each_of(named)]
 
     def notes(self) -> list[str]:
-        """Which callables are asked anew each time, a sentence each."""
+        """Return a sentence for each callable that is asked anew each time."""
         return [
             f"{name} is asked anew each time: its source cannot be read or it carries more than plain values; give it a "
             "version, as in @pf.rater(NAME, version=...), to reuse what it said."
@@ -62,7 +62,7 @@ class Callables:
 
 
 def each_of(named: Any) -> list[Any]:
-    """A list of what was given as one thing or as several."""
+    """Return a list, whether one thing was given or several."""
     if named is None:
         return []
     one = isinstance(named, str) or callable(named) or not isinstance(named, Iterable)

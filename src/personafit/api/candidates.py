@@ -1,4 +1,4 @@
-"""Candidate answers to questions: read from a file, compared in pairs, and the best chosen by scores from which length is taken out."""
+"""Candidate answers to questions: read from a file, compared in pairs, and the best chosen by length-controlled scores."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class CandidateRow(BaseModel):
 
 @dataclass(frozen=True)
 class CandidateSet:
-    """A question of a person with the candidate answers to it."""
+    """A person's question with its candidate answers."""
 
     id: str
     person: str
@@ -43,17 +43,17 @@ class CandidateSet:
 
     @property
     def base(self) -> int:
-        """The candidate that the others are compared with: the one of middle length."""
+        """Return the index of the candidate that the others are compared with: the one of median length."""
         order = sorted(range(len(self.answers)), key=lambda index: (len(self.answers[index]), index))
         return order[(len(order) - 1) // 2]
 
     def item_id(self, index: int) -> str:
-        """The id of the comparison of a candidate with the base."""
+        """Return the id of the comparison of a candidate with the base."""
         return f"best-of/{self.id}/{index}"
 
 
 def read_candidates(path: Path) -> tuple[list[CandidateSet], dict[str, Person]]:
-    """The questions of a file and everyone in it."""
+    """Read the questions of a file and all people in it."""
     checks, prompts = RowChecks(path), []
     for number, raw in read_lines(path, checks.faults.append):
         with checks.noted():
@@ -94,20 +94,20 @@ class Candidates(Benchmark):
         self._people, self._products, self._items = people, products, items
 
     def people(self) -> Iterator[Person]:
-        """Everyone who asked, or may stand in as the wrong person."""
+        """Yield everyone who asked, or may stand in as the wrong person."""
         yield from self._people.values()
 
     def products(self) -> Iterator[Product]:
-        """The candidates; none where they are about to be made."""
+        """Yield the candidates; none if they are still to be made."""
         yield from self._products
 
     def items(self) -> Iterator[Item]:
-        """The questions, or each candidate against the base."""
+        """Yield the questions, or each candidate against the base."""
         yield from self._items
 
 
 def questions(prompts: Sequence[CandidateSet], people: Mapping[str, Person]) -> Candidates:
-    """The questions alone, for a system that is to answer them."""
+    """Return a benchmark of the questions alone, for a system to answer."""
     items = [
         Item(id=f"best-of/{one.id}", kind="prompt", person=one.person, prompt=one.question, products=[])
         for one in prompts
@@ -116,7 +116,7 @@ def questions(prompts: Sequence[CandidateSet], people: Mapping[str, Person]) -> 
 
 
 def comparisons(prompts: Sequence[CandidateSet], people: Mapping[str, Person]) -> Candidates:
-    """The candidates as pairs: each with its question's base."""
+    """Return a benchmark of pairs: each candidate with its question's base."""
     products, items = [], []
     for one in prompts:
         made = [Product(kind="answer", text=answer, about=one.person) for answer in one.answers]
@@ -137,7 +137,7 @@ def comparisons(prompts: Sequence[CandidateSet], people: Mapping[str, Person]) -
 # -- choosing ------------------------------------------------------------------------------------------------------------------
 
 Scores = Mapping[str, Sequence[float | None]]
-"""Per prompt the scores of its candidates; None where there is none."""
+"""Scores of the candidates per prompt; None for a candidate without a score."""
 
 
 @dataclass(frozen=True)
@@ -151,12 +151,12 @@ class BestCandidate:
 
     @property
     def longest(self) -> int | None:
-        """The longest answer, the first of equals; None where no answer could be made."""
+        """Return the index of the longest answer, the first of equals; None if no answer could be made."""
         lengths = [len(answer) for answer in self.prompt.answers]
         return lengths.index(max(lengths)) if lengths else None
 
     def as_dict(self) -> dict[str, Any]:
-        """One line of the output file."""
+        """Return one line of the output file."""
         prompt = self.prompt
         candidates = zip(prompt.answers, self.scores, self.adjusted, strict=True)
         return {
@@ -176,19 +176,19 @@ class BestCandidate:
 
 @dataclass(frozen=True)
 class BestOfChoices:
-    """The candidate chosen for each question, and how the scores go with length."""
+    """The candidate chosen for each question, and how the scores correlate with length."""
 
     rows: list[BestCandidate]
     control: LengthControl | None
 
     @property
     def coverage(self) -> float:
-        """The share of candidates that have a score."""
+        """Return the share of candidates that have a score."""
         scored = [score is not None for row in self.rows for score in row.scores]
         return float(np.mean(scored)) if scored else 0.0
 
     def same_as_longest(self) -> Estimate:
-        """How often the longest answer was chosen, over questions with two answers or more."""
+        """Estimate how often the longest answer was chosen, over questions with two answers or more."""
         made = [row for row in self.rows if row.chosen is not None and len(row.prompt.answers) > 1]
         same = [float(row.chosen == row.longest) for row in made]
         people, questions = [row.prompt.person for row in made], [row.prompt.question for row in made]
@@ -196,7 +196,7 @@ class BestOfChoices:
 
     @property
     def note(self) -> str | None:
-        """How scores go with length, as a sentence; None where length is not controlled."""
+        """Describe how scores correlate with length; None if length is not controlled."""
         control = self.control
         if control is None:
             return None
@@ -215,7 +215,7 @@ class BestOfChoices:
 
 
 def choose(prompts: Sequence[CandidateSet], scores: Scores, control_length: bool) -> BestOfChoices:
-    """Choose the best candidate of each question; of equals the first, so that repeating a run gives the same choice."""
+    """Choose the best candidate of each question; of equals the first, so that a repeated run gives the same choice."""
     listed = [
         (prompt.id, index, score)
         for prompt in prompts

@@ -51,7 +51,7 @@ __all__ = [
 
 
 def known_benchmarks() -> Iterator[tuple[str, str]]:
-    """The benchmarks known by name, each with its title and licence, or with what it needs."""
+    """Yield the benchmarks known by name, each with its title and licence, or with what it needs."""
     for name, factory in BENCHMARKS.items():
         try:
             info = factory(None).info
@@ -62,14 +62,14 @@ def known_benchmarks() -> Iterator[tuple[str, str]]:
 
 @dataclass
 class DataCheck:
-    """What is wrong with a benchmark's data, and what it holds where nothing is."""
+    """The problems of a benchmark's data and, if there are none, its counts."""
 
     problems: list[str] = field(default_factory=list)
     """A sentence each, with file, line and field."""
     counts: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     more: dict[str, Any] = field(default_factory=dict)
-    """Items by kind and repeated ones; of tasks, users and what was repaired."""
+    """Items by kind and repeated ones; for tasks, users and repaired data."""
 
 
 def check_data(benchmark: str, data: Path | None = None) -> DataCheck:
@@ -105,7 +105,7 @@ def check_data(benchmark: str, data: Path | None = None) -> DataCheck:
 
 
 def _count_items(opened: Benchmark) -> tuple[dict[str, int], dict[str, Any]]:
-    """Count people, items and gold; of a folder, items of every kind, and of a log of answers its answers."""
+    """Count people, items and gold; for a folder also items of every kind, for a log its answers."""
     if isinstance(opened, FolderBenchmark):
         opened.kind = None
     found = [(item.kind, item.hash) for item in opened.items()]
@@ -131,7 +131,7 @@ def _count_tasks(opened: TaskBenchmark) -> tuple[dict[str, int], dict[str, Any]]
 def import_file(
     path: Path, out: Path | None = None, person: str = "person", generic: Path | None = None
 ) -> list[str]:
-    """Write pairs from CSV as a benchmark folder, or a log of Inspect as a log of answers; returns what was done, in words."""
+    """Write pairs from CSV as a benchmark folder, or a log of Inspect as a log of answers; returns sentences on what was done."""
     if path.suffix in SUFFIXES:
         return _import_log(path, out or path.with_suffix(".jsonl"), person, generic)
     folder = out or path.with_suffix("")
@@ -162,7 +162,7 @@ def _import_log(path: Path, out: Path, person: str, generic: Path | None) -> lis
 
 
 def convert_benchmark(source: str, out: Path, data: Path | None = None, to: str | None = None) -> str:
-    """Write a benchmark as a benchmark folder, or its pairs in TRL's layout; returns what was done, in words."""
+    """Write a benchmark as a benchmark folder, or its pairs in TRL's layout; returns a sentence on what was done."""
     if to is not None:
         pairs = load_choices(open_benchmark(source, data, "choice"))
         write_trl(pairs, out)
@@ -175,7 +175,7 @@ def convert_benchmark(source: str, out: Path, data: Path | None = None, to: str 
 
 
 def convert_run(run: str, out: Path, store: str | Path | Store | None = None) -> str:
-    """Write a run's judgments as a table with person, prompt and gold; returns what was done, in words."""
+    """Write a run's judgments as a table with person, prompt and gold; returns a sentence on what was done."""
     opened = load(run, store=store)
     try:
         about = opened.items.select("item", "person", pl.col("question").alias("prompt"), "gold")

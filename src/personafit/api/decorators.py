@@ -1,6 +1,6 @@
-"""`@rater`, `@context`, `@benchmark` and `@kind`: functions and classes of the user's own under a name that specs and commands can say.
+"""`@rater`, `@context`, `@benchmark` and `@kind`: they register a user's functions and classes under a name for specs and commands.
 
-A name lives as long as the process; a package makes it last by an entry point `personafit.raters`, `.contexts`,
+A name lasts as long as the process; a package makes it permanent by an entry point `personafit.raters`, `.contexts`,
 `.benchmarks` or `.kinds` that points to the decorated function.
 """
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from personafit.kinds import Kind
 
 Rating = int | str | Sequence[float]
-"""What a rater returns: the index of its choice, its letter or `tie`, or a score per answer of which the highest wins."""
+"""What a rater returns: the index of its choice, its letter or `tie`, or a score per answer, the highest of which wins."""
 
 _OURS: dict[Group, str] = {
     "raters": "raters:RATERS",
@@ -26,7 +26,7 @@ _OURS: dict[Group, str] = {
     "benchmarks": "benchmarks:BENCHMARKS",
     "kinds": "kinds:KINDS",
 }
-"""Where the names that the package brings are registered: they are found before a user's."""
+"""Registries of the package's own names, which take precedence over a user's."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 K = TypeVar("K", bound="Kind")
@@ -40,8 +40,8 @@ def rater(
     It takes `person`, `question` and `answers`, or one parameter for all that is shown, and returns a `Rating`; it may be async.
 
     Args:
-        name: What reports call it, and what `raters=[...]` may say.
-        version: What it is known by: raise it when the function would answer otherwise. Without one it is known by its source.
+        name: Its name in reports and in `raters=[...]`.
+        version: Identifies the function: raise it when its answers change. By default the source code identifies it.
         order_matters: Whether it is asked in both orders; else once, in an order drawn for each item.
     """
 
@@ -53,12 +53,12 @@ def rater(
 
 
 def context(name: str) -> Callable[[F], F]:
-    """Name a function that says what is told of a person: it takes a `Person` (and the item, if it wants it), and returns a text.
+    """Name a function that writes a context: it takes a `Person` (and, optionally, the item), and returns a text.
 
-    What is told is part of every key, so that a changed text is asked about anew.
+    The text is part of every key, so a changed text leads to new asks.
 
     Args:
-        name: What `contexts=[...]` may say; `wrong:NAME` tells of somebody else.
+        name: Its name in `contexts=[...]`; `wrong:NAME` is the context of a wrong person.
     """
 
     def named(function: F) -> F:
@@ -75,10 +75,10 @@ def context(name: str) -> Callable[[F], F]:
 def benchmark(name: str) -> Callable[[F], F]:
     """Name a function that returns a benchmark: rows of pairs or answers as `evaluate` takes them, or a `Benchmark`.
 
-    It takes nothing, or the folder that `data=` says.
+    It takes nothing, or the folder given as `data=`.
 
     Args:
-        name: What `evaluate(NAME)` may say.
+        name: Its name in `evaluate(NAME)`.
     """
 
     def named(function: F) -> F:
@@ -103,10 +103,10 @@ def benchmark(name: str) -> Callable[[F], F]:
 
 
 def kind(name: str) -> Callable[[type[K]], type[K]]:
-    """Name a class of a kind of item: a subclass of `Kind` that says what is asked, what is shown and how it is scored.
+    """Name a kind of item: a subclass of `Kind` that defines what is asked, what is shown and how it is scored.
 
     Args:
-        name: What `kind` of the items says, in a folder's items.jsonl or in `Item(kind=NAME)`.
+        name: The value of `kind` of its items, in a folder's items.jsonl or in `Item(kind=NAME)`.
     """
 
     def named(cls: type[K]) -> type[K]:

@@ -1,9 +1,9 @@
-"""The demo: a judge that can tell, an assistant with and without memory, gates, and a dozen live asks, offline.
+"""The demo: a judge that uses the context, an assistant with and without memory, gates, and a dozen live asks, offline.
 
 `qwen2.5-coder-1.5b.jsonl` beside this file is a recording of Qwen2.5-Coder-1.5B-Instruct (Q4_K_M weights, on one GPU): the
-log-probability it gave to both answers of the 144 specific starter questions, told the profile, three retrieved memories, those
-of a wrong person, or nothing. It is the part that the demo needs of docs/recordings/qwen2.5-coder-1.5b-memory.jsonl,
-so the demo's figures are always the same.
+log-probability it gave to both answers of the 144 specific starter questions, given the profile, three retrieved memories, those
+of a wrong person, or no context. It is the part of docs/recordings/qwen2.5-coder-1.5b-memory.jsonl that the demo needs.
+The demo's figures are therefore always the same.
 """
 
 import textwrap
@@ -41,7 +41,7 @@ SHOWN = ("profile", "none", "wrong:profile")
 SPECIFIC = {"half": "specific"}
 LIVE = "embedded"
 LIVE_PEOPLE, LIVE_ITEMS = ["nadia"], 6
-"""Six items of one person, told the profile, in both orders: twelve live asks."""
+"""Six items of one person, under the profile, in both orders: twelve live asks."""
 LIVE_SECONDS = 20.0
 QUESTIONS = (
     "Can a judge tell which of two answers fits the person?",
@@ -49,7 +49,7 @@ QUESTIONS = (
     "Would a gate in CI notice?",
 )
 GATES = ((WITH, 0.02), (WITHOUT, 0.02), (WITH, 0.05), (WITH, 0.2))
-"""Systems and the lift that each has to show."""
+"""Systems and the lift that the gate requires of each."""
 
 NOTE_JUDGE = (
     f"{JUDGE} is Qwen2.5-Coder-1.5B-Instruct, recorded once on a GPU: how likely it found each answer, told the profile, nothing, or "
@@ -73,7 +73,7 @@ NOTE_LIVE = (
 
 
 class _Starter(FolderBenchmark):
-    """The starter set under a title that fits any selection of it, with a note on who judges it."""
+    """The starter set under a title that fits any selection of it, with a note on its judge."""
 
     def __init__(self, title: str, note: str) -> None:
         super().__init__(FOLDER)
@@ -81,7 +81,7 @@ class _Starter(FolderBenchmark):
         self._note = note
 
     def notes(self) -> list[str]:
-        """The notes of the set, and who judges it."""
+        """Return the notes of the set, and one on the judge."""
         return [*super().notes(), self._note]
 
 
@@ -93,11 +93,11 @@ class Recording:
         self._scores = {row["key"]: row["letter_scores"]["likelihood"] for row in rows}
 
     def score(self, item: str, context: str, answer: int) -> float:
-        """The mean log-probability of an answer's tokens under a context."""
+        """Return the mean log-probability of an answer's tokens under a context."""
         return float(self._scores[replay_key(item, context, str(answer), 0)])
 
     def choice(self, item: str, context: str) -> int:
-        """The answer that gains most from what is told of the person; told nothing, the likelier one."""
+        """Return the answer that gains most from the context; without a context, the likelier one."""
         gains = [
             self.score(item, context, answer) - (self.score(item, "none", answer) if context != "none" else 0)
             for answer in (0, 1)
@@ -106,7 +106,7 @@ class Recording:
 
 
 def run_demo(out: Path, say: Callable[[str], None] = print) -> Path:
-    """Run the whole demo into a folder, say what was measured and found, and return the path of the report."""
+    """Run the whole demo into a folder, print what was measured and found, and return the path of the report."""
     make_folder(out)
     say(f"Offline, no key: {MODEL} was recorded on a GPU and is replayed; all else runs here.")
     say("Scores in %, lift in points; in brackets 95 % intervals over people.")
@@ -139,7 +139,7 @@ def _evaluated(store: Store, benchmark: Any, **asked: Any) -> Run:
 
 
 def _run_live(store: Store, say: Callable[[str], None], seconds: float = LIVE_SECONDS) -> Run | None:
-    """A dozen asks of the embedded model, ended after some seconds; says what came of it."""
+    """Ask the embedded model a dozen times, stopping after `seconds`; prints what came of it."""
     benchmark = _Starter("Starter set: a dozen live asks", NOTE_LIVE)
     stop = Stop()
     timer = threading.Timer(seconds, stop.stop)
@@ -174,7 +174,7 @@ def _run_live(store: Store, say: Callable[[str], None], seconds: float = LIVE_SE
 
 
 def assistant_answers() -> Answers:
-    """What the assistant sends with memory and without: for each question one of two drafts, chosen by the recorded model."""
+    """Return the assistant's answers with memory and without: for each question one of two drafts, chosen by the recorded model."""
     recording, rows = Recording(), []
     benchmark = FolderBenchmark(FOLDER)
     for item, drafts in _questions(benchmark):
@@ -204,7 +204,7 @@ def assistant_answers() -> Answers:
 
 
 def _questions(benchmark: FolderBenchmark) -> Iterator[tuple[Item, list[str]]]:
-    """The specific questions with the texts of their two drafts."""
+    """Yield the specific questions with the texts of their two drafts."""
     texts = {product.id: product.text for product in benchmark.products()}
     for item in benchmark.items():
         if item.slices.get("half") == "specific":
@@ -215,7 +215,7 @@ Judge = Callable[[str, str, Sequence[str]], list[float]]
 
 
 def recorded_judges() -> tuple[Judge, Judge]:
-    """The recorded model, which prefers the answer that gains most from what it is told, and the authors' labels, as judges."""
+    """Return two judges: the recorded model, which prefers the answer that gains most from the context, and the authors' labels."""
     benchmark, recording = FolderBenchmark(FOLDER), Recording()
     people = {person.id: person for person in benchmark.people()}
     contexts = {name: make_context(name, People(people), 0) for name in SHOWN}
@@ -243,7 +243,7 @@ def recorded_judges() -> tuple[Judge, Judge]:
 
 
 def _say_judge(results: Sequence[Result], say: Callable[[str], None]) -> None:
-    """Print how often each judge chose the fitting answer, told the right person, nobody and a wrong person."""
+    """Print how often each judge chose the fitting answer, under the right person's context, none and a wrong person's."""
     first = _total(results, "accuracy", JUDGE)
     say(f"\n1. {QUESTIONS[0]} {first.n} questions of {first.people} invented people")
     say(f"   {'':<33} {'told the profile':<17} {'nothing':>7} {'wrong person':>13}  lift")
@@ -260,7 +260,7 @@ def _say_judge(results: Sequence[Result], say: Callable[[str], None]) -> None:
 
 
 def _say_assistant(results: Sequence[Result], say: Callable[[str], None]) -> None:
-    """Print how the assistant's answers fare with memory and without, and what gates make of it."""
+    """Print how the assistant's answers score with memory and without, and what gates decide about it."""
     first = _total(results, "win_rate", JUDGE, system=WITH)
     say(f"\n2. {QUESTIONS[1]} {first.n} comparisons")
     say(f"   Scripted: it sends one of two written drafts, chosen by the recorded {MODEL} from")
@@ -279,7 +279,7 @@ def _say_assistant(results: Sequence[Result], say: Callable[[str], None]) -> Non
 
 
 def _findings(judged: Sequence[Result], answered: Sequence[Result]) -> list[tuple[str, str]]:
-    """What was measured, as questions, and what was found."""
+    """Return what was measured, as questions, and what was found."""
     told, none, wrong = (_percent(_total(judged, "accuracy", JUDGE, context)) for context in SHOWN)
     lift = _total(judged, "lift", JUDGE)
     can = "Yes" if (lift.low or 0) > 0 else "Not shown"
@@ -303,7 +303,7 @@ def _findings(judged: Sequence[Result], answered: Sequence[Result]) -> list[tupl
 
 
 def _gate(results: Sequence[Result], system: str, bar: float) -> str:
-    """The gate's outcome over all judges, the worst of theirs, with the lowest figure it rests on."""
+    """Return the gate's outcome over all judges, the worst of them, with the lowest figure it is based on."""
     lifts = [result for result in totals(results, "lift") if result.system == system]
     lowest = min(lifts, key=lambda lift: (lift.low or 0.0, lift.value or 0.0))
     why = (

@@ -1,4 +1,4 @@
-"""`evaluate`: judge a benchmark, rows of one's own, or a system's answers. It is what `personafit run` does."""
+"""`evaluate`: judge a benchmark, rows of your own, or a system's answers, as `personafit run` does."""
 
 import asyncio
 import contextlib
@@ -55,45 +55,45 @@ def evaluate(
 ) -> Run:
     """Judge a benchmark, rows of your own, or the answers of a system, and return the run.
 
-    What is judged is stored as it comes: the same call goes on where it was interrupted, and asks nothing twice. It works
-    inside a running event loop, as in a notebook. Ctrl-C returns what is judged so far, as a run that says so.
+    Judgments are stored as they come in: the same call resumes where it was interrupted, and asks nothing twice. It works
+    inside a running event loop, as in a notebook. Ctrl-C returns what is judged so far, as a run marked as interrupted.
 
     A folder with several kinds of item, and a suite, give one `Run` over all of them: its frames hold everything, its verdict
-    has at least one sentence for each, and `Run.runs` has each by itself.
+    has at least one sentence for each, and `Run.runs` has the single runs.
 
     Args:
         benchmark: The name of a benchmark (`starter`, `personafeedback`, `answers` ...), a benchmark folder, a suite (.toml), a
             file of rows (.jsonl, .csv, .parquet), a polars or pandas frame or a list of dictionaries. Rows are pairs with the columns
             `person`, `question`, `chosen` and `rejected`, or answers with `person`, `question`, `answer` and, to compare with,
-            `generic` or `wrong`; `expect` says `generic` where a good answer should not be personal.
-        raters: Who judges: specs such as `openai:gpt-4.1-mini` or `rule:length`, or callables. A callable takes `person`,
+            `generic` or `wrong`; `expect` is `generic` if a good answer should not be personal.
+        raters: The judges: specs such as `openai:gpt-4.1-mini` or `rule:length`, or callables. A callable takes `person`,
             `question` and `answers`, or one parameter for all that is shown (`Shown`), and returns a score per answer, the
             index or letter of its choice, or `tie`; it may be async.
-        contexts: What raters are told of the person: `profile`, `none`, `wrong:profile` ...; the benchmark's own by default.
-        systems: Who answers, for benchmarks whose answers are made: specs or callables `answer(person, question)`, which may
+        contexts: What raters are told about the person: `profile`, `none`, `wrong:profile` ...; the benchmark's own by default.
+        systems: Systems under test, for benchmarks whose answers are made: specs or callables `answer(person, question)`, which may
             also take `messages` and `person_id`.
-        system_contexts: What systems are told of the person; `profile` by default.
+        system_contexts: What systems are told about the person; `profile` by default.
         limit: Evaluate a stratified sample of N items.
         people: Evaluate N people (sampled), the people with these ids, or those whose ids a file lists.
         samples: Ask every question N times.
         seed: Seed of all draws.
         budget: The most this call may spend, in USD.
-        store: Where judgments are kept: a file, a `postgresql://` URL, or an open `Store`; `.personafit/store.db` by default.
-        out: Folder for report.html and results.json; nothing is written where it is not given.
+        store: The store of the judgments: a file, a `postgresql://` URL, or an open `Store`; `.personafit/store.db` by default.
+        out: Folder for report.html and results.json; nothing is written without it.
         where: Evaluate only items of these slices, such as `{"tier": "hard"}`.
         data: Folder with the benchmark's data in its published layout, or with the people that rows name by id.
-        user: Who plays the user in dialogues.
+        user: The simulated user in dialogues.
         options: Options of one kind of item only, such as `{"tasks": "SD"}` for dialogues (SD, MD or all).
         kind: Evaluate only items of this kind (choice, relevance, preference ...), where a folder holds several; all by default.
         retry: Re-ask items whose last status was one of these: `unparsed`, `refused`, `failed`, `skipped`.
         reuse: Whether answers that a system made in a finished run may stand in for new ones. False makes them anew, as a gate
             does, unless the system's fingerprint covers what it does (a recording, weights in a file).
         backend: Where local models run: `local` (this process), `ray`, or a Ray cluster at `ray://HOST:PORT`.
-        progress: Whether to show on standard error how far it is.
-        command: What to keep with the run as the way to make it again; by default the call's own main arguments.
+        progress: Whether to show progress on standard error.
+        command: The command to store with the run, for repeating it; by default the call's own main arguments.
 
     Raises:
-        UserError: In one sentence, what is wrong with the input and what to do.
+        UserError: If the input is faulty; the message says what is wrong and what to do.
     """
     return _made(carry_out(*_planned(**locals())))
 
@@ -101,13 +101,13 @@ def evaluate(
 def _planned(
     benchmark: Any, *, store: Any, out: Any, backend: str, progress: bool, **asked: Any
 ) -> tuple[EvaluationPlan, str | Path | Store | None, str | Path | None, str, bool]:
-    """The plan that arguments of `evaluate` ask for, and where and how it is carried out."""
+    """Return the plan that arguments of `evaluate` ask for, and where and how to carry it out."""
     plan = gated(prepare(benchmark, **asked), (), asked["reuse"])
     return plan, store, out, backend, progress
 
 
 def _made(run: Run) -> Run:
-    """The run, or the error of the first of several where none could be made."""
+    """Return the run, or raise the error of the first of several if none could be made."""
     if not run.runs:
         raise run.errors[0][1]
     return run
@@ -124,7 +124,7 @@ def _signed_like(model: Callable[P, Any]) -> Callable[[Callable[..., R]], Callab
 
 
 def _bound(args: tuple[Any, ...], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of `evaluate` by name, with its defaults."""
+    """Return the arguments of `evaluate` by name, with its defaults."""
     bound = inspect.signature(evaluate).bind(*args, **asked)
     bound.apply_defaults()
     return bound.arguments
@@ -141,7 +141,7 @@ async def aevaluate(*args: Any, **asked: Any) -> Run:
 
 @_signed_like(evaluate)
 def estimate(*args: Any, **asked: Any) -> str:
-    """What `evaluate` would ask and, where prices are known, what that would cost, in words; nothing is asked.
+    """Describe what `evaluate` would ask and, if prices are known, what that would cost; nothing is asked.
 
     Takes the arguments of `evaluate`.
     """
@@ -178,8 +178,8 @@ async def _carry_out(
     progress: bool,
     ended: Callable[[Run], None] | None = None,
 ) -> Run:
-    """Carry out every run of a plan within its budget; one of several that cannot be made does not keep the others."""
-    if out is not None:  # what is wrong with it is found before the work
+    """Carry out every run of a plan within its budget; one of several that cannot be made does not stop the others."""
+    if out is not None:  # an unusable output folder is found before the work
         make_folder(Path(out))
     opened, owns = open_store(store)
     runs: list[Run] = []
@@ -224,7 +224,7 @@ async def _carry_out(
 
 
 def _rest(plan: EvaluationPlan, runs: Iterable[Run]) -> float | None:
-    """What is left of the budget."""
+    """Return what is left of the budget."""
     return None if plan.budget is None else max(0.0, plan.budget - sum(run.cost for run in runs))
 
 

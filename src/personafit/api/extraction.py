@@ -1,4 +1,4 @@
-"""Attributes of people from their conversations: extracting them, measuring them, and tracing errors from stage to stage."""
+"""Attributes of people from their conversations: extracting them, measuring them, and tracing errors through the stages."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -41,34 +41,34 @@ from personafit.store import Status, Store
 
 @dataclass(frozen=True)
 class Extraction:
-    """What was extracted into a folder; there are no counts where the work ended early."""
+    """The result of extracting into a folder; there are no counts if the work ended early."""
 
     out: Path
     done: StagesDone
 
     @property
     def summary(self) -> Summary:
-        """How the asks ended, and what they cost."""
+        """Return how the asks ended, and what they cost."""
         return self.done.summary
 
     @property
     def counts(self) -> dict[str, Any] | None:
-        """What was read, found, verified and rewritten."""
+        """Return what was read, found, verified and rewritten."""
         return self.done.counts
 
     @cached_property
     def results(self) -> list[dict[str, Any]]:
-        """The figures, as `--json` prints them."""
+        """Return the figures, as `--json` prints them."""
         return stage_results(self.done.files, self.counts or {})
 
     @property
     def pieces(self) -> Sequence[Piece]:
-        """The counts as a table."""
+        """Return the counts as a table."""
         return summary_pieces(self.counts or {}, self.out)
 
     @property
     def problem(self) -> str | None:
-        """What is wrong where too few conversations could be read, or too few of the replies about them."""
+        """Return what is wrong if too few conversations, or too few replies about them, could be parsed."""
         return None if self.counts is None else _below_bar(self.counts)
 
 
@@ -95,7 +95,7 @@ def extract_attributes(
 ) -> Extraction:
     """Extract people's attributes from a chat log into the folder `out`; the same call resumes.
 
-    `benchmark` is one of the same people, whose items are written with their attributes to `out`/benchmark. The other arguments are
+    `benchmark` names one about the same people, whose items are written with their attributes to `out`/benchmark. The other arguments are
     the options of `personafit extract run`.
     """
     if not conversations.exists():
@@ -135,7 +135,7 @@ def extract_attributes(
 
 
 def _write_benchmark(benchmark: str, out: Path) -> None:
-    """Write a benchmark on which the induced profile can be set beside the true one."""
+    """Write a benchmark on which the induced profile can be compared with the true one."""
 
     people = StageFile(out).read_people()
     write_folder(out / "benchmark", WithAttributes(open_benchmark(benchmark, kind="choice"), people))
@@ -146,7 +146,7 @@ def _write_benchmark(benchmark: str, out: Path) -> None:
 
 
 def _below_bar(counts: dict[str, Any]) -> str | None:
-    """What is wrong where too few conversations could be read, or too few of the replies about them."""
+    """Return what is wrong if too few conversations, or too few replies about them, could be parsed."""
     coverage, read = counts["extraction"]["coverage"], counts["conversations"]
     readable = 1 - read["by_status"].get("unparsed", 0) / read["read"]
     bar = f"below the bar of {100 * COVERAGE_BAR:.0f} %"
@@ -163,9 +163,9 @@ def measure_attributes(sources: Sequence[str], *, command: str | None = None) ->
     """Measure extracted attributes: acceptance, failure modes, diversity, recall and precision.
 
     Args:
-        sources: Folders of `extract run`, folders of labels, published attributes, or `starter`, each as `[NAME=]SOURCE`; the first is
-            what the others are compared with.
-        command: What to keep as the way to make it again.
+        sources: Folders of `extract run`, folders of labels, published attributes, or `starter`, each as `[NAME=]SOURCE`; the others are
+            compared with the first.
+        command: The command to store, for repeating it.
     """
     opened = [open_source(source) for source in sources]
     if len({source.name for source in opened}) < len(opened):
@@ -184,16 +184,16 @@ def trace_errors(
     rater: str = "rule:mention",
     command: str | None = None,
 ) -> Analysis:
-    """Measure how errors flow from stage to stage: people are replaced by models at one stage after the other.
+    """Measure how errors propagate: people are replaced by models at one stage after the other.
 
     Args:
         folder: A folder of `extract run`.
         data: People's labels of which attributes matter: a benchmark folder, or `starter`.
-        matcher: Rater that says which attributes matter in people's place.
+        matcher: Rater that decides which attributes matter in people's place.
         out: Folder for the models' replies.
         model: Model that answers; without it the flow ends with relevance.
         rater: Preference rater that judges the responses.
-        command: What to keep as the way to make it again.
+        command: The command to store, for repeating it.
     """
     source = open_source(str(folder))
     found = {person: [one.text for one in rows] for person, rows in (source.refined or source.found).items()}
@@ -233,7 +233,7 @@ def trace_errors(
 
 
 def _extractor(folder: Path) -> str:
-    """The model that extracted the attributes of a folder of `extract run`; the folder's name where it does not say."""
+    """Return the model that extracted the attributes of a folder of `extract run`; the folder's name if it is not recorded."""
     summary = StageFile(folder).summary
     return (
         str(orjson.loads(summary.read_bytes()).get("model", folder.name))

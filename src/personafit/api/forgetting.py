@@ -15,18 +15,18 @@ from personafit.store import Store
 
 @dataclass
 class ErasureResult:
-    """What was removed, or would be, of one person."""
+    """What was, or would be, removed about one person."""
 
     store: str
     """URL of the store."""
     counts: dict[str, int]
-    """Rows of the store, by table."""
+    """Number of rows of the store, by table."""
     before: float | None
-    """When the person was forgotten first, if they had been."""
+    """When the person was first forgotten, if they were before."""
     folders: dict[Path, Counter[str]] = field(default_factory=dict)
-    """Lines and rows of each output folder."""
+    """Number of lines and rows of each output folder."""
     remains: dict[str, str] = field(default_factory=dict)
-    """Place to why bytes of the removed rows may still be in its files."""
+    """File or database to the reason why bytes of the removed rows may still be in it."""
 
 
 def forget(
@@ -59,11 +59,11 @@ def forget(
 
 
 def _erase(folder: Path, person: str, dry_run: bool) -> tuple[Counter[str], str | None]:
-    """Remove the person from a folder; returns how much of what, and why bytes may remain, if they may."""
+    """Remove the person from a folder; returns counts by type, and why bytes may remain, if they may."""
     try:
         counts = Counter(erase_lines(folder, person, dry_run))
         counts["benchmark items"] = _erase_benchmark(folder / "benchmark", person, dry_run)
-        if (folder / "pages").is_dir() and not dry_run:  # an earlier edition wrote a page for each person
+        if (folder / "pages").is_dir() and not dry_run:  # earlier versions wrote a page for each person
             shutil.rmtree(folder / "pages")
         rows, remains = erase_rows(folder, person, dry_run)
     except OSError as error:

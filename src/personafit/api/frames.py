@@ -1,4 +1,4 @@
-"""What is evaluated, as it may be handed over: a name, a path, a frame, rows, or a benchmark object."""
+"""Inputs of an evaluation in any form: a name, a path, a frame, rows, or a benchmark object."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ def _is_benchmark(source: object) -> bool:
 
 
 def benchmark_of(source: Any, data: str | Path | None, seed: int) -> Benchmark:
-    """The benchmark that rows, a frame or a file of them make up; `data` is a folder with the people they name by id."""
+    """Return the benchmark for rows, a frame or a file of them; `data` is a folder with the people they name by id."""
     if _is_benchmark(source):
         benchmark: Benchmark = source
         return benchmark
@@ -25,7 +25,7 @@ def benchmark_of(source: Any, data: str | Path | None, seed: int) -> Benchmark:
 
 
 def named_benchmark(made: Any, name: str) -> Benchmark:
-    """What a function under `@benchmark` returned, as a benchmark of that name."""
+    """Return the result of a function under `@benchmark` as a benchmark of that name."""
     if _is_benchmark(made):
         benchmark: Benchmark = made
         return benchmark
@@ -39,8 +39,8 @@ def named_benchmark(made: Any, name: str) -> Benchmark:
 
 
 def rows_of(source: Any) -> list[dict[str, Any]]:
-    """The rows of a polars or pandas frame, of an Arrow table, or of anything that goes through dictionaries."""
-    if hasattr(source, "collect") and hasattr(source, "lazy"):  # a lazy frame of polars
+    """Return the rows of a polars or pandas frame, of an Arrow table, or of any iterable of dictionaries."""
+    if hasattr(source, "collect") and hasattr(source, "lazy"):  # a polars LazyFrame
         source = source.collect()
     for method in ("to_dicts", "to_pylist"):
         if callable(found := getattr(source, method, None)):

@@ -1,4 +1,4 @@
-"""How a run ended, in words and as an exit code, and whether it passes its gate (`--fail-under METRIC=X`)."""
+"""How a run ended, as messages and an exit code, and whether it passes its gate (`--fail-under METRIC=X`)."""
 
 from personafit.api.places import hint
 from personafit.api.run import Run
@@ -8,7 +8,7 @@ from personafit.statistics.decisions import GateOutcome
 
 
 def say_end(summary: Summary) -> int:
-    """Say what was spent and what came to a stop, was interrupted or failed; returns the exit code so far."""
+    """Print what was spent and what stopped, was interrupted or failed; returns the exit code so far."""
     code = 0
     if summary.cost:
         hint(f"Spent {summary.cost:.4f} USD ({summary.tokens_in:,} tokens in, {summary.tokens_out:,} out).")
@@ -26,7 +26,7 @@ def say_end(summary: Summary) -> int:
 
 
 def say_end_of(run: Run, undecided: Undecided = Undecided.FAIL) -> int:
-    """Say how a run ended and which of its bars it does not pass; returns the exit code."""
+    """Print how a run ended and which of its bars it does not pass; returns the exit code."""
     assert run.summary is not None
     code = say_end(run.summary)
     if run.interrupted or not run.judged:
@@ -44,7 +44,7 @@ def say_end_of(run: Run, undecided: Undecided = Undecided.FAIL) -> int:
 
 
 def run_checks(run: Run, undecided: Undecided) -> list[RunCheck]:
-    """The checks of a run, or of each of several, for JUnit; one that could not be made is an error."""
+    """Return the checks of a run, or of each of several, for JUnit; a run that could not be made is an error."""
     return [
         *(
             RunCheck(one.name, one.figures, one.verdict.gate, missed=one.coverage_gap, undecided=undecided)

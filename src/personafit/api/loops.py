@@ -1,4 +1,4 @@
-"""Asynchronous work called from plain code: with a loop of its own, on a thread where a loop is running already, as in a notebook."""
+"""Run asynchronous work from synchronous code: in its own event loop, on a thread if a loop is already running, as in a notebook."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def run_to_end(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Return the result of the work; Ctrl-C lets it end in good order and return what there is."""
+    """Return the result of the work; Ctrl-C ends it in good order and returns the partial result."""
 
     def run() -> T:
         return asyncio.run(work())
@@ -32,7 +32,7 @@ def _loop_is_running() -> bool:
 
 
 def _on_a_thread(work: Callable[[], T]) -> T:
-    """What the work returns, done on a thread; the first Ctrl-C lets it end in good order and return what there is."""
+    """Return the result of the work, done on a thread; the first Ctrl-C ends it in good order and returns the partial result."""
     stop, came = Stop(), Future[T]()
     context = contextvars.copy_context()
     context.run(STOP.set, stop)
@@ -57,9 +57,9 @@ def _on_a_thread(work: Callable[[], T]) -> T:
 
 @contextlib.contextmanager
 def _stopping_on_interrupt(stop: Stop) -> Iterator[None]:
-    """While this is open, the first Ctrl-C asks the work to end; a second one does what it would have done before.
+    """Within this context, the first Ctrl-C asks the work to end; the second one has its former effect.
 
-    A loop that runs on the main thread may have taken Ctrl-C for itself, and would not hear of it before we return.
+    A loop on the main thread may have its own handler for Ctrl-C, which would not run before we return.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -68,7 +68,7 @@ def _stopping_on_interrupt(stop: Stop) -> Iterator[None]:
 
     def asked(number: int, frame: Any) -> None:
         signal.signal(signal.SIGINT, before)
-        # Not here: the thread that is interrupted may hold what is needed for it.
+        # On another thread: the interrupted one may hold locks that stopping needs.
         threading.Thread(target=stop.stop, name="personafit-stop", daemon=True).start()
 
     if before is None:

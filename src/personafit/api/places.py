@@ -1,4 +1,4 @@
-"""Where runs live, how one is found, and what its files are called."""
+"""Where runs and stores are, how a run is found, and the names of its files."""
 
 import os
 import sys
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from personafit.train import TrainedRater
 
 HOME = Path(".personafit")
-SHOWN = 5  # runs named in an error
-LONG = 300_000  # judgments that take more than some ten seconds to read
+SHOWN = 5  # maximum number of runs named in an error
+LONG = 300_000  # number of judgments that take more than some ten seconds to read
 
 
 def hint(text: str) -> None:
@@ -28,7 +28,7 @@ def hint(text: str) -> None:
 
 
 def working_on(where: str) -> AbstractContextManager[None]:
-    """Let models be held where `where` says: `local`, or `ray[://ADDRESS]`."""
+    """Return a context in which local models run where `where` says: `local`, or `ray[://ADDRESS]`."""
     if where == "local":
         return nullcontext()
     from personafit.engine.ray import working_on as workers
@@ -37,23 +37,23 @@ def working_on(where: str) -> AbstractContextManager[None]:
 
 
 def store_url(store: str | Path | None) -> str:
-    """The store asked for, or the one in the working folder."""
+    """Return the URL of the store asked for, or of the one in the working folder."""
     return str(store or os.environ.get("PERSONAFIT_STORE") or HOME / "store.db")
 
 
 def out_folder(out: Path | None, name: str, within: str = "runs") -> Path:
-    """The folder for the files of what has this name, which comes from the store and with it from data."""
+    """Return the output folder for a name; names come from the store and so from data, and may not lead out of `within`."""
     return out or inside(HOME / within, name)
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder for a run's files, or say why it cannot be made."""
+    """Create a folder for a run's files; raise a UserError if that is impossible."""
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
 
 
 def find_run(store: Store, name: str) -> RunRecord:
-    """A run by name, by folder or as `last`; of a long one it is said that reading it takes its time."""
+    """Return a run by name, by folder or as `last`; prints a hint if reading it takes long."""
     try:
         run = store.run(_run_of_folder(Path(name)) if Path(name).is_dir() else name)
     except KeyError:
@@ -66,13 +66,13 @@ def find_run(store: Store, name: str) -> RunRecord:
 
 
 def say_if_long(run: RunRecord) -> None:
-    """Say what keeps the reader waiting, where that is more than a few seconds."""
+    """Print a hint if reading the run takes more than a few seconds."""
     if run.planned > LONG:
         hint(f"Reading {run.planned:,} judgments of {run.name} ...")
 
 
 def require_judged(run: RunRecord) -> RunRecord:
-    """The run, or a sentence that says why there is nothing to read in it."""
+    """Return the run; raise a UserError if it has no judgments to read."""
     if run.config.get("kind") == "stages":
         raise UserError(
             f"{run.name} found attributes in conversations; its files are in {run.config['out']}, and `personafit extract measure` "
@@ -86,12 +86,12 @@ def require_judged(run: RunRecord) -> RunRecord:
 
 
 def results_object(benchmark: str, results: Iterable[Result]) -> dict[str, Any]:
-    """Results that no run stands behind as the one object that `--json` prints."""
+    """Return results that belong to no run as the one object that `--json` prints."""
     return {"benchmark": benchmark, "results": [result.as_dict() for result in results]}
 
 
 def trained_object(trained: "TrainedRater") -> dict[str, Any]:
-    """The figures of a trained rater as the one object that `--json` prints."""
+    """Return the figures of a trained rater as the one object that `--json` prints."""
     results = [
         Result.of(
             figure.estimate,

@@ -1,4 +1,4 @@
-"""What an evaluation consists of: its runs with their settings, checked before anything is asked, and the gate they are held to."""
+"""The plan of an evaluation: its runs with their settings, checked before anything is asked, and their gate."""
 
 import math
 from collections import defaultdict
@@ -23,9 +23,9 @@ from personafit.store import Status, Store
 
 __all__ = ["BENCHMARKS", "Evaluation", "EvaluationPlan", "gated", "prepare"]
 
-MOST_VALUES = 20  # that a sentence lists
+MOST_VALUES = 20  # maximum number of values that an error lists
 ASKED = frozenset(one.name for one in fields(RunConfig)) - {"benchmark", "gate", "fresh"}
-"""Arguments of `evaluate` that say what is asked for; `reuse` says `fresh` the other way round."""
+"""Arguments of `evaluate` that are settings of a run; `reuse` is the inverse of `fresh`."""
 OF_SUITES = (
     *("data", "raters", "contexts", "systems", "system_contexts", "user"),
     *("options", "people", "where", "kind", "seed"),
@@ -35,7 +35,7 @@ OF_SUITES = (
 
 @dataclass(frozen=True)
 class Evaluation:
-    """One run that is ready to be carried out: its settings, what it is about, and callables that take part."""
+    """A run that is ready to be carried out: its settings, its benchmark, and the callables it uses."""
 
     config: RunConfig
     benchmark: Benchmark
@@ -44,22 +44,22 @@ class Evaluation:
 
     @cached_property
     def kind(self) -> Kind:
-        """The kind of the items."""
+        """Return the kind of the items."""
         return kind_of(self.benchmark)
 
     @property
     def name(self) -> str:
-        """The benchmark, and the kind of its items where one was asked for."""
+        """Return the benchmark, and the kind of its items if one was asked for."""
         config = self.config
         return f"{config.benchmark} ({config.kind})" if config.kind else config.benchmark
 
     def warn(self) -> None:
-        """Print what would make the result worth little."""
+        """Print warnings about settings that make the result worth little."""
         for note in [*self.kind.warnings(self.config), *self.notes]:
             hint(f"personafit: {note}")
 
     def estimate(self, store: Store) -> str:
-        """Number of calls and their cost, in words."""
+        """Describe the number of calls and their cost."""
         self.warn()
         with giving(self.given):
             return estimate(store, self.config, self.benchmark)
@@ -67,7 +67,7 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class EvaluationPlan:
-    """Everything that one call of `evaluate` carries out: one run, one for each kind of a folder, or those of a suite."""
+    """The runs that one call of `evaluate` carries out: one run, one for each kind of a folder, or those of a suite."""
 
     runs: Sequence[Evaluation]
     name: str = ""
@@ -78,7 +78,7 @@ class EvaluationPlan:
     """Runs that cannot be made, such as those on a log of answers that was not written."""
 
     def estimate(self, store: Store) -> str:
-        """Number of calls of all runs and their cost, in words; of one of several that cannot be made, why."""
+        """Describe the number of calls of all runs and their cost or, for a run that cannot be made, the error."""
         lines = [f"{name}: {error}" for name, error in self.errors]
         for one in self.runs:
             try:
@@ -91,7 +91,7 @@ class EvaluationPlan:
 
 
 def prepare(benchmark: Any, **asked: Any) -> EvaluationPlan:
-    """Plan what the arguments of `evaluate` ask for; what is wrong with them is said before anything is asked."""
+    """Plan what the arguments of `evaluate` ask for; faulty arguments raise a UserError before anything is asked."""
     if isinstance(benchmark, str | Path):
         path = Path(benchmark)
         if path.suffix == ".toml":
@@ -124,14 +124,14 @@ def _prepare_suite(path: Path, **asked: Any) -> EvaluationPlan:
         except UserError as error:
             if not is_file(one.benchmark):
                 raise
-            errors.append(("answers", error))  # answers of a step that went wrong
+            errors.append(("answers", error))  # answers of a step that failed
             continue
         runs += [replace(run, config=replace(run.config, gate=one.bars)) for run in plan.runs]
     return EvaluationPlan(runs, path.resolve().stem, suite.title, asked.get("budget"), errors)
 
 
 def _prepare(benchmark: Any, **asked: Any) -> Evaluation:
-    """Plan one run; the defaults of what is not asked for are those of `RunConfig`."""
+    """Plan one run; the defaults of missing arguments are those of `RunConfig`."""
     callables = Callables()
     readers: dict[str, Callable[[Any], Any]] = {
         "data": Path,
@@ -184,9 +184,9 @@ def _prepare(benchmark: Any, **asked: Any) -> Evaluation:
 
 
 def gated(plan: EvaluationPlan, bars: Sequence[str], reuse: bool) -> EvaluationPlan:
-    """Hold an evaluation to bars, `METRIC=X` each: they are kept with its runs, and systems answer anew unless `reuse` is set.
+    """Add bars to an evaluation, `METRIC=X` each: they are stored with its runs, and systems answer anew unless `reuse` is set.
 
-    Of several runs each is held to the bars on its own metrics and slices; a bar that fits none of them is refused.
+    Each of several runs gets the bars on its own metrics and slices; a bar that fits none of them raises a UserError.
     """
     unfit: dict[str, UserError] = {}
     fitting: set[str] = set()
@@ -209,7 +209,7 @@ def gated(plan: EvaluationPlan, bars: Sequence[str], reuse: bool) -> EvaluationP
 
 
 def _gated(one: Evaluation, bars: list[str], fresh: bool) -> Evaluation:
-    """The evaluation with its gate; under a gate systems answer anew."""
+    """Return the evaluation with its gate; under a gate systems answer anew, if `fresh`."""
     config, kind = one.config, one.kind
     if bars and kind.judged and not (config.raters or kind.default_raters()):
         raise UserError(
@@ -237,7 +237,7 @@ def parse_bar(text: str, metrics: Sequence[str]) -> Bar:
 
 
 def gate_metrics(one: Evaluation) -> tuple[str, ...]:
-    """The metrics that `--fail-under` may name in a run."""
+    """Return the metrics that `--fail-under` may name in a run."""
     from personafit.benchmarks.answers import Answers
 
     bars, systems = one.kind.bars, bool(one.config.systems)
@@ -249,7 +249,7 @@ def gate_metrics(one: Evaluation) -> tuple[str, ...]:
 
 
 def known_slices(one: Evaluation) -> dict[str, set[str]]:
-    """The slices that the items of a run are in, each with its values; answers that are yet to be made included."""
+    """Return the slices of a run's items, each with its values; slices of answers yet to be made are included."""
     found: dict[str, set[str]] = defaultdict(set)
     for item in one.benchmark.items():
         for name, value in item.slices.items():
@@ -264,14 +264,14 @@ def known_slices(one: Evaluation) -> dict[str, set[str]]:
 
 
 def check_bars(one: Evaluation, bars: Sequence[str]) -> None:
-    """Refuse bars on a metric or a slice that the run cannot have: now, not after it is paid for."""
+    """Raise a UserError for bars on a metric or a slice that the run cannot have, before anything is paid for."""
     kind, contexts = one.kind, one.config.contexts
     metrics, slices = gate_metrics(one), None
     for text in bars:
         metric, within = bar_metric(parse_bar(text, metrics)[0])
         for name, value in within.items():
             slices = known_slices(one) if slices is None else slices
-            # Computed slices are known once the run is read back.
+            # Computed slices are known once the run is loaded.
             if name not in slices and name not in kind.computed_slices:
                 there = ", ".join(sorted({*slices, *kind.computed_slices}))
                 listed = f"their slices are {there}." if there else "they have no slices."
@@ -348,7 +348,7 @@ def _budget(budget: Any) -> float:
 
 
 def _call(benchmark: Any, asked: Mapping[str, Any]) -> str:
-    """The call's main arguments as text, stored with the run."""
+    """Return the call's main arguments as text, to be stored with the run."""
     parts = [repr(str(benchmark)) if isinstance(benchmark, str | Path) else type(benchmark).__name__]
     for name in ("raters", "systems"):
         shown = [

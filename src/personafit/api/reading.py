@@ -1,4 +1,4 @@
-"""`compare`, `agree`, `audit`, `analyze` and `rescore`: what runs, raters and benchmarks say, without asking anybody anything."""
+"""`compare`, `agree`, `audit`, `analyze` and `rescore`: analyses of runs, raters and benchmarks without model calls."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -33,9 +33,9 @@ def compare(
     metric: str | None = None,
     store: str | Path | Store | None = None,
 ) -> Analysis:
-    """Say whether runs differ: each against the first, paired and clustered by person; three or more are ranked too.
+    """Test whether runs differ: each against the first, paired and clustered by person; three or more are ranked too.
 
-    Runs of every kind can be compared with others of their kind. What is compared is whoever differs between them: raters of
+    Runs of every kind can be compared with others of their kind. What is compared is what differs between them: raters of
     choices, relevance or preferences, raters under attack, assistants on the same tasks, or writers, each by the same judge. Two
     judges of the same products are compared by the marks they give and, where people marked them too, by how close they are to
     people.
@@ -43,9 +43,9 @@ def compare(
     Args:
         runs: Two or more runs, or their names.
         anyway: Compare even if the instruments differ.
-        margin: Differences below this share of the scale count as none in tests of equivalence; 0.05 by default.
-        metric: Compare by this metric, and not by those that runs of this kind are summed up by.
-        store: Where runs that are given by name are looked for.
+        margin: Differences below this share of the scale count as none in equivalence tests; 0.05 by default.
+        metric: Compare by this metric instead of the headline metrics of the kind.
+        store: The store of runs that are given by name.
     """
     if len(runs) < 2:
         raise UserError("compare needs two runs; `personafit report last` shows one.")
@@ -66,7 +66,7 @@ def compare(
 
 
 def _comparison_rows(comparisons: Sequence[Comparison]) -> list[dict[str, Any]]:
-    """Every difference: first minus second, its interval, p-values, and whether it can be claimed."""
+    """Return a row for every difference: first minus second, its interval, p-values, and whether it can be claimed."""
     return [
         {
             "first": c.first.name,
@@ -95,16 +95,16 @@ def _comparison_rows(comparisons: Sequence[Comparison]) -> list[dict[str, Any]]:
 def agree(
     *sources: Run | str | Path, margin: float = MARGIN, store: str | Path | Store | None = None
 ) -> Analysis:
-    """Say how far all raters agree with each other and with gold, and what a person reaches.
+    """Measure how far all raters agree with each other and with gold, and what a single person reaches.
 
-    Runs and studies of every kind can be given; one in which nobody judges, as where systems write, has no raters who could agree.
+    Runs and studies of every kind can be given; a run without judges, such as one of writing, has no raters that could agree.
 
     Args:
         sources: A run (or its name), a benchmark folder with votes.jsonl, or a study. A run brings its raters, gold, and people who
             voted on its items. A folder or a study brings the votes in it and the runs on the same items that the store holds; a
             run beside it must be one of those.
-        margin: Largest difference from people that counts as equivalent, as a fraction; 0.05 unless said.
-        store: Where runs and studies are looked for.
+        margin: Largest difference from people that counts as equivalent, as a fraction; 0.05 by default.
+        store: The store of the runs and studies.
     """
     from personafit.reports.agree import agreement_object, agreement_part, agreements, ranking_findings
 
@@ -126,7 +126,7 @@ def agree(
     there = {rater.name for one in found for rater in one.ratings.raters}
     for _, run in runs if people else ():
         raters = [rater["name"] for rater in run.config["raters"]]
-        # Where it matters which, names say the context that a rater was shown.
+        # If it matters, names include the context that a rater was shown.
         if not any(name == one or name.startswith(f"{one} (") for name in there for one in raters):
             raise UserError(
                 f"{run.name} has judged none of the items of {source.name} in this store: nothing to compare."
@@ -143,7 +143,7 @@ def agree(
 
 
 def votes_source(name: str, store: Store) -> "Source | None":
-    """Everybody's answers in a benchmark folder or a study; None where the name is of neither."""
+    """Return everybody's answers in a benchmark folder or a study; None if the name is neither."""
     from personafit.reports.agree_ratings import folder_source
 
     if (Path(name) / "benchmark.toml").is_file():
@@ -159,7 +159,7 @@ def votes_source(name: str, store: Store) -> "Source | None":
 
 
 def _votes(named: Run | str | Path, store: str | Path | Store | None, closing: ExitStack) -> "Source | None":
-    """Everybody's answers in what is named; a folder's can be read without a store, so that none is made for it."""
+    """Return everybody's answers in a folder or a study; a folder's can be read without a store, so that none is created for it."""
     if isinstance(named, Run):
         return None
     url = store.url if isinstance(store, Store) else store_url(store)
@@ -171,7 +171,7 @@ def _votes(named: Run | str | Path, store: str | Path | Store | None, closing: E
 
 
 def run_votes(store: Store, run: RunRecord) -> "tuple[Source, RunLines]":
-    """What the raters of a run said, and people with them who voted on its items in studies of the same store; and its lines."""
+    """Return the answers of a run's raters and of people who voted on its items in studies of the same store; and its lines."""
     from personafit.kinds.choice import choice_items, choice_lines
     from personafit.label.agreement import add_studies
     from personafit.reports.agree_ratings import lines_source, run_source
@@ -194,13 +194,13 @@ def audit(
     seed: int = 0,
     command: str | None = None,
 ) -> Analysis:
-    """Say what simple rules, surface features and the data's own structure score on a benchmark; nothing is asked.
+    """Measure what simple rules, surface features and the data's own structure score on a benchmark; no model is called.
 
     Args:
         benchmark: A benchmark's name or folder, a file of pairs, a frame, or rows, as `evaluate` takes them.
         data: Folder with the benchmark's data in its published layout.
         seed: Seed of wrong people and folds.
-        command: What to keep with the audit as the way to make it again.
+        command: The command to store with the audit, for repeating it.
     """
     from personafit.reports.audit import audit_benchmark, audit_object, audit_part, audit_results
 
@@ -233,7 +233,7 @@ ANALYSES = {
     "failures": "failures:analyze_failures",
     "power": "power:analyze_power",
 }
-"""What a run can be looked into for, and who does it."""
+"""Name of an analysis to the function that makes it."""
 
 
 def analyze(
@@ -250,20 +250,20 @@ def analyze(
     embedder: str = "",
     store: str | Path | Store | None = None,
 ) -> Analysis:
-    """Look into a run: what moves its judges, how far they can be trusted, what goes wrong, what another run could show.
+    """Analyze a run: biases of its judges, how far they can be trusted, failures, and what another run could detect.
 
     Args:
         run: A run, or its name; for `retrieval` a benchmark with known relevant memories, such as `starter`.
         what: `bias`, `calibration`, `correct`, `aspects`, `failures`, `power` or `retrieval`.
         human: For `correct`: a JSONL file of people's labels.
-        rater: For `failures`: whose choices or answers; the first rater's by default.
-        people: For `power`: people of the planned run.
+        rater: For `failures`: the rater whose choices or answers to use; the first by default.
+        people: For `power`: number of people of the planned run.
         items: For `power`: items per person.
-        prompts: For `power`: prompts, where they recur.
-        difference: For `power`: say what it takes to detect this difference.
+        prompts: For `power`: number of prompts, if they recur.
+        difference: For `power`: compute what it takes to detect this difference.
         metric: For `power`: the metric to plan for.
         embedder: For `retrieval`: the embedding model.
-        store: Where a run that is given by name is looked for.
+        store: The store of a run that is given by name.
     """
     if what == "retrieval":
         from personafit.reports.retrieval import analyze_retrieval
@@ -290,18 +290,18 @@ def analyze(
 
 
 class Rescored(NamedTuple):
-    """How many replies were read again, and how many of them now say something else."""
+    """The number of replies that were parsed again, and of those whose judgments changed."""
 
     read: int
     changed: int
 
 
 def rescore(run: Run | str | Path, *, store: str | Path | Store | None = None) -> Rescored:
-    """Parse the stored replies of a run again with the current parser; nothing is asked, and earlier readings are kept.
+    """Parse the stored replies of a run again with the current parser; nothing is asked, and earlier judgments are kept.
 
     Args:
         run: A run, or its name.
-        store: Where a run that is given by name is looked for.
+        store: The store of a run that is given by name.
     """
     from personafit.kinds.rescore import rescore as read_again
 
@@ -319,7 +319,7 @@ def _opened(store: str | Path | Store | None, closing: ExitStack) -> Store:
 def _judged(
     run: Run | str | Path, store: str | Path | Store | None, closing: ExitStack
 ) -> tuple[Store, RunRecord]:
-    """A run that was judged, with the store it is in."""
+    """Return a judged run, with the store it is in."""
     if isinstance(run, Run):
         if len(run.runs) != 1:
             kinds = ", ".join(f"{one.name} ({one.kind})" for one in run.runs)

@@ -1,4 +1,4 @@
-"""Reports of anything that has a name: runs, studies, folders; as a page, Markdown, tables, figures or JSON."""
+"""Reports of anything that has a name (runs, studies, folders) as a page, Markdown, tables, figures or JSON."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -33,7 +33,7 @@ __all__ = [
 
 
 class ReportFormat(StrEnum):
-    """What a report is written as."""
+    """The format of a report."""
 
     HTML = "html"
     MD = "md"
@@ -44,7 +44,7 @@ class ReportFormat(StrEnum):
 
 
 def is_other(name: str, store: Store) -> bool:
-    """Whether a name is of a study or a folder, and not of a run."""
+    """Return whether a name belongs to a study or a folder, and not to a run."""
     from personafit.reports.collect import folder_part
 
     is_part = Path(name).is_dir() and folder_part(Path(name)) is not None
@@ -52,7 +52,7 @@ def is_other(name: str, store: Store) -> bool:
 
 
 def collect_parts(names: Sequence[str], store: Store, margin: float = MARGIN) -> list[ReportPart]:
-    """The parts of a report, one for each name; runs on the same items are compared first."""
+    """Return the parts of a report, one for each name, preceded by a comparison of runs on the same items."""
     from personafit.reports.collect import compared_part, folder_part, run_part, votes_part
 
     folders = {name: part for name in names if Path(name).is_dir() and (part := folder_part(Path(name)))}
@@ -79,7 +79,7 @@ def collect_parts(names: Sequence[str], store: Store, margin: float = MARGIN) ->
 
 
 def study_standing(name: str, store: Store) -> dict[str, Any] | None:
-    """How far a study got, as `label status --json` says it; None where the name is of none."""
+    """Return a study's progress, as `label status --json` prints it; None if there is no such study."""
     from personafit.label.overview import status_object, study_overview
     from personafit.label.studies import Studies
 
@@ -88,7 +88,7 @@ def study_standing(name: str, store: Store) -> dict[str, Any] | None:
 
 
 def write_report(parts: Sequence[ReportPart], out: Path, form: ReportFormat = ReportFormat.HTML) -> str:
-    """Write parts to a file (HTML, Markdown, JSON) or to a folder (tables, figures), and say where they are."""
+    """Write parts to a file (HTML, Markdown, JSON) or to a folder (tables, figures), and return where they are."""
     from personafit.reports.files import write_figures, write_tables
     from personafit.reports.report_page import write_page
 
@@ -100,7 +100,7 @@ def write_report(parts: Sequence[ReportPart], out: Path, form: ReportFormat = Re
             return f"{write_figures(parts, out)} figures as PNG and SVG in {out}"
         if not out.suffix or out.is_dir():
             out = out / f"report.{form.value}"
-        elif out.suffix.lower() != f".{form.value}":  # or a mistyped name would cost somebody a file
+        elif out.suffix.lower() != f".{form.value}":  # or a mistyped name could overwrite a file
             raise UserError(f"--out {out} does not end in .{form.value}: name such a file, or a folder.")
         make_folder(out.parent)
         if form is ReportFormat.HTML:
@@ -113,7 +113,7 @@ def write_report(parts: Sequence[ReportPart], out: Path, form: ReportFormat = Re
 
 
 def parts_object(parts: Sequence[ReportPart]) -> dict[str, Any]:
-    """What parts say and show first, as one object."""
+    """Return the verdicts and first tables of parts as one object."""
     return {
         "parts": [
             {

@@ -1,4 +1,4 @@
-"""A run as Python sees it: its numbers, judgments and items as frames, its report, and what it says first."""
+"""The result object of a run: its figures, judgments and items as frames, its report, and its verdict."""
 
 import weakref
 from collections.abc import Callable, Sequence
@@ -52,14 +52,14 @@ _JUDGMENTS: dict[str, Any] = {
 
 
 class Run:
-    """A run that was carried out, or read back from a store.
+    """A run that was carried out, or loaded from a store.
 
-    Frames are read when they are first looked at. A run that was interrupted shows what is judged so far; calling `evaluate`
-    again with the same arguments goes on from there.
+    Frames are loaded when they are first used. An interrupted run has what is judged so far; calling `evaluate`
+    again with the same arguments resumes it.
     """
 
     errors: Sequence[tuple[str, UserError]] = ()
-    """Runs of several that could not be made, by name, and why."""
+    """Runs of several that could not be made, by name, with their errors."""
 
     def __init__(
         self,
@@ -69,30 +69,30 @@ class Run:
         notes: Sequence[str] = (),
         margin: float = MARGIN,
     ) -> None:
-        """`summary` says how the work went, where this process did it.
+        """`summary` tells how the work went, if this process did it.
 
-        Differences below `margin` count as none in tests of equivalence.
+        Differences below `margin` count as none in equivalence tests.
         """
         self._margin = margin
         self.bars = run_bars(record)
-        """Metrics and the least that the run's gate asks of them; the verdict says whether they reach it."""
+        """The bars of the run's gate: metrics and their limits; the verdict tells whether they are met."""
         self._store = store
         self._notes = list(notes)
         self.record = record
-        """The run as it is stored: name, data set, configuration, when it began and ended."""
+        """The run as stored: name, data set, configuration, when it began and ended."""
         self.summary = summary
-        """What this call did and spent; None for a run that was read back."""
+        """What this call did and spent; None for a run that was loaded."""
         self.group: Run | None = None
-        """The runs of which it is one, where one call carried out several."""
+        """The group of runs it belongs to, if one call carried out several."""
         self._close: Callable[[], object] | None = None
 
     def owns_store(self) -> None:
-        """Close the store with the run."""
+        """Let the run close the store when it is closed."""
         self._close = weakref.finalize(self, self._store.close)
 
     @property
     def runs(self) -> Sequence["Run"]:
-        """Each run by itself, where one call carried out several: one for every kind of item, or those of a suite."""
+        """The single runs, if one call carried out several: one for every kind of item, or those of a suite."""
         return [self]
 
     @property
@@ -102,7 +102,7 @@ class Run:
 
     @property
     def benchmark(self) -> str:
-        """The name of the benchmark it is a run of."""
+        """The name of the benchmark."""
         return str(self.record.config.get("benchmark", ""))
 
     @property
@@ -122,7 +122,7 @@ class Run:
 
     @property
     def judged(self) -> bool:
-        """Whether it got as far as being judged; a run can stop while its systems are still answering."""
+        """Whether judging has begun; a run can stop while its systems are still answering."""
         return "raters" in self.record.config
 
     @property
@@ -132,7 +132,7 @@ class Run:
 
     @property
     def reused(self) -> int:
-        """How many asks were answered before and not made again."""
+        """How many asks were answered before and not repeated."""
         return sum(lane.reused for lane in self._lanes)
 
     @property
@@ -154,39 +154,39 @@ class Run:
 
     @property
     def notes(self) -> list[str]:
-        """What was noted about the data and the raters, a sentence each."""
+        """Notes on the data and the raters, a sentence each."""
         return [*self._notes, *(str(note) for note in self.record.config.get("notes", []))]
 
     @property
     def answers(self) -> dict[str, int]:
-        """How many answers the systems made in this run and how many were `reused`; 0 where there are no systems.
+        """How many answers the systems made in this run and how many were `reused`; 0 if there are no systems.
 
         Of those made, `resumed` were made before an interruption; of those reused, `stale` are of systems that may have changed
-        since, as endpoints and functions can.
+        since, such as endpoints and functions.
         """
         counts = self.record.config.get("answers") or {}
         return {name: int(counts.get(name, 0)) for name in ("made", "reused", "resumed", "stale")}
 
     @cached_property
     def figures(self) -> list[Result]:
-        """Every number of the run as a record; `results` is the same as a frame."""
+        """Every figure of the run as a record; `results` has the same as a frame."""
         if not self.judged:
             return []
         found = self._report.results
         return [*found, *made_results(self._store, self.record, found)]
 
     def figures_by(self, metric: str) -> list[Result]:
-        """Every number of the run, those of the slice that `METRIC[NAME=VALUE]` names included."""
+        """Return every figure of the run, including those of the slice that `METRIC[NAME=VALUE]` names."""
         asked = [*self.record.config.get("gate", []), f"{metric}=0"]
         record = self.record._replace(config=self.record.config | {"gate": asked})
         return self.figures if "[" not in metric else Run(self._store, record).figures
 
     @cached_property
     def results(self) -> pl.DataFrame:
-        """Every number of the run, a row each, with its 95 % interval.
+        """Every figure of the run, a row each, with its 95 % interval.
 
-        `slice` is empty for totals and otherwise says what the number is over, such as `half=general, tier=hard`; `control`
-        says why a line is a control and is null for what was asked for.
+        `slice` is empty for totals and otherwise names the slice, such as `half=general, tier=hard`; `control`
+        names the type of control and is null for what was asked for.
         """
         return results_frame(self.figures)
 
@@ -202,7 +202,7 @@ class Run:
         answers = answers.rename({"context": "context_id"}).rename(
             {"view": "context", "rater": "fingerprint"}
         )
-        if names:  # what else was asked made contexts, answers or turns
+        if names:  # other asks made contexts, answers or turns
             answers = answers.filter(pl.col("fingerprint").is_in(list(names)))
         called = pl.col("fingerprint").replace_strict(names, default=None, return_dtype=pl.String)
         return answers.with_columns(called.alias("rater")).select(
@@ -244,14 +244,14 @@ class Run:
 
     @property
     def verdict(self) -> RunVerdict:
-        """What the report says first: a sentence for everything that was tested, and what the gate says."""
+        """The verdict at the top of the report: a sentence for everything that was tested, and the gate's outcome."""
         if not self.judged:
             return RunVerdict((), note=f"Nothing has been judged in {self.name} yet.")
         return verdict_of(self._report, self._store, self.record, self.bars, self._margin)
 
     @cached_property
     def coverage_gap(self) -> str | None:
-        """The sentence that says too little was answered for the numbers to stand; None where enough was."""
+        """A sentence saying that coverage is too low for the figures to be trusted; None if it is not."""
         if not self.judged:
             return None
         worst = self._report.worst_coverage()
@@ -262,7 +262,7 @@ class Run:
         return f"{said} ({lost})." if (lost := lost_asks(self._store, self.record)) else f"{said}."
 
     def report(self, path: str | Path) -> Path:
-        """Write the report with all analyses as one self-contained HTML page and return where it is."""
+        """Write the report with all analyses as one self-contained HTML page and return its path."""
         from personafit.reports.report_page import write_page
 
         page, self._report.complete = Path(path), True
@@ -272,7 +272,7 @@ class Run:
         return page
 
     def write(self, folder: str | Path) -> Path:
-        """Write report.html, results.json and run.json into a folder, and return where the page is."""
+        """Write report.html, results.json and run.json into a folder, and return the path of the page."""
         from personafit.reports.report_page import write_page
 
         place = Path(folder)
@@ -285,7 +285,7 @@ class Run:
         return place / "report.html"
 
     def part(self, brief: bool = False) -> ReportPart:
-        """The run as a part of a report; `brief` for its verdict and first table alone."""
+        """Return the run as a part of a report; `brief` for its verdict and first table alone."""
         part = self._report.brief(pictured=False) if brief else self._report.part()
         return with_verdict(part, self.verdict)
 
@@ -298,7 +298,7 @@ class Run:
         print_pieces([Sentences(part.sentences), *part.lead, notes, of], console or Console())
 
     def as_dict(self) -> dict[str, Any]:
-        """The run as the one object that `--json` prints."""
+        """Return the run as the one object that `--json` prints."""
         benchmark = self._report.benchmark if self.judged else self.benchmark
         return {
             "benchmark": benchmark,
@@ -311,7 +311,7 @@ class Run:
         }
 
     def close(self) -> None:
-        """Let go of the store, where the run opened it itself; what was read stays."""
+        """Close the store if the run owns it; what was loaded stays available."""
         if self._close is not None:
             self._close()
 
@@ -320,7 +320,7 @@ class Run:
         return f"<Run {self.name}: {self._said.rstrip('.')}{state}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the verdict, the first table and the first picture."""
+        """Return what a notebook shows: the verdict, the first table and the first figure."""
         parts = [f"<p><b>{escape(self.name)}</b>{'' if self.finished else ' (not finished)'}</p>"]
         parts.append(f"<p>{escape(self._said)}</p>")
         if self.judged and "_report" in self.__dict__:
@@ -332,7 +332,7 @@ class Run:
 
     @property
     def _said(self) -> str:
-        """The verdict's sentence; of a run that cannot be read, why."""
+        """Return the verdict's sentence or, for a run that cannot be read, the reason."""
         try:
             return self.verdict.sentence
         except UserError as error:
@@ -349,11 +349,11 @@ class Run:
 
 
 def load(name: str = "last", *, store: str | Path | Store | None = None, margin: float = MARGIN) -> Run:
-    """A run that is in the store: by its name, by the folder its files are in, or the one used `last`.
+    """Load a run from the store: by its name, by the folder of its files, or the one used `last`.
 
-    It finds single runs: a store does not say which runs one `evaluate` of several kinds made, so load each of its `runs` by name.
+    It loads single runs: a store does not record which runs one `evaluate` of several kinds made, so load each of its `runs` by name.
     Nothing is asked, and nothing that the store names is imported. Differences below `margin`, a share of the scale, count as
-    none in tests of equivalence; 0.05 by default.
+    none in equivalence tests; 0.05 by default.
     """
     opened, owns = open_store(store)
     try:
@@ -368,5 +368,5 @@ def load(name: str = "last", *, store: str | Path | Store | None = None, margin:
 
 
 def open_store(store: str | Path | Store | None) -> tuple[Store, bool]:
-    """The store asked for, and whether it was opened here."""
+    """Return the store asked for, and whether it was opened here."""
     return (store, False) if isinstance(store, Store) else (Store(store_url(store)), True)

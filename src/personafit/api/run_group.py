@@ -25,7 +25,7 @@ from personafit.store import Store
 
 
 class RunGroup(Run):
-    """Several runs as one: frames hold the rows of all, with the columns `run` and `kind`; `runs` has each by itself."""
+    """Several runs as one: frames hold the rows of all, with the columns `run` and `kind`; `runs` has the single runs."""
 
     def __init__(
         self,
@@ -37,14 +37,14 @@ class RunGroup(Run):
     ) -> None:
         self._name = name
         self.title = title
-        """A line for people."""
+        """Title for display."""
         self._store = store
         self._runs = list(runs)
         self.errors = list(errors)
-        """Runs that could not be made, by name, and why."""
+        """Runs that could not be made, by name, with their errors."""
         self.group = self._close = None
         for run in runs:
-            run.group = self  # which may own the store
+            run.group = self  # keeps the group alive, which may own the store
 
     @property
     def name(self) -> str:
@@ -53,7 +53,7 @@ class RunGroup(Run):
 
     @property
     def runs(self) -> Sequence[Run]:
-        """Each run by itself."""
+        """The single runs."""
         return self._runs
 
     @property
@@ -78,7 +78,7 @@ class RunGroup(Run):
 
     @property
     def judged(self) -> bool:
-        """Whether any run got as far as being judged."""
+        """Whether judging of any run has begun."""
         return bool(self._judged)
 
     @property
@@ -94,7 +94,7 @@ class RunGroup(Run):
 
     @property
     def notes(self) -> list[str]:
-        """What was noted about the data and the raters of each run, a sentence each."""
+        """Notes on the data and the raters of each run, a sentence each."""
         return [f"{run.name}: {note}" for run in self.runs for note in run.notes]
 
     @property
@@ -105,31 +105,31 @@ class RunGroup(Run):
 
     @cached_property
     def figures(self) -> list[Result]:
-        """Every number of all runs."""
+        """Every figure of all runs."""
         return [result for run in self.runs for result in run.figures]
 
     def figures_by(self, metric: str) -> list[Result]:
-        """Every number of all runs, those of the slice that `METRIC[NAME=VALUE]` names included."""
+        """Return every figure of all runs, including those of the slice that `METRIC[NAME=VALUE]` names."""
         return [result for run in self.runs for result in run.figures_by(metric)]
 
     @cached_property
     def results(self) -> pl.DataFrame:
-        """Every number of all runs, as `Run.results` has them."""
+        """Every figure of all runs, in the columns of `Run.results`."""
         return self._frames("results")
 
     @cached_property
     def judgments(self) -> pl.DataFrame:
-        """Every judgment of all runs, as `Run.judgments` has them."""
+        """Every judgment of all runs, in the columns of `Run.judgments`."""
         return self._frames("judgments")
 
     @cached_property
     def items(self) -> pl.DataFrame:
-        """Every item of all runs, as `Run.items` has them; slices that a run does not have are null there."""
+        """Every item of all runs, in the columns of `Run.items`; slices that a run does not have are null."""
         return self._frames("items")
 
     @property
     def verdict(self) -> RunVerdict:
-        """What can be said first: the first subject of every run, then the others, and what the gates say."""
+        """The verdict over all runs: the first subject of every run, then the others, and the outcomes of the gates."""
         found = [run.verdict for run in self.runs]
         turns = zip_longest(*(one.subjects for one in found))
         return RunVerdict(
@@ -142,11 +142,11 @@ class RunGroup(Run):
 
     @property
     def coverage_gap(self) -> str | None:
-        """The sentences that say too little was answered in a run for its numbers to stand."""
+        """The sentences saying that a run's coverage is too low for its figures to be trusted."""
         return " ".join(gap for run in self.runs if (gap := run.coverage_gap)) or None
 
     def report(self, path: str | Path) -> Path:
-        """Write one page with the reports of all runs, and return where it is."""
+        """Write one page with the reports of all runs, and return its path."""
         page = Path(path)
         make_folder(page.parent)
         with writing(page):
@@ -154,7 +154,7 @@ class RunGroup(Run):
         return page
 
     def write(self, folder: str | Path) -> Path:
-        """Write report.html and results.json of all runs into a folder, and return where the page is."""
+        """Write report.html and results.json of all runs into a folder, and return the path of the page."""
         page = self.report(Path(folder) / "report.html")
         with writing(folder):
             body = orjson.dumps(self.as_dict(), option=orjson.OPT_INDENT_2)
@@ -162,16 +162,16 @@ class RunGroup(Run):
         return page
 
     def print(self, console: Console | None = None) -> None:
-        """Print one table with what every run is summed up by, and the notes."""
+        """Print one table with the headline metrics of every run, and the notes."""
         notes = [f"{run.name}: {note}" for run in self._judged for note in run.record.config.get("notes", [])]
         print_pieces([self._grid, Sentences(notes, small=True)], console or Console())
 
     def as_dict(self) -> dict[str, Any]:
-        """All runs as the one object that `--json` prints."""
+        """Return all runs as the one object that `--json` prints."""
         return {"suite": self.title, "runs": [run.as_dict() for run in self._judged]}
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the verdict, and one table over all runs."""
+        """Return what a notebook shows: the verdict, and one table over all runs."""
         said = [self._said, *self.stopped]
         text = "\n".join(f"<p>{escape(sentence)}</p>" for sentence in said)
         table = notebook_html([self._grid]) if self.judged else ""

@@ -1,4 +1,4 @@
-"""Weights for the embedded engine by name, and recordings of what a model said in a run."""
+"""Weights for the embedded engine by name, and recordings of a model's replies."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +14,7 @@ from personafit.store import Store
 
 
 def known_weights() -> Iterator[tuple[ModelFile, Path | None]]:
-    """The weights known by name, and where each is on this machine."""
+    """Yield the weights known by name, and the path of each on this machine."""
     for source in CATALOG.values():
         try:
             yield source, find_weights(source.name)
@@ -23,7 +23,7 @@ def known_weights() -> Iterator[tuple[ModelFile, Path | None]]:
 
 
 def other_weights() -> Iterator[tuple[str, Path]]:
-    """Files from the hub that were fetched and are not in the catalog, by address."""
+    """Yield downloaded files of the hub that are not in the catalog, by address."""
     named = {source.file for source in CATALOG.values()}
     for path in sorted(cache_folder().rglob("*.gguf")):
         name = path.relative_to(cache_folder()).as_posix()
@@ -32,7 +32,7 @@ def other_weights() -> Iterator[tuple[str, Path]]:
 
 
 def get_weights(name: str, sha256: str | None = None, file: Path | None = None) -> tuple[Path, str]:
-    """Fetch weights, or take a copy of the user's own, and check their hash; returns where they are and the hash."""
+    """Download weights, or copy the user's own, and check their hash; returns the path and the hash."""
     if name in CATALOG:
         source = CATALOG[name]
         if sha256 is not None and sha256.lower() != source.sha256:

@@ -18,9 +18,9 @@ UNSAFE = (
     os.path.join("sqlalchemy", "pool", "base.py"),
     os.path.join("asyncio", "runners.py"),
 )
-"""Where an exception would leave a half-made extension module behind, be printed and forgotten, or be logged as a traceback.
+"""Files in which an exception would leave a half-initialized extension module behind, be printed and ignored, or be logged.
 
-Each is the end of a file's name. What a store is writing when the program is left at once is rolled back, as after kill -9.
+Each entry is the end of a file's name. A store rolls back unfinished writes if the program exits at once, as after kill -9.
 """
 
 _signals: list[int] = []
@@ -28,12 +28,12 @@ _signals: list[int] = []
 
 
 def main() -> None:
-    """Run the command line; it is imported here so that Ctrl-C during the import is no traceback."""
+    """Run the command line, which is imported here so that Ctrl-C during the import prints no traceback."""
     _open_closed_streams()
     with contextlib.suppress(ValueError):  # not on the main thread
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, _interrupt)
-    # A loop that is interrupted while it closes leaves a coroutine behind: nobody's business but its own.
+    # A loop that is interrupted while it closes leaves a coroutine behind, which is harmless.
     warnings.filterwarnings("ignore", message="coroutine .* was never awaited", category=RuntimeWarning)
     try:
         from personafit.cli.app import main as run
@@ -41,7 +41,7 @@ def main() -> None:
         try:
             run()
         finally:
-            sys.stdout.flush()  # here, where a full disk can still be said, and not when the interpreter ends
+            sys.stdout.flush()  # here, where a full disk can still be reported, and not when the interpreter exits
     except (KeyboardInterrupt, SystemExit) as left:
         if isinstance(left, SystemExit) and not _interrupted(left.__context__):
             raise
@@ -50,7 +50,7 @@ def main() -> None:
         if error.errno not in (*FULL, errno.EPIPE):
             if error.filename is None:
                 raise
-            # A file that no command saw to: no permission, a folder in its place, an impossible name.
+            # An error that no command handled: no permission, a folder instead of a file, an invalid name.
             print(
                 f"personafit: {str(error.filename)[:200]} cannot be used ({error.strerror}).", file=sys.stderr
             )
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Let streams that the caller closed lead nowhere: else the next file that is opened gets their number and our output."""
+    """Connect closed standard streams to the null device: else the next file opened would get their number and our output."""
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(number)
@@ -74,9 +74,9 @@ def _open_closed_streams() -> None:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt, as Ctrl-C does; at the second signal, or where the exception would be lost, leave at once.
+    """Raise KeyboardInterrupt, as Ctrl-C does; at the second signal, or where the exception would be lost, exit at once.
 
-    Within an event loop the runner has had the first signal already.
+    Within an event loop the runner has already received the first signal.
     """
     if _signals:
         _leave(INTERRUPTED)
@@ -89,7 +89,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _leave(sentence: str) -> NoReturn:
-    """Say it and be gone at once: what the interpreter tidies up at its end could say more than the sentence."""
+    """Print the sentence and exit at once, without the interpreter's cleanup, which could print more."""
     with contextlib.suppress(ValueError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -101,7 +101,7 @@ def _leave(sentence: str) -> NoReturn:
 
 
 def _interrupted(error: BaseException | None) -> bool:
-    """Whether an exit hides Ctrl-C or SIGTERM: typer makes one of it that says nothing."""
+    """Return whether an exit hides Ctrl-C or SIGTERM, which typer turns into a silent one."""
     hidden = None if error is None else error.__cause__ or error.__context__
     return not isinstance(error, KeyboardInterrupt) and isinstance(hidden, KeyboardInterrupt)
 

@@ -70,7 +70,7 @@ def main() -> None:
 
 
 def _database_errors() -> tuple[type[BaseException], ...]:
-    """The exceptions a store may raise; a command that never opened one has not imported SQLAlchemy either."""
+    """Return the exceptions a store may raise; SQLAlchemy is only imported if a command opened one."""
     module = sys.modules.get("sqlalchemy.exc")
     return () if module is None else (module.DBAPIError,)
 

@@ -1,4 +1,4 @@
-"""What several commands share: how results are printed."""
+"""Output helpers shared by several commands."""
 
 import shlex
 import sys
@@ -12,22 +12,22 @@ from personafit.api.places import hint
 if TYPE_CHECKING:
     from personafit import Analysis
 
-MIN_WIDTH = 100  # in a pipe or a log there is no terminal to be narrower than
+MIN_WIDTH = 100  # there is no terminal width in a pipe or a log
 
 
 def console() -> Console:
-    """Standard output; wide enough for the tables when it is not a terminal."""
+    """Return the console for standard output, wide enough for the tables if it is not a terminal."""
     plain = Console()
     return plain if plain.is_terminal else Console(width=max(plain.width, MIN_WIDTH), color_system=None)
 
 
 def this_command() -> str:
-    """The command line as it was typed, to be kept with what it makes."""
+    """Return the command line as typed, to be stored with its output."""
     return shlex.join(["personafit", *sys.argv[1:]])
 
 
 def show_analysis(found: "Analysis", json: bool) -> None:
-    """Print an analysis as tables or as one JSON object, and what it left out to standard error."""
+    """Print an analysis as tables or as one JSON object, and its hints to standard error."""
     for text in found.hints:
         hint(text)
     if json:

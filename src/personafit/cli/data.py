@@ -127,7 +127,7 @@ def check(
 
 
 def _counted(counts: dict[str, int], kinds: dict[str, int]) -> str:
-    """Format the counts, with the kinds of item where they are not all choices."""
+    """Format the counts, with the kinds of item if they are not all choices."""
     listed = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
     more = {"items": f" ({listed})"} if set(kinds) - {"choice"} else {}
     parts = [f"{count:,} {name}{more.get(name, '')}" for name, count in counts.items()]

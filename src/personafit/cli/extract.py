@@ -1,4 +1,4 @@
-"""`personafit extract`: attributes of people from their conversations, what they are worth, and where errors flow."""
+"""`personafit extract`: attributes of people from their conversations, their quality, and how errors propagate."""
 
 from pathlib import Path
 from typing import Annotated
@@ -168,7 +168,7 @@ def measure(
 
 
 def _show(found: Analysis, out: Path | None, json: bool) -> None:
-    """Write results.json and a page where there is a folder for them, and print the results."""
+    """Write results.json and a page if there is a folder for them, and print the results."""
     if out is not None:
         make_folder(out)
         body = found.as_dict() | {"command": this_command()}

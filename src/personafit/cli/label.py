@@ -15,7 +15,7 @@ from personafit.cli.options import DataOption, JsonOption, StoreOption, panel
 app = typer.Typer(no_args_is_help=True, help="Run human studies in the browser.")
 
 ADDRESS = "http://127.0.0.1:8710"
-LONGEST_ID = 200  # characters of a participant's id
+LONGEST_ID = 200  # maximum characters of a participant's id
 Language = Literal["en", "zh"]
 
 
@@ -115,7 +115,7 @@ def new(
 
 
 def _read(option: str, path: Path | None) -> str:
-    """The text of a file that an option names."""
+    """Return the text of a file that an option names."""
     try:
         return "" if path is None else path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""The commands of `personafit label` on a study that is there: votes in and out, decisions, and what is done to raters."""
+"""The commands of `personafit label` on an existing study: votes in and out, decisions, and actions on raters."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-MOST = 10_000  # raters, and pages beside the items: more is a slip of the finger
+MOST = 10_000  # maximum number of raters, and of pages besides the items: more is probably a typo
 
 Study = Annotated[str, typer.Argument(metavar="STUDY", help="Name of the study.")]
 Rater = Annotated[str, typer.Argument(metavar="RATER", help="Pseudonym, as `label status` prints it.")]
@@ -29,7 +29,7 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 @contextmanager
 def opened_studies(store: str | None) -> Iterator["Studies"]:
-    """The studies of a store, for as long as they are needed."""
+    """Open the studies of a store within a context."""
     from personafit import Store
     from personafit.label import Studies
 
@@ -176,7 +176,7 @@ def export(
 
 
 def _decide(studies: "Studies", study: str, folder: Path) -> None:
-    """Write what a screening decided into the folder of its build, and say what comes of it."""
+    """Write a screening's decisions into the folder of its build, and print the outcome."""
     from personafit.label import write_decisions
 
     found = write_decisions(studies, study, folder)

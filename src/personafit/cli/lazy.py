@@ -10,14 +10,14 @@ from typer.core import TyperCommand, TyperGroup
 
 from personafit._errors import UserError
 
-LARGEST = 2**31 - 1  # what every database takes as a number
+LARGEST = 2**31 - 1  # the largest integer that every database accepts
 
 
 class PlainCommand(TyperCommand):
-    """A command whose help does not list `--help`, which the reader has found already."""
+    """A command whose help does not list `--help`."""
 
     def get_help_option(self, ctx: Any) -> Any:
-        """The `--help` option, hidden from its own output."""
+        """Return the `--help` option, hidden from its own output."""
         option = super().get_help_option(ctx)
         if option is not None:
             option.hidden = True
@@ -25,14 +25,14 @@ class PlainCommand(TyperCommand):
 
 
 class LazyCommand(TyperCommand):
-    """A command's name and line in the list; `load` imports the command itself."""
+    """A command's name and line in the list of commands; `load` imports the command itself."""
 
     def __init__(self, name: str, target: str, help: str) -> None:
         super().__init__(name, help=help)
         self.target = target
 
     def load(self) -> Any:
-        """The command, or the group of commands, that `module:object` names."""
+        """Return the command, or the group of commands, that `module:object` names."""
         module, _, attribute = self.target.partition(":")
         found = getattr(import_module(module), attribute)
         holder = typer.Typer(add_completion=False, rich_markup_mode="markdown")
@@ -48,7 +48,7 @@ class LazyCommand(TyperCommand):
 
 
 def _within_reason(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, refusing numbers that nothing behind it could count to."""
+    """Wrap a command so that it rejects integers too large for a database."""
 
     @wraps(command)
     def refusing(**given: Any) -> None:
@@ -61,7 +61,7 @@ def _within_reason(command: Callable[..., None]) -> Callable[..., None]:
 
 
 class LazyGroup(TyperGroup):
-    """A group whose commands stand in `registered` and are loaded one by one."""
+    """A group whose commands are listed in `registered` and imported one by one."""
 
     registered: tuple[tuple[str, str, str], ...] = ()
     """Name, `module:object` and the line in the list of commands."""
@@ -72,6 +72,6 @@ class LazyGroup(TyperGroup):
             self.add_command(LazyCommand(name, target, line))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """The command that the arguments name, imported."""
+        """Return the command that the arguments name, imported."""
         name, command, rest = super().resolve_command(ctx, args)
         return name, command.load() if isinstance(command, LazyCommand) else command, rest

@@ -1,4 +1,4 @@
-"""`personafit models`: weights for the embedded engine by name, and recordings of what a model said."""
+"""`personafit models`: weights for the embedded engine by name, and recordings of a model's replies."""
 
 from pathlib import Path
 from typing import Annotated

@@ -55,7 +55,7 @@ MetricOption = Annotated[
 
 
 def panel(name: str) -> Callable[..., Any]:
-    """Options that stand together under a heading in the help of a command."""
+    """Return `typer.Option` for options under one heading in the help of a command."""
     return partial(typer.Option, rich_help_panel=name)
 
 

@@ -1,4 +1,4 @@
-"""`personafit report`, `compare`, `agree`, `audit` and `rescore`: what stored runs and benchmarks say."""
+"""`personafit report`, `compare`, `agree`, `audit` and `rescore`: analyses of stored runs and benchmarks."""
 
 from pathlib import Path
 from typing import Annotated
@@ -33,7 +33,7 @@ from personafit.cli.options import (
 )
 
 ALONE = (ReportFormat.HTML, ReportFormat.JSON)
-"""Formats in which a single run has files or an object of its own."""
+"""Formats in which a single run has its own files or object."""
 
 
 def report(

@@ -19,7 +19,7 @@ _cost, _gate = panel("Cost and resuming"), panel("Gate and output")
 
 
 def _names(incomplete: str) -> list[str]:
-    """The benchmarks whose names begin like this, for shell completion."""
+    """Return the benchmarks whose names start with `incomplete`, for shell completion."""
     return [name for name in [*BENCHMARKS, "answers"] if name.startswith(incomplete)]
 
 
@@ -29,7 +29,7 @@ def run(
         typer.Argument(
             metavar="BENCHMARK|FOLDER|ANSWERS.jsonl|SUITE.toml",
             autocompletion=_names,
-            hidden=True,  # the first paragraph of the help says what it is
+            hidden=True,  # the first paragraph of the help describes it
         ),
     ],
     data: Annotated[Path | None, _what(metavar="DIR", help="Folder of the data, or `starter`.")] = None,
@@ -127,7 +127,7 @@ def run(
         if dry_run:
             _print_plan(plan, plan.estimate(opened), json)
             return
-        if out is not None:  # found out now, not after an hour of judging
+        if out is not None:  # checked now, not after an hour of judging
             make_folder(out)
         code = _carry_out(plan, opened, out, json, junit, undecided)
     if code:
@@ -135,7 +135,7 @@ def run(
 
 
 def _print_plan(plan: EvaluationPlan, text: str, json: bool) -> None:
-    """Print what a run would take, as words or as one object."""
+    """Print the estimate of a plan, as text or as one object."""
     about: dict[str, Any] = {"suite": plan.title, "runs": []}
     if not plan.name:
         about = {"benchmark": plan.runs[0].config.benchmark, "results": []}
@@ -145,11 +145,11 @@ def _print_plan(plan: EvaluationPlan, text: str, json: bool) -> None:
 def _carry_out(
     plan: EvaluationPlan, store: Store, out: Path | None, json: bool, junit: Path | None, undecided: Undecided
 ) -> int:
-    """Carry out a plan, print what came out, write the files and say how it ended; returns the exit code."""
+    """Carry out a plan, print the results, write the files and print how it ended; returns the exit code."""
     codes = [0]
 
     def ended(run: Run) -> None:
-        """Write the files of one of several runs and say how it ended, without waiting for the others."""
+        """Write the files of one of several runs and print how it ended, without waiting for the others."""
         if plan.name:
             if run.judged:
                 run.write(out_folder(None, run.name))

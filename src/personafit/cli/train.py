@@ -29,7 +29,7 @@ LEAST_RATE = 1e-9
 
 
 def _show(trained: "TrainedRater", as_json: bool = False, used_as: str = "Rater") -> None:
-    """Print the card of a trained rater, or its figures."""
+    """Print the card of a trained rater, or its figures as JSON."""
     if not as_json:
         print(trained.card)
         print(f"{used_as}: {trained.rater}")

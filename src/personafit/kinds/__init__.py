@@ -20,13 +20,13 @@ KINDS = {
     "writing": "personafit.kinds.writing:WritingKind",
     "episode": "personafit.kinds.episode:EpisodeKind",
 }
-"""Name to the class, which is imported when such items are met."""
+"""Name to the class, which is imported when a benchmark has such items."""
 MADE_FROM = {"task": "dialogue"}
-"""Kinds of item that a system first turns into another: questions say themselves what they become."""
+"""Kinds of item that a system first turns into another kind; for questions, the benchmark says into which."""
 
 
 def find_kind(name: str, place: Callable[[str], str] | None = None) -> Kind:
-    """The kind of that name; `place` says where it is named, for the sentence on one that nobody knows."""
+    """Return the kind of that name; `place` says where it is named, for the error on an unknown one."""
     if name in KINDS:
         module, _, cls = KINDS[name].partition(":")
         kind: Kind = getattr(import_module(module), cls)()
@@ -43,12 +43,12 @@ def find_kind(name: str, place: Callable[[str], str] | None = None) -> Kind:
 
 
 def run_lines(store: Store, run: RunRecord) -> RunLines:
-    """The lines of a run of any kind, read back from the store; every planned unit is held in memory."""
+    """Return the lines of a run of any kind, read from the store; every planned unit is held in memory."""
     return find_kind(str(run.config.get("kind", "choice"))).lines(store, run)
 
 
 def kind_of(benchmark: Benchmark) -> Kind:
-    """The kind of a benchmark's items: what it declares, else what its first item is."""
+    """Return the kind of a benchmark's items: the one it declares, else its first item's."""
     declared = benchmark.info.kind or getattr(benchmark, "becomes", None)
     if declared is None:
         first = next(iter(benchmark.items()), None)

@@ -1,5 +1,5 @@
-"""Choices made from questions: systems answer each, told of the person, of nobody and of somebody else, and the first answer is held
-against the other two.
+"""Choices made from questions: each system answers with the person's context, without one and with a wrong person's, and the first
+answer is compared with the other two.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from personafit.engine import ProgressView
 
 OF_PAIRS = ("against", "expect", "given", "system")
-"""What --where can say of pairs of answers; all else is said of the questions, before any is answered."""
+"""Slices of pairs of answers that --where may name; all others are slices of the questions, known before any is answered."""
 
 
 async def make_choices(
     kind: Kind, store: Store, config: RunConfig, progress: "ProgressView", benchmark: Benchmark
 ) -> Made:
-    """Let every system answer every question, told of the person, of nobody, and of somebody else."""
+    """Let every system answer every question: with the person's context, without one, and with a wrong person's."""
     dataset = ingest(store, benchmark)
     people = People(store.people(dataset))
     asked = replace(config, where=_of_questions(config))
@@ -44,7 +44,7 @@ async def make_choices(
     done = await let_answer(plan, progress, name, record, len(names), told)
     if not done.answerings:
         return done.made(None, config)
-    # As contexts call themselves: memory:k=3 is memory.
+    # Contexts by their own name: memory:k=3 is memory.
     called = [builder.name for builder in done.answerings[0].givens[: len(typed)]]
     tiers = benchmark.tiers() if isinstance(benchmark, Prompts) else {}
     answers = _answers(done, called, people, config.seed, tiers)
@@ -53,7 +53,7 @@ async def make_choices(
 
 
 def estimate_choices(config: RunConfig, benchmark: Benchmark) -> list[str]:
-    """Lines of `--dry-run`: the calls that answering and judging would take."""
+    """Return the lines of `--dry-run`: the calls that answering and judging would take."""
     items = sum(1 for _ in benchmark.items())
     questions, givens = min(items, config.limit or items), len(config.system_contexts or ["profile"])
     pairs = questions * 2 * givens * max(1, len(config.systems))
@@ -64,7 +64,7 @@ def estimate_choices(config: RunConfig, benchmark: Benchmark) -> list[str]:
 def _answers(
     done: Answered, given_names: Sequence[str], people: People, seed: int, tiers: Mapping[str, str]
 ) -> Answers:
-    """What the systems answered, as pairs to be judged."""
+    """Return the systems' answers as pairs to be judged."""
     rows: list[AnswerRow] = []
     notes: list[str] = []
     for answering in done.answerings:
@@ -79,9 +79,9 @@ def _answers(
 def _answer_rows(
     answering: Answering, given_names: Sequence[str], tiers: Mapping[str, str]
 ) -> tuple[list[AnswerRow], int]:
-    """Rows of what the system answered, "" where it was asked and made nothing, and how many of these there are.
+    """Return rows of the system's answers, "" if it was asked and returned none, and the number of these.
 
-    What is known of a question, its tier included, is said of the answers to it too, so that a gate can name it.
+    The answers inherit the slices of their question, its tier included, so that a gate can name them.
     """
     rows, missing, own = [], 0, {*AnswerRow.model_fields, *RESERVED}
     for item, texts in answering.tried():
@@ -110,12 +110,12 @@ def _answer_rows(
 
 
 def _of_questions(config: RunConfig) -> list[str]:
-    """What --where says of the questions; a log of answers has none apart."""
+    """Return the conditions of --where on the questions, as opposed to those on pairs of answers."""
     return [condition for condition in config.where if slice_of(condition.partition("=")[0]) not in OF_PAIRS]
 
 
 def _making_name(config: RunConfig, attempt: int) -> str:
-    """What the run that makes the answers is called."""
+    """Return the name of the run that makes the answers."""
     parts = [
         config.systems,
         config.system_contexts,

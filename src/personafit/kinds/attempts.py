@@ -1,4 +1,4 @@
-"""Answers that systems make anew for a run, or that it reuses: which attempt it is, what was made, and what is left to spend."""
+"""Systems' answers that a run makes anew or reuses: the number of the attempt, counts of answers, and the budget left."""
 
 from collections.abc import Callable, Sequence
 from itertools import count
@@ -14,10 +14,10 @@ from personafit.store import Store
 def open_attempt(
     store: Store, config: RunConfig, systems: Sequence[Model], name: Callable[[int], str]
 ) -> tuple[int, str | None]:
-    """Which attempt at a run this is, and whose it is where its answers are made anew; 0 where they never were.
+    """Return the number of the attempt (0 if answers were never made anew) and, if this run makes them anew, the hash of its owner.
 
-    A run that makes them anew goes on with its own last attempt if that was interrupted, and else begins the next one. Any other
-    run uses those of the last attempt.
+    A run that makes its answers anew resumes its own last attempt if that was interrupted, and otherwise begins the next one. Any other
+    run uses the answers of the last attempt.
     """
     if all(map(is_fixed, systems)):
         return 0, None
@@ -34,9 +34,9 @@ def open_attempt(
 def count_answers(
     lanes: Sequence[LaneReport], systems: Sequence[Model], fresh: bool, unmade: int = 0
 ) -> dict[str, Any]:
-    """How many answers this run made and how many it reused, as its record says it.
+    """Count the answers that this run made and reused, for its record.
 
-    `resumed` of those made were made before an interruption; `stale` of those reused are of systems that may have changed since.
+    Of those made, `resumed` were made before an interruption; of those reused, `stale` are of systems that may have changed since.
     """
     made = reused = resumed = stale = 0
     for lane, system in zip(lanes, systems, strict=True):
@@ -59,7 +59,7 @@ def count_answers(
 def price_words(
     price: tuple[float, float] | None, tokens_in: float | None = None, tokens_out: float | None = None
 ) -> str:
-    """The end of a line of an estimate: what the tokens cost, or that the price is unknown."""
+    """Return the end of a line of an estimate: what the tokens cost, or that the price is unknown."""
     if price is None:
         return "; its price is unknown (add ,price=IN/OUT)"
     if tokens_in is None or tokens_out is None:
@@ -68,5 +68,5 @@ def price_words(
 
 
 def left_of(budget: float | None, spent: Summary | None) -> float | None:
-    """What of a budget is left."""
+    """Return what is left of a budget."""
     return budget if budget is None or spent is None else max(0.0, budget - spent.cost)

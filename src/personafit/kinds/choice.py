@@ -1,6 +1,6 @@
 """Choices: which of several answers fits the person.
 
-Below the kind: its metrics, how runs of choices are read back and what every item scores, a page at a time or all at once.
+Also the metrics of choices, and functions that load runs of choices and score their items, a page at a time or all at once.
 """
 
 from abc import ABC, abstractmethod
@@ -41,16 +41,16 @@ if TYPE_CHECKING:
 
 SYSTEM = ("system", "given")
 ORDERLESS = "scores each answer by itself: order cannot matter"
-CLEAN = "clean"  # the version of an attacked item as it was
+CLEAN = "clean"  # version of an attacked item: the item without the attack
 RESTRAINT = "generic"
 TIERS = ("easy", "medium", "hard")
 HALVES = ("specific", "general")
 Column = tuple[str, dict[str, str]]
 """A heading and the slice below it."""
 WON = ("accuracy", "debiased")
-"""Scores that count as wins where the metric is a win rate."""
+"""Scores that count as wins if the metric is a win rate."""
 SCORED_BY = ("position", "gold", "option_count", "expect", "against")
-"""What of an item its scores depend on."""
+"""Columns of an item that its scores depend on."""
 
 
 class ChoiceKind(Kind):
@@ -63,7 +63,7 @@ class ChoiceKind(Kind):
     strata: ClassVar[tuple[str, ...]] = ("half", "tier", "against", "expect")
 
     def lines(self, store: Store, run: RunRecord) -> RunLines:
-        """A run read back: a line for every rater, context and system whose answers were judged."""
+        """Return a line for every rater, context and system whose answers were judged."""
         return choice_lines(load_scores(store, run))
 
     bars: ClassVar[tuple[str, ...]] = (
@@ -77,11 +77,11 @@ class ChoiceKind(Kind):
     )
 
     def rows(self, plan: RunPlan) -> pl.DataFrame:
-        """The items with their tiers."""
+        """Return the items with their tiers."""
         return rows_with_tiers(plan.store, plan.dataset)
 
     def part(self, item: Item) -> Part:
-        """The item; where an answer was not made, what follows from that."""
+        """Return the item as a part; if an answer was not made, with the consequence: a note, or the reason to skip it."""
         unmade = item.slices.get(UNMADE)
         if unmade is None:
             return Part(item.id, content=item.hash)
@@ -91,7 +91,7 @@ class ChoiceKind(Kind):
         return Part(item.id, content=item.hash, skip=why)
 
     def facts(self, plan: RunPlan) -> dict[str, Any]:
-        """The instrument, and what shaped the contexts."""
+        """Return record entries: the instrument, and the fingerprints of the contexts."""
         found = {name: value for name, value in super().facts(plan).items() if name != "kind"}
         if alone := _without_wrong(plan):
             found["without_wrong"] = alone
@@ -100,7 +100,7 @@ class ChoiceKind(Kind):
         return found
 
     def notes(self, plan: RunPlan, benchmark: Benchmark) -> Iterator[str]:
-        """Raters that met the people in training, and items that have no wrong person."""
+        """Yield notes on raters that met the people in training, and on items without a wrong person."""
         if any(rater.fitted_on for rater in plan.raters):
             people = plan.people if plan.selected is None else {item.person for item in plan.items()}
             yield from note_fitted(plan.raters, map(fitted_mark, people), "the people")
@@ -119,20 +119,20 @@ class ChoiceKind(Kind):
         return await make_choices(self, store, config, progress, benchmark)
 
     def estimate_making(self, config: RunConfig, benchmark: Benchmark) -> list[str] | None:
-        """Lines of `--dry-run`: the calls that answering and judging would take."""
+        """Return the lines of `--dry-run`: the calls that answering and judging would take."""
         from personafit.kinds.answering import estimate_choices
 
         return estimate_choices(config, benchmark)
 
 
 def rows_with_tiers(store: Store, dataset: str) -> pl.DataFrame:
-    """The items of a data set with their tiers."""
+    """Return the items of a data set with their tiers."""
     gold = gold_answers(store, dataset, store.dataset_info(dataset)["gold"])
     return item_rows(store, dataset).join(gold.select("item", "tier"), on="item", how="left")
 
 
 def _without_wrong(plan: RunPlan) -> int:
-    """How many items have nobody who could stand in for their person, where a context asks for that."""
+    """Return the number of items whose person has no wrong person, if a context needs one."""
     if not any(name.startswith("wrong:") for name in plan.contexts) or not plan.people.alone:
         return 0
     rows = item_rows(plan.store, plan.dataset).filter(pl.col("person").is_in(list(plan.people.alone)))
@@ -141,48 +141,48 @@ def _without_wrong(plan: RunPlan) -> int:
     return len(rows.filter(pl.col("item").is_in(list(plan.selected))))
 
 
-# -- a run read back ----------------------------------------------------------------------------------------------------
+# -- loading a run ------------------------------------------------------------------------------------------------------
 
 
 @dataclass
 class JudgedRun(ABC):
-    """A run with its raters and the contexts they were shown (views)."""
+    """A judged run with its raters and the contexts they were shown (views)."""
 
     run: RunRecord
     info: dict[str, Any]
-    """What the benchmark says of itself."""
+    """The benchmark's info, as stored."""
 
     @property
     def raters(self) -> list[dict[str, Any]]:
-        """The raters of the run, those asked for first."""
+        """Return the raters of the run, those asked for first."""
         raters: list[dict[str, Any]] = self.run.config["raters"]
         return raters
 
     @property
     def headline_view(self) -> str:
-        """The context whose scores are the headline."""
+        """Return the context whose scores are the headline."""
         return headline_view(self.views, self.info)
 
     @property
     def views(self) -> list[str]:
-        """The views of the run."""
+        """Return the contexts raters were shown."""
         views: list[str] = self.run.config["views"]
         return views
 
     @abstractmethod
     def slice_rows(self, layout: Sequence[str]) -> list[dict[str, str]]:
-        """The values that occur together under these names, in the order of the source."""
+        """Return the combinations of values that occur under these names, in the order of the source."""
 
 
 def headline_view(views: Sequence[str], info: Mapping[str, Any]) -> str:
-    """The benchmark's own view where it is there, or else the first that is no control."""
+    """Return the benchmark's own context if the run has it, else the first that is no control."""
     if info["view"] in views:
         return str(info["view"])
     return next((view for view in views if view != "none" and not view.startswith("wrong:")), views[0])
 
 
 def columns_of(scores: JudgedRun) -> list[Column]:
-    """Headings and slices of the benchmark's own table; a missing half keeps its columns."""
+    """Return headings and slices of the benchmark's own table; a missing half keeps its columns."""
     names = {name for layout in scores.info["layout"] for name in layout}
     if {"half", "tier"} <= names:
         columns: list[Column] = []
@@ -197,7 +197,7 @@ def columns_of(scores: JudgedRun) -> list[Column]:
 
 
 def missing_halves(scores: JudgedRun) -> list[str]:
-    """The halves that a benchmark of two halves lacks here."""
+    """Return the halves that a benchmark of two halves lacks here."""
     if not any("half" in layout for layout in scores.info["layout"]):
         return []
     present = {row["half"] for row in scores.slice_rows(["half"])}
@@ -208,7 +208,7 @@ def missing_halves(scores: JudgedRun) -> list[str]:
 
 
 def choice_metrics(run: RunRecord, info: dict[str, Any]) -> list[Metric]:
-    """The figures of a run of choices: its headline is a share of right choices, or of comparisons won."""
+    """Return the metrics of a run of choices: the headline is a share of right choices, or of comparisons won."""
     headline = info["metric"]
     win = headline == "win_rate"
     alone = {rater["fingerprint"] for rater in run.config["raters"] if rater["orders"] == 1}
@@ -256,19 +256,19 @@ def _at_equal_length(rows: pl.DataFrame) -> Estimate:
 
 @dataclass
 class RunScores(JudgedRun):
-    """A run opened up for analyses that go by the item: one row per item for every rater and view."""
+    """A run loaded for analyses by item: one row per item for every rater and context."""
 
     items: pl.DataFrame
     """Every item of the run: item, person, prompt, slices, tier, gold."""
     scores: dict[tuple[str, str], pl.DataFrame]
-    """(rater fingerprint, view) to per-item scores; items nobody answered are there with nulls."""
+    """(rater fingerprint, context) to per-item scores; items without an answer are included with nulls."""
     answers: pl.DataFrame
     """Every answer, one row per job."""
     parts: pl.DataFrame = field(default_factory=pl.DataFrame)
     """Parts of answers, such as marks by aspect, one row per job and target; reported apart."""
 
     def slice_rows(self, layout: Sequence[str]) -> list[dict[str, str]]:
-        """The values that occur together under these names, in the order of the source."""
+        """Return the combinations of values that occur under these names, in the order of the source."""
         if not all(name in self.items.columns for name in layout):
             return []
         return self.items.select(layout).drop_nulls().unique(maintain_order=True).to_dicts()
@@ -279,7 +279,7 @@ Page = tuple[pl.DataFrame, pl.DataFrame]
 
 
 def load_scores(store: Store, run: RunRecord, pages: Iterable[Page] | None = None) -> RunScores:
-    """Read a run back and score every item; its pages are read unless they are here already."""
+    """Load a run and score every item; its pages are read from the store unless they are given."""
     info = store.dataset_info(run.dataset)
     read = list(run_pages(store, run, info["gold"]) if pages is None else pages)
     page = pl.concat(items for items, _ in read).sort("position")
@@ -298,7 +298,7 @@ def load_scores(store: Store, run: RunRecord, pages: Iterable[Page] | None = Non
 
 
 def _parts(store: Store, run: RunRecord) -> pl.DataFrame:
-    """What the raters of a run said of parts of its items, which few of them are asked about."""
+    """Return judgments on parts of items, which only few raters give."""
     judgment, own = t.judgments.c, [rater["fingerprint"] for rater in run.config["raters"]]
     some = select(judgment.ask).where(judgment.rater.in_(own), judgment.target != "").limit(1)
     if store.frame(some).is_empty():
@@ -307,7 +307,7 @@ def _parts(store: Store, run: RunRecord) -> pl.DataFrame:
 
 
 def with_slices(page: pl.DataFrame, names: Iterable[str] | None = None) -> pl.DataFrame:
-    """A page of items with these slices as columns, or with all that occur; a tier among them stands for that of the gold."""
+    """Return a page of items with these slices as columns, or with all that occur; a slice `tier` takes the place of the gold's tier."""
     slices = [orjson.loads(text) for text in page["slices"]]
     found = {name for row in slices for name in row}
     wanted = (found if names is None else set(names)) - (set(page.columns) - found & {"tier"})
@@ -318,7 +318,7 @@ def with_slices(page: pl.DataFrame, names: Iterable[str] | None = None) -> pl.Da
 def open_items(
     store: Store, page: pl.DataFrame, info: Mapping[str, Any], names: Iterable[str] | None = None
 ) -> pl.DataFrame:
-    """A page of items with their slices, how many answers each has and, in a run of wins, how much longer the tested one is."""
+    """Return a page of items with their slices, number of answers and, if scores are wins, how much longer the tested answer is."""
     pairs = [orjson.loads(text) for text in page["products"]]
     items = with_slices(page, names).drop("products", "not_wrong", strict=False)
     items = items.with_columns(
@@ -339,9 +339,9 @@ def open_items(
 def score_items(
     run: RunRecord, info: Mapping[str, Any], items: pl.DataFrame, answers: pl.DataFrame
 ) -> pl.DataFrame:
-    """A row for every item, rater and context of the run, with what it scored; null where nobody answered.
+    """Return a row for every item, rater and context of the run, with its scores; null if there is no answer.
 
-    Where scores are wins, the items whose right answer is the less personal one have no other score than `restraint`.
+    If scores are wins, items whose right answer is the less personal one have no score but `restraint`.
     """
     win, config = info["metric"] == "win_rate", run.config
     asks = [
@@ -372,7 +372,7 @@ def score_items(
 
 
 def choice_lines(scores: RunScores) -> RunLines:
-    """A line per rater, context and system whose answers were judged, every item of the run held in memory."""
+    """Return a line per rater, context and system whose answers were judged, with every item of the run held in memory."""
     layouts = [tuple(names) for names in scores.info["layout"]]
     lines, metrics = list(_lines(scores)), choice_metrics(scores.run, scores.info)
     return RunLines(scores.run, scores.info, "choice", lines, metrics, layouts)
@@ -394,13 +394,13 @@ def _lines(scores: RunScores) -> Iterator[Line]:
 def choice_line(
     rater: Mapping[str, Any], view: str, system: str | None, given: str | None, frame: pl.DataFrame
 ) -> Line:
-    """The line of a rater under a context, over what a system answered where systems did."""
+    """Return the line of a rater under a context, over one system's answers if systems answered."""
     control = control_of(rater["name"], view, CONTROL_RATERS, CONTROL_CONTEXTS)
     return replace(Line.of(rater, view, frame, control), system=system, system_context=given)
 
 
 def choices_of(store: Store, run: RunRecord) -> RunScores | None:
-    """The scores of a run whose items are choices; of attacked ones those as they were, each of the person it was written for.
+    """Return the scores of a run of choices; of attacked ones, those of the clean versions, each with the person it was written for.
 
     None for runs of other kinds.
     """
@@ -413,7 +413,7 @@ def choices_of(store: Store, run: RunRecord) -> RunScores | None:
 
 
 def _clean_scores(scores: RunScores) -> RunScores:
-    """The same over the items as they were before anything was put into them."""
+    """Return the scores of the clean versions of attacked items."""
     own = clean_items(scores.items)
     kept = own.select("item", "person")
 
@@ -431,7 +431,7 @@ def _clean_scores(scores: RunScores) -> RunScores:
 
 
 def choice_items(store: Store, run: RunRecord) -> pl.DataFrame | None:
-    """The items of such a run without their scores; None for runs of other kinds."""
+    """Return the items of a run of choices without their scores; None for runs of other kinds."""
     kind = run.config.get("kind", "choice")
     if kind not in ("choice", "injection"):
         return None
@@ -440,5 +440,5 @@ def choice_items(store: Store, run: RunRecord) -> pl.DataFrame | None:
 
 
 def clean_items(items: pl.DataFrame) -> pl.DataFrame:
-    """The items of an attacked run as they were, each of the person it was written for."""
+    """Return the clean versions of an attacked run's items, each with the person it was written for."""
     return items.filter(version=CLEAN).drop("person").rename({"of": "person"})

@@ -1,7 +1,7 @@
-"""Dialogues: systems talk with a simulated user about a task, then judges mark what was said.
+"""Dialogues: systems talk with a simulated user about a task, then judges mark the dialogue.
 
-A dialogue that did not run to an end of its own is put before nobody: its asks are `skipped`, with the reason, and count
-against coverage like everything that has no answer.
+A dialogue that did not end by itself is not judged: its asks are `skipped`, with the reason, and count
+against coverage like everything without an answer.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,8 +46,8 @@ from personafit.store import Product, RaterRecord, RunRecord, Store
 DEFAULT = "embedded"
 GIVENS = ("none", "I", "wrong:I")  # nothing, the history, and as a control somebody else's
 GIVEN, FULL, NONE = "given", "full", "none"
-PAGE = 100  # dialogues whose contexts are read together
-USUAL_EXCHANGES = 5  # for estimates only: nobody knows before how long people talk
+PAGE = 100  # number of dialogues whose contexts are read together
+USUAL_EXCHANGES = 5  # for estimates only: the number of exchanges is not known in advance
 
 
 class DialogueKind(Kind):
@@ -80,11 +80,11 @@ class DialogueKind(Kind):
     )
 
     def default_contexts(self, info: BenchmarkInfo) -> list[str]:
-        """The context that raters see: what the assistant was told."""
+        """Return the context that raters see: what the assistant was told."""
         return [GIVEN]
 
     def contexts(self, config: RunConfig, info: BenchmarkInfo) -> list[str]:
-        """What judges are told; `none` comes last, for all questions but one are asked under another."""
+        """Return the contexts of the judges; `none` comes last, since all questions but one are asked under another."""
         names = sorted(super().contexts(config, info), key=lambda name: name == NONE)
         if names[0] == NONE:
             raise UserError(
@@ -94,7 +94,7 @@ class DialogueKind(Kind):
         return names
 
     def warnings(self, config: RunConfig) -> list[str]:
-        """Where the small default model plays the user or the judge, because it can do neither."""
+        """Warn if the small default model plays the user or the judge, because it is too weak for either."""
         roles = {"user": [config.user or DEFAULT], "rater": config.raters or [DEFAULT]}
         weak = [role for role, specs in roles.items() if any(map(_is_default_model, specs))]
         if not weak:
@@ -105,11 +105,11 @@ class DialogueKind(Kind):
         ]
 
     def default_raters(self) -> list[str]:
-        """The embedded model, which shows how it works and is no judge to trust."""
+        """Return the embedded model, which shows how judging works but is too weak to trust."""
         return [DEFAULT]
 
     def prepare(self, plan: RunPlan, benchmark: Benchmark) -> None:
-        """Open the speakers, and plan their dialogues."""
+        """Create the systems and the simulated user, and plan their dialogues."""
         config = plan.config
         if not config.systems:
             raise UserError(
@@ -128,7 +128,7 @@ class DialogueKind(Kind):
         plan.making = [partial(_lane, plan, system) for system in systems]
 
     def select(self, plan: RunPlan) -> frozenset[str] | None:
-        """The tasks that their sort, people, slices and limit leave."""
+        """Return the tasks left by the option for single or multiple domains, people, slices and limit."""
         config = plan.config
         rows, sort = self.rows(plan), config.options.get("tasks", "all")
         if sort != "all":
@@ -141,7 +141,7 @@ class DialogueKind(Kind):
         return select_items(rows.select("item", *self.strata), config.limit, config.seed, nested=True)
 
     def shown(self, plan: RunPlan, rater: Rater) -> Iterator[Shown]:
-        """Every dialogue of the run that will not change any more, with every question."""
+        """Yield every dialogue of the run that will not change any more, with every question."""
         assert plan.run is not None
         ended = iter(dialogues(plan.store, plan.run.id).ended)
         while page := list(islice(ended, PAGE)):
@@ -150,7 +150,7 @@ class DialogueKind(Kind):
                 yield from _asks(plan, rater, dialogue, told.get(dialogue.context, ""))
 
     def count(self, plan: RunPlan, rater: Rater) -> int:
-        """How many asks a rater gets about the dialogues that were held."""
+        """Return how many asks a rater gets about the finished dialogues."""
         if plan.run is None:
             return self.held(plan) * len(rater.questions) * rater.samples
         held = len(dialogues(plan.store, plan.run.id).ended)
@@ -158,16 +158,16 @@ class DialogueKind(Kind):
         return asked * rater.samples * held
 
     def held(self, plan: RunPlan) -> int:
-        """Number of dialogues planned."""
+        """Return the number of dialogues planned."""
         systems: list[Assistant] = plan.state["systems"]
         return plan.count_items() * len(plan.builders) * len(systems) * plan.config.samples
 
     def planned(self, plan: RunPlan) -> int:
-        """The dialogues, and all that is asked about them."""
+        """Return the number of dialogues and of asks about them."""
         return self.held(plan) + sum(self.count(plan, rater) for rater in plan.raters)
 
     def facts(self, plan: RunPlan) -> dict[str, Any]:
-        """Record entries: the systems, what they were told, the simulated user."""
+        """Return record entries: the systems, their contexts, the simulated user."""
         user: UserAgent = plan.state["user"]
         history = {"history": "yes"} if _knows_history(plan) else {}
         found: dict[str, Any] = {
@@ -182,16 +182,16 @@ class DialogueKind(Kind):
         return found
 
     def rater_facts(self, plan: RunPlan, rater: Rater) -> dict[str, Any]:
-        """How often the rater is asked each question."""
+        """Return how often the rater is asked each question."""
         asked = {} if rater.questions == DIALOGUE_QUESTIONS else {"question": rater.questions[0].name}
         return {"samples": rater.samples, **asked}
 
     def notes(self, plan: RunPlan, benchmark: Benchmark) -> Iterator[str]:
-        """Warnings about the settings, a sentence each."""
+        """Yield warnings about the settings, a sentence each."""
         yield from self.warnings(plan.config)
 
     def run_name(self, plan: RunPlan) -> str:
-        """The run's name; what is known of judges is part of it."""
+        """Return the run's name, a hash of its record that leaves out which raters are controls."""
         parts = {name: value for name, value in plan.record.items() if name not in UNNAMED}
         parts["raters"] = [
             {name: value for name, value in rater.items() if name != "control"} for rater in parts["raters"]
@@ -199,7 +199,7 @@ class DialogueKind(Kind):
         return f"{plan.info.name}-{content_hash(parts)[:8]}"
 
     def shown_again(self, store: Store, run: RunRecord) -> ShownAgain:
-        """The dialogue, and the turns that are marked."""
+        """Return a function that rebuilds the dialogue, and the turns that are marked."""
         held = {one.id: one for one in dialogues(store, run.id)}
 
         def again(rows: Sequence[Any]) -> Shown | None:
@@ -212,11 +212,11 @@ class DialogueKind(Kind):
         return again
 
     def lines(self, store: Store, run: RunRecord) -> RunLines:
-        """A line per assistant, its context, judge and what the judge was shown, and one per assistant and context of what was counted."""
+        """Return a line per assistant, its context, judge and the judge's context, and one per assistant and context for counts."""
         return dialogue_lines(store, load_dialogues(store, run))
 
     def estimate(self, plan: RunPlan) -> list[str] | None:
-        """What the dialogues and their judging would take, at five exchanges a dialogue."""
+        """Return lines that estimate the dialogues and their judging, at five exchanges per dialogue."""
         held, systems = self.held(plan), plan.state["systems"]
         user: UserAgent = plan.state["user"]
         head = (
@@ -224,9 +224,9 @@ class DialogueKind(Kind):
             f"{USUAL_EXCHANGES} exchanges each:"
         )
         scene = next(_simulation(plan, systems[0]).scenes(), None)
-        if scene is None:  # all that is given has to be made by a model first
+        if scene is None:  # all contexts have to be made by a model first
             return [head, "  unknown: what the assistant is given is not made yet."]
-        history = USUAL_EXCHANGES * USUAL_TOKENS  # on average half of what is said by both is in a prompt
+        history = USUAL_EXCHANGES * USUAL_TOKENS  # on average half of both speakers' turns is in a prompt
         to_user = prompt_tokens(user.opening(scene.brief, scene.person.language)) + history
         to_system = prompt_tokens(systems[0].opening(scene.told)) + history
         each = held // len(systems) * USUAL_EXCHANGES
@@ -241,7 +241,7 @@ class DialogueKind(Kind):
 
 
 def _simulation(plan: RunPlan, system: Assistant) -> Simulation:
-    """The dialogues of one system."""
+    """Return the dialogues of one system."""
     return Simulation(
         store=plan.store,
         dataset=plan.dataset,
@@ -259,7 +259,7 @@ def _simulation(plan: RunPlan, system: Assistant) -> Simulation:
 
 
 def _knows_history(plan: RunPlan) -> bool:
-    """Whether the simulated user is told the summaries of earlier interactions."""
+    """Return whether the simulated user is told the summaries of earlier interactions."""
     return plan.config.options.get("history") == "yes"
 
 
@@ -292,7 +292,7 @@ def _asks(plan: RunPlan, rater: Rater, dialogue: Dialogue, given: str) -> Iterat
 
 
 def _questions(plan: RunPlan, rater: Rater, context: str) -> list[Question]:
-    """What a rater is asked under a context: everything under the first, then only what shows something else."""
+    """Return the questions for a rater under a context: all under the first, then only those that show something else."""
     if context == plan.contexts[0]:
         return list(rater.questions)
     if context == NONE:
@@ -308,7 +308,7 @@ def _parts(question: Question, dialogue: Dialogue) -> tuple[Part, ...]:
 
 
 def _needs_known(question: Question) -> bool:
-    """Whether what is known of the person is shown: scores of answers rest on it too."""
+    """Return whether a question shows the person's context; scores of answers depend on it too."""
     return not isinstance(question, DialogueQuestion) or "known" in question.needs
 
 
@@ -319,7 +319,7 @@ def _kept(plan: RunPlan, text: str, person: Person) -> str:
 
 
 def everything(person: Person, dialogue: Dialogue) -> str:
-    """All there is to know about a person for a task: what the full context shows."""
+    """Return everything known about a person for a task: the text of the full context."""
     wanted = [
         path for path in person.facets if path.partition(".")[0] in ("Demographics", *dialogue.task.domains)
     ]
@@ -346,7 +346,7 @@ def _who(speaker: Assistant | UserAgent) -> dict[str, str]:
 
 
 def _speaker(role: str, speaker: Assistant | UserAgent) -> RaterRecord:
-    """Who talks, as a record: so that a turn's maker has a name."""
+    """Return the record of a speaker, so that the maker of a turn has a name."""
     model = speaker.model
     return RaterRecord(fingerprint=speaker.fingerprint, name=model.name, kind=role, settings=model.settings)
 

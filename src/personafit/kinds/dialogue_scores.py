@@ -1,8 +1,8 @@
-"""A run of dialogues read back: every dialogue with what was counted in it and every mark a judge gave it, as scored lines.
+"""Results of a run of dialogues: every dialogue with its counted metrics and every mark a judge gave it, as scored lines.
 
-Counting is done each time a run is read: it needs no model, so it is never stored and never out of date. Means are per dialogue,
+Counted metrics are computed each time a run is loaded: they need no model, so they are never stored or out of date. Means are per dialogue,
 clustered by person (and by task where tasks recur); `*_by_person` gives every person the same weight. Coverage is the share of the
-dialogues that were planned: one that never ended is missing, not left out.
+dialogues that were planned, so a dialogue that never ended lowers it.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -54,7 +54,8 @@ FAULTS = {
 """What the simulated user can do wrong."""
 USER = tuple(f"user_{name}" for name in (*FAULTS, "helped", "hurt"))
 SPOILING = frozenset({"contradicted", "leaked", "echoed"})
-"""Faults for which a dialogue is left out of the figures `unspoilt`: leaving out what judges call undone would raise them by itself."""
+"""Faults for which a dialogue is left out of the metrics `unspoilt`. Leaving out dialogues that judges call undone would in itself raise
+them."""
 
 METRICS = {
     "completion": "completion",
@@ -64,7 +65,7 @@ METRICS = {
     "coherence.assistant": "coherence",
     "coherence.user": "coherence_user",
 }
-"""Question to metric; without a side the assistant's is meant."""
+"""Question to metric; if no side is named, the assistant's."""
 BOUNDS = {"completion": (0.0, 1.0), "personalization": (1.0, 4.0)}
 MARK = (1.0, 5.0)
 HEADLINES = ("completion", "personalization")
@@ -79,19 +80,19 @@ SCORE_RANK = "score_rank"
 
 @dataclass(frozen=True)
 class DialogueRun:
-    """A run with its dialogues, what was counted in them, and every mark."""
+    """A run with its dialogues, their counted metrics, and every mark."""
 
     run: RunRecord
     info: dict[str, Any]
     people: Mapping[str, Person]
     counted: dict[str, Counted]
-    """Dialogue id to what was counted in it."""
+    """Dialogue id to its counted metrics."""
     faults: dict[str, UserFaults]
     """Dialogue id to its user's faults, for dialogues that ran to an end."""
     given: dict[str, str]
     """Context id to its text, for assistants and user agents alike."""
     units: pl.DataFrame
-    """One row per dialogue: item, task (person/task), system, given, sample, stop, whole, and what was counted."""
+    """One row per dialogue: item, task (person/task), system, given, sample, stop, whole, and the counted metrics."""
     tasks: pl.DataFrame
     """One row per person and task that dialogues were to be held about: task, person, tasks, domain."""
     marks: pl.DataFrame
@@ -103,34 +104,34 @@ class DialogueRun:
 
     @property
     def planned(self) -> int:
-        """Number of dialogues planned."""
+        """Return the number of dialogues planned."""
         config = self.run.config
         return len(self.tasks) * self.samples * len(config["systems"]) * len(config["givens"])
 
     @property
     def samples(self) -> int:
-        """Number of dialogues planned per task, system and system context."""
+        """Return the number of dialogues planned per task, system and system context."""
         return int(self.run.config.get("samples", 1))
 
     @property
     def views(self) -> list[str]:
-        """What judges were shown of the person; the first is the one all questions were asked under."""
+        """Return the contexts judges were shown; all questions were asked under the first."""
         views: list[str] = self.run.config.get("views") or ["given"]
         return views
 
     @property
     def judges(self) -> list[dict[str, Any]]:
-        """Raters that give marks."""
+        """Return the raters that give marks."""
         return [rater for rater in self.run.config["raters"] if rater.get("question") != SCORE.name]
 
     @property
     def scorers(self) -> list[dict[str, Any]]:
-        """Raters that score what the assistant says, and give no marks."""
+        """Return the raters that score what the assistant says, and give no marks."""
         return [rater for rater in self.run.config["raters"] if rater.get("question") == SCORE.name]
 
 
 def load_dialogues(store: Store, run: RunRecord) -> DialogueRun:
-    """Read a run back and count its dialogues."""
+    """Load a run and compute the counted metrics of its dialogues."""
     info, people = store.dataset_info(run.dataset), store.people(run.dataset)
     held = [one for one in dialogues(store, run.id) if one.person in people]
     given = store.texts({one.context for one in held} | {one.brief for one in held})
@@ -150,7 +151,7 @@ def load_dialogues(store: Store, run: RunRecord) -> DialogueRun:
     for item, one in counted.items():
         guess = majority.coverage(people[one.dialogue.person], one.dialogue.task.preferences)
         figures = _figures(one, faults[item]) | {"majority_coverage": guess} if item in whole else {}
-        rows.append(_unit(one) | figures)  # half a dialogue would count as a bad one
+        rows.append(_unit(one) | figures)  # an unfinished dialogue would count as a bad one
     texts = ("item", "task", "person", "system", "given", "stop")
     schema = dict.fromkeys(texts, pl.String()) | {"sample": pl.Int64(), "whole": pl.Boolean()}
     units = pl.DataFrame(rows, schema | dict.fromkeys((*COUNTED, *USER), pl.Float64()))
@@ -159,7 +160,7 @@ def load_dialogues(store: Store, run: RunRecord) -> DialogueRun:
 
 
 def _judge_samples(run: RunRecord, rater: Mapping[str, Any]) -> int:
-    """How often a judge was asked everything; early runs asked as often as each dialogue was held."""
+    """Return how often a judge was asked each question; early runs asked as often as each dialogue was held."""
     return int(rater.get("samples", run.config.get("samples", 1)))
 
 
@@ -200,7 +201,7 @@ def _figures(counted: Counted, faults: UserFaults) -> dict[str, float | None]:
 
 
 def _marks(answers: pl.DataFrame, samples: Mapping[str, int]) -> pl.DataFrame:
-    """Per dialogue and question the mean over the rater's samples; what has no answer has no value."""
+    """Return the mean over the rater's samples per dialogue and question; null without an answer."""
     ok = pl.col("status") == Status.OK.value
     asked = pl.col("rater").replace_strict(samples, default=1, return_dtype=pl.Int64)
     return (
@@ -262,24 +263,24 @@ def _metrics() -> Iterator[Metric]:
 
 
 def _count(sums: ClusteredSums) -> Estimate:
-    """A mean of counts: its interval does not fall below 0."""
+    """Estimate a mean of counts, with the interval clipped at 0."""
     found = sums.estimate(None)
     return found if found.low is None else replace(found, low=max(0.0, found.low))
 
 
 def _by_person(name: str, bounds: tuple[float, float]) -> Callable[[pl.DataFrame], Estimate]:
-    """The mean of people's means: everybody counts the same, however many tasks they have."""
+    """Estimate the mean of per-person means, which gives each person equal weight, however many tasks they have."""
 
     def estimate(rows: pl.DataFrame) -> Estimate:
         means = rows.group_by("person", maintain_order=True).agg(pl.col(name).mean())
-        one_each = means.with_columns(pl.col("person").alias("prompt"))  # nothing recurs here
+        one_each = means.with_columns(pl.col("person").alias("prompt"))  # no prompt recurs
         return Metric(name, bounds=bounds).of(one_each)
 
     return estimate
 
 
 def _unparsed(name: str) -> Callable[[pl.DataFrame], Estimate]:
-    """The share of asks whose reply could not be read."""
+    """Estimate the share of asks whose reply could not be parsed."""
 
     def estimate(rows: pl.DataFrame) -> Estimate:
         asked = int(rows["asked"].sum())
@@ -290,7 +291,7 @@ def _unparsed(name: str) -> Callable[[pl.DataFrame], Estimate]:
 
 
 def _good_end(name: str) -> Literal["higher", "lower"] | None:
-    """Which end of a metric is the good one: the high one of marks and of preferences brought in, the low one of faults."""
+    """Return which direction is better for a metric: up for marks and for preferences used, down for faults."""
     neither = ("exchanges", "exchanges_to_completion", "majority_coverage", "coverage_after", "stopped")
     if name in neither or "leakage" in name:
         return None
@@ -312,9 +313,9 @@ DIALOGUE_METRICS = [replace(metric, about="product", better=_good_end(metric.nam
 
 
 def dialogue_lines(store: Store, held: DialogueRun) -> RunLines:
-    """A line per assistant, its context, judge and what the judge was shown, and one per assistant and context of what was counted.
+    """Return a line per assistant, its context, judge and the judge's context, and one per assistant and context for counts.
 
-    A judge's line also has the median of what people said of each dialogue.
+    A judge's line also has the median of people's marks of each dialogue.
     """
     references = [
         Reference(question, name, name, f"{name}.people", "human", BOUNDS.get(name, MARK))
@@ -351,9 +352,9 @@ def _lines(held: DialogueRun, people: pl.DataFrame) -> Iterator[Line]:
 
 
 def _planned(held: DialogueRun, system: str, given: str) -> pl.DataFrame:
-    """A row per dialogue that an assistant was to hold, with what was counted in it; nulls where it was never held.
+    """Return a row per planned dialogue of an assistant, with its counted metrics; nulls if it was never held.
 
-    Dialogues over several domains have none of their own.
+    Dialogues over several domains have a null domain.
     """
     samples = pl.DataFrame({"sample": range(held.samples)}, schema={"sample": pl.Int64})
     own = held.units.filter(system=system, given=given).drop("system", "given", "person")
@@ -374,9 +375,9 @@ def _planned(held: DialogueRun, system: str, given: str) -> pl.DataFrame:
 def _judged(
     held: DialogueRun, planned: pl.DataFrame, people: pl.DataFrame, rater: Mapping[str, Any], view: str
 ) -> pl.DataFrame:
-    """The dialogues with a judge's marks under a view, turn by turn too, and people's.
+    """Return the dialogues with a judge's marks under a context, per turn too, and people's marks.
 
-    Questions that do not show what is known of the person were asked under the first view only, and completion under `none`.
+    Questions that do not show the person's context were asked under the first context only, and completion under `none`.
     """
     mine = held.marks.filter(rater=rater["fingerprint"], view=view)
     frame = planned.with_columns(asked=pl.lit(_judge_samples(held.run, rater)))
@@ -401,9 +402,9 @@ def _judged(
 
 
 def _ranked(held: DialogueRun, planned: pl.DataFrame, rater: Mapping[str, Any]) -> pl.DataFrame:
-    """The dialogues with their rank by a score among all that were held on the same task: the share of the others that it beats.
+    """Return the dialogues with their rank by a score among all on the same task: the share of the others that each beats.
 
-    Scores have no scale in common with marks, nor one task's with another's.
+    Ranks are used since scores are not comparable with marks, nor across tasks.
     """
     mine = held.marks.filter(rater=rater["fingerprint"], question=SCORE.name)
     others = (pl.col("value").count() - 1).over("task", "sample")
@@ -431,7 +432,7 @@ def _line(
 
 
 def _people_marks(store: Store, items: list[str]) -> pl.DataFrame:
-    """Per dialogue the median of what people said, a column for each question."""
+    """Return the median of people's marks per dialogue, a column for each question."""
     judgment = t.judgments.c
     query = (
         select(judgment.item, judgment.question, judgment.value)

@@ -1,7 +1,7 @@
 """Episodes: agents carry out people's requests with tools, and what they did is scored without a judge.
 
-Controls that need no model run beside every system: they show what can be reached with what knowledge. An episode that failed has
-lost, and lowers coverage; one that was not played yet has no figures.
+Scripted controls run beside every system: they show what can be reached with what knowledge. A failed episode counts as
+lost, and lowers coverage; one that was not played yet has no scores.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,11 +34,11 @@ from personafit.worlds.scripted import AGENTS, ScriptedAgent
 from personafit.worlds.storage import FIGURES, INSTRUMENT, episode_rows
 
 DEFAULT_CONTEXTS = ("profile",)
-PAGE = 10_000  # episodes read at a time
+PAGE = 10_000  # number of episodes read at a time
 TEMPLATE_USER = {"name": "template", "fingerprint": INSTRUMENT}
 USUAL_STEPS = 8  # for estimates only
-USUAL_TOKENS = (300, 60)  # that a step adds to the prompt, and that it writes
-MOST_QUESTIONS = 5  # of the curve of regret by questions; the last point is that and more
+USUAL_TOKENS = (300, 60)  # tokens that a step adds to the prompt, and that it writes
+MOST_QUESTIONS = 5  # points of the curve of regret by questions; the last stands for that many and more
 
 COUNTS = {
     "questions": "questions to the user",
@@ -50,7 +50,7 @@ COUNTS = {
     "impossible": "calls that no tool could carry out",
     "steps": "steps of the agent",
 }
-"""What is counted in an episode."""
+"""Labels of the counts of an episode."""
 SHARES = {
     "success": "what was asked for exists, hard needs hold and nothing else changed",
     "needs_met": "hard needs hold",
@@ -71,7 +71,7 @@ class EpisodeKind(Kind):
     bars: ClassVar[tuple[str, ...]] = ("success", "regret", "needs_met", *COUNTS)
 
     def contexts(self, config: RunConfig, info: BenchmarkInfo) -> list[str]:
-        """None: nobody judges."""
+        """Return None: nobody judges."""
         for option, asked in {"rater": config.raters, "context": config.contexts}.items():
             if asked:
                 raise UserError(
@@ -81,7 +81,7 @@ class EpisodeKind(Kind):
         return []
 
     def prepare(self, plan: RunPlan, benchmark: Benchmark) -> None:
-        """Open the agents, and plan their episodes: one lane per system, and one for all controls."""
+        """Create the agents, and plan their episodes: one lane per system, and one for all controls."""
         if not isinstance(benchmark, WorldBenchmark):
             raise UserError(
                 f"{plan.config.benchmark}: items of kind episode need their world; run `personafit run world`, with --data for your own domains."
@@ -111,11 +111,11 @@ class EpisodeKind(Kind):
         plan.making += [partial(_lane, plan, controls)] if controls else []
 
     def planned(self, plan: RunPlan) -> int:
-        """How many episodes there are to be."""
+        """Return the number of episodes planned."""
         return sum(map(_episodes(plan).total, (*plan.state["systems"], *plan.state["controls"])))
 
     def facts(self, plan: RunPlan) -> dict[str, Any]:
-        """Who acts, told what, for which user."""
+        """Return record entries: the agents, their contexts, the simulated user."""
         user: ChatUser | None = plan.state["user"]
         found: dict[str, Any] = {
             "kind": self.name,
@@ -130,11 +130,11 @@ class EpisodeKind(Kind):
         return found
 
     def notes(self, plan: RunPlan, benchmark: Benchmark) -> Iterator[str]:
-        """None of its own."""
+        """Yield no notes of its own."""
         yield from ()
 
     def estimate(self, plan: RunPlan) -> list[str] | None:
-        """What the episodes would take, at eight steps each."""
+        """Return lines that estimate the episodes, at eight steps each."""
         lines = [f"{plan.info.name}: {self.planned(plan):,} episodes over {plan.count_items():,} requests."]
         episodes = _episodes(plan)
         for agent in plan.state["systems"]:
@@ -143,7 +143,7 @@ class EpisodeKind(Kind):
                 lines.append(f"  {agent.name}: {total:,} episodes.")
                 continue
             slot = next(episodes.slots(agent), None)
-            if slot is None:  # all that is told has to be made by a model first
+            if slot is None:  # all contexts have to be made by a model first
                 lines.append(f"  {agent.name}: unknown, since what it is told is not made yet.")
                 continue
             first = request_tokens(
@@ -164,11 +164,11 @@ class EpisodeKind(Kind):
         return lines
 
     def metrics(self, info: Mapping[str, Any]) -> Sequence[Metric]:
-        """What was done, what it was worth, and what it cost the person."""
+        """Return the metrics of outcome, utility and burden on the person."""
         return episode_metrics(1)
 
     def lines(self, store: Store, run: RunRecord) -> RunLines:
-        """A line per system and what it was told, and one per scripted control."""
+        """Return a line per system and context, and one per scripted control."""
         return episode_lines(store, run)
 
 
@@ -196,7 +196,7 @@ def _who(one: Agent | ChatUser) -> dict[str, str]:
 
 
 def _speaker(role: str, one: Agent | ChatUser) -> RaterRecord:
-    """Who acts or plays the user, as a record: so that an episode's maker has a name."""
+    """Return the record of an agent or simulated user, so that the maker of an episode has a name."""
     settings = one.model.settings if isinstance(one, ChatUser) else one.settings
     return RaterRecord(fingerprint=one.fingerprint, name=one.name, kind=role, settings=settings)
 
@@ -208,17 +208,17 @@ ALL = ((),)
 
 
 def _at_least_zero(sums: ClusteredSums) -> Estimate:
-    """A mean that cannot fall below 0, so that its interval does not either."""
+    """Estimate a mean of values that are never negative, with the interval clipped at 0."""
     found = sums.estimate(None)
     return found if found.low is None else replace(found, low=max(0.0, found.low))
 
 
 LESS: dict[str, Any] = {"bounds": None, "from_sums": _at_least_zero, "better": "lower"}
-"""What metrics have in common that count from 0, and are the better the lower."""
+"""Arguments shared by metrics that count from 0 and for which lower is better."""
 
 
 def episode_metrics(samples: int) -> list[Metric]:
-    """The figures of a run that plays each request so many times."""
+    """Return the metrics of a run that plays each request `samples` times."""
     made = partial(Metric, about="product")
     part = partial(made, by=ALL, answered="", optional=True, how="")
     found = [
@@ -244,7 +244,7 @@ def episode_metrics(samples: int) -> list[Metric]:
 
 
 def questions_label(count: int) -> str:
-    """A number of questions, as the slices of the curve of regret are called."""
+    """Return the name of a number of questions in the slices of the curve of regret."""
     return f"{count} or more" if count == MOST_QUESTIONS else str(count)
 
 
@@ -252,7 +252,7 @@ def questions_label(count: int) -> str:
 
 
 def episode_lines(store: Store, run: RunRecord) -> RunLines:
-    """A run read back."""
+    """Load the lines of a run."""
     config, info = run.config, store.dataset_info(run.dataset)
     items, units = run_items(store, run), load_units(store, run)
     samples = int(config["samples"])
@@ -273,7 +273,7 @@ def episode_lines(store: Store, run: RunRecord) -> RunLines:
 
 
 def load_units(store: Store, run: RunRecord) -> pl.DataFrame:
-    """One row per episode of a run: its stored id, who played which request told what, and its figures."""
+    """Return one row per episode of a run: stored id, agent, request, context and scores."""
     texts = ("episode", "status", "slot", "item", "agent", "given", "stop")
     schema: dict[str, Any] = dict.fromkeys(texts, pl.String()) | {"at": pl.Float64(), "sample": pl.Int64()}
     schema |= {name: pl.Float64() for name in FIGURES if name != "stop"}
@@ -287,7 +287,7 @@ def load_units(store: Store, run: RunRecord) -> pl.DataFrame:
 def _frame(
     items: pl.DataFrame, units: pl.DataFrame, agent: str, given: str | None, samples: int
 ) -> pl.DataFrame:
-    """A row per episode that an agent was to play, with nulls where it was not played yet."""
+    """Return a row per planned episode of an agent, with nulls if it was not played yet."""
     own = units.filter(pl.col("agent") == agent, pl.col("given").eq_missing(given)).drop("agent", "given")
     every = pl.DataFrame({"sample": range(samples)}, schema={"sample": pl.Int64})
     spoilt = pl.any_horizontal(
@@ -319,7 +319,7 @@ def _frame(
 
 
 def _passes(samples: int) -> Iterator[pl.Expr]:
-    """For each k, the chance that k episodes of a request all succeed, in the row of its first; null unless all were played."""
+    """Yield for each k the probability that k episodes of a request all succeed, in its first row; null unless all were played."""
     won = pl.col("success").sum().over("request")
     first = (pl.col("sample") == 0) & (pl.col("success").count().over("request") == samples)
     for k in range(2, samples + 1):

@@ -1,7 +1,7 @@
-"""What a kind of item is: what can be asked about it, how it is shown, made and scored; and the plan of a run over such items.
+"""The base class of kinds of item, which define what is asked about an item and how it is shown, made and scored; and the plan of a run.
 
-A kind is one file. Everything else is the same for all: `personafit.run` plans, makes, rates and estimates, the store keeps asks and
-judgments, reports read them back.
+A kind is one file. Everything else is shared: `personafit.run` plans, makes, rates and estimates, the store keeps asks and
+judgments, reports read them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 ShownAgain = Callable[[Sequence[Any]], Shown | None]
-PAGE = 500  # items worked on together at most
+PAGE = 500  # maximum number of items processed together
 
 
 @dataclass
@@ -118,11 +118,11 @@ class Made:
     """What `Kind.make` returns: a benchmark made from the answers of systems, and what making it took."""
 
     benchmark: Benchmark | None
-    """None where it ended early."""
+    """The benchmark; None if making it ended early."""
     summary: Summary
     run: str
     config: RunConfig
-    """Settings of the judging that follows: the sample is drawn already, part of the budget is spent."""
+    """Settings of the judging that follows: the sample is already drawn, part of the budget is spent."""
     answers: dict[str, Any] = field(default_factory=dict)
     """How many answers were made and reused (`count_answers`)."""
     systems: dict[str, str] = field(default_factory=dict)
@@ -148,7 +148,7 @@ class Kind:
     strata: ClassVar[tuple[str, ...]] = ()
     """Slices over which a limited sample is spread in proportion."""
     judged: ClassVar[bool] = True
-    """Whether raters judge; texts that are held against the person's own need none."""
+    """Whether raters judge; texts that are compared with the person's own need none."""
 
     def default_contexts(self, info: BenchmarkInfo) -> list[str]:
         """Contexts used if the user names none."""
@@ -158,7 +158,7 @@ class Kind:
     bars: ClassVar[tuple[str, ...]] = ()
     """Metrics that `--fail-under` may name."""
     computed_slices: ClassVar[tuple[str, ...]] = ()
-    """Slices of its results that are no slices of the items: they are found when the run is read back."""
+    """Slices of its results that are not slices of the items, but are computed when the run is loaded."""
 
     def warnings(self, config: RunConfig) -> list[str]:
         """Sentences printed before the run, about settings that make its result worth little."""
@@ -187,7 +187,7 @@ class Kind:
         plan.contexts = [builder.name for builder in plan.builders]
 
     def select(self, plan: RunPlan) -> frozenset[str] | None:
-        """Ids of the items that --people, --where and --limit select; None for all."""
+        """Return the ids of the items that --people, --where and --limit select; None for all."""
         config = plan.config
         if config.limit is None and config.people is None and not config.where:
             return None
@@ -204,13 +204,13 @@ class Kind:
         return select_items(rows.select("item", *strata), limit, plan.config.seed)
 
     def rows(self, plan: RunPlan) -> pl.DataFrame:
-        """The items as rows, with what can be selected by."""
+        """Return the items as rows, with the columns that select them."""
         return item_rows(plan.store, plan.dataset)
 
     def shown(self, plan: RunPlan, rater: Rater) -> Iterator[Shown]:
-        """Everything a rater is to be shown, in the order of work: items by person, each under every context and order.
+        """Yield everything a rater is to be shown, in the order of work: items by person, each under every context and order.
 
-        Prompts about one person begin alike, so that whatever caches them meets the same beginning many times in a row.
+        Prompts about one person share their beginning, so consecutive prompts hit prompt caches.
         """
         for person, items in groupby(plan.items(), key=lambda item: item.person):
             while page := list(islice(items, PAGE)):
@@ -298,7 +298,7 @@ class Kind:
         return None
 
     def estimate(self, plan: RunPlan) -> list[str] | None:
-        """Lines of `--dry-run`; None for the usual ones: asks, tokens and cost of each rater."""
+        """Return the lines of `--dry-run`; None for the default ones: asks, tokens and cost of each rater."""
         return None
 
     def metrics(self, info: Mapping[str, Any]) -> Sequence[Metric]:
@@ -306,7 +306,7 @@ class Kind:
         return ()
 
     def score(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Add a column for every metric to the rows; null where there is no answer.
+        """Add a column for every metric to the rows; null if there is no answer.
 
         A row is one judged part: `item`, `target`, `person`, `prompt`, `gold` and `gold_value`, the answer's `label` and `value`,
         and the columns of the item's slices.
@@ -314,7 +314,7 @@ class Kind:
         return rows
 
     def lines(self, store: Store, run: RunRecord) -> RunLines:
-        """A run read back: for each rater and context every planned item with what was said of it, scored."""
+        """Return the lines of a run: for each rater and context every planned item with its scored judgments."""
         info = store.dataset_info(run.dataset)
         items = run_items(store, run)
         gold = gold_answers(store, run.dataset, info["gold"]).unique(
@@ -343,7 +343,7 @@ class Kind:
 
 
 def _joined(items: pl.DataFrame, answers: pl.DataFrame, rater: str, view: str, asked: int) -> pl.DataFrame:
-    """Every item with what one rater said of it under one context: a row for each part, or one without an answer."""
+    """Join every item with one rater's judgments under one context: a row for each part, or one without an answer."""
     mine = answers.filter(rater=rater, view=view, status=Status.OK.value)
     said = mine.select(
         "item",
@@ -362,7 +362,7 @@ def _joined(items: pl.DataFrame, answers: pl.DataFrame, rater: str, view: str, a
 
 
 def _by_unit(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-    """One row per unit: the mean over its samples, then over the orders it was shown in."""
+    """Return one row per unit: the mean over its samples, then over the orders it was shown in."""
     means = [pl.col(name).cast(pl.Float64).mean() for name in dict.fromkeys(columns)]
     rest = [pl.col(name).first() for name in rows.columns if name not in ("unit", "order", *columns)]
     by_order = rows.group_by("unit", "order", maintain_order=True).agg(*means, *rest)
@@ -370,7 +370,7 @@ def _by_unit(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
 
 
 def orders(item: str, answers: int, rater: Rater, seed: int) -> list[tuple[int, ...]]:
-    """The orders in which an item is shown: both for two answers, the first of them drawn; one if order cannot matter."""
+    """Return the orders in which an item is shown: both for two answers, the first of them drawn; one if order cannot matter."""
     plain = tuple(range(answers))
     if not rater.order_matters:
         return [plain]
@@ -379,14 +379,14 @@ def orders(item: str, answers: int, rater: Rater, seed: int) -> list[tuple[int, 
 
 
 def order_name(order: Sequence[int]) -> str:
-    """The name under which an order of answers is stored, such as `10`."""
+    """Return the name under which an order of answers is stored, such as `10`."""
     return "".join(PLACES[place] for place in order)
 
 
 def contexts_of(
     builder: ContextBuilder, person: Person, page: Sequence[Item]
 ) -> Iterator[tuple[Item, Context]]:
-    """What is told at each item; an item for which a model should have made it and did not is left unjudged."""
+    """Yield each item with its context; an item whose context a model failed to make is left unjudged."""
     for item in page:
         try:
             yield item, builder.build(person, item)
@@ -395,14 +395,14 @@ def contexts_of(
 
 
 def note_fitted_prompts(raters: Sequence[Rater], prompts: Iterable[str]) -> Iterator[str]:
-    """Which raters met how many of these prompts when they were fitted."""
+    """Yield which raters met how many of these prompts when they were fitted."""
     if any(rater.fitted_on for rater in raters):
         different = set(prompts)
         yield from note_fitted(raters, map(hash_text, different), f"the {len(different):,} prompts")
 
 
 def note_fitted(raters: Sequence[Rater], marks: Iterable[str], what: str) -> Iterator[str]:
-    """A rater on what it was fitted on shows memory, not skill: say so beside its score (`RunRecord.met_people`)."""
+    """Yield a note for each rater that was fitted on some of the data: its score shows memory, not skill (`RunRecord.met_people`)."""
     here = set(marks)
     for rater in raters:
         if met := len(here & rater.fitted_on):

@@ -1,7 +1,7 @@
-"""A run opened up, whatever its kind: lines of scored units, and the metrics that are taken from them.
+"""The results of a run of any kind: lines of scored units, and the metrics computed from them.
 
-A `Line` is what one rater said, under one context, of what one system made under one context: a frame with a row per planned
-unit. A `Metric` says which column of those frames is averaged, or how a figure that is no mean comes from them. Results,
+A `Line` holds one rater's judgments, under one context, of one system's products under one context: a frame with a row per planned
+unit. A `Metric` names the column of those frames that is averaged, or estimates a figure other than a mean. Results,
 comparisons, power, calibration and the like need nothing else, so they work for every kind.
 """
 
@@ -21,7 +21,7 @@ UNIT_SCALE = (0.0, 1.0)
 DISTANCE = "distance from people"
 CLUSTERED = "interval clustered by person and prompt"
 CONTROL_RATERS = {"rule:length": "longest answer", "rule:overlap": "most overlap"}
-"""Rules that choose without understanding, with what they go by."""
+"""Rules that serve as control raters, with a label each."""
 CONTROL_CONTEXTS = {"none": "no view", "wrong": "wrong person"}
 
 
@@ -29,34 +29,34 @@ CONTROL_CONTEXTS = {"none": "no view", "wrong": "wrong person"}
 class Line:
     """One rater's scores under one context, of one system's products where systems made them.
 
-    Lines that differ in nothing but who is compared are paired by the column `unit`.
+    Lines that differ only in what is compared are paired by the column `unit`.
     """
 
     rater: str | None
-    """The rater's name; None where nobody was asked, as for what is counted in dialogues."""
+    """The rater's name; None if there is none, as for counted metrics of dialogues."""
     fingerprint: str | None
     """The rater's fingerprint; for texts that need no rater, that of the system which wrote them."""
     context: str | None
-    """What the rater was shown of the person, by name."""
+    """Name of the context the rater was shown."""
     system: str | None
-    """The system whose products are judged, by name; None where nobody made them here, or all systems are together."""
+    """Name of the system whose products are judged; None if no system made them in this run, or all systems are together."""
     system_context: str | None
-    """What that system was told of the person, by name."""
+    """Name of the context that system was given."""
     frame: pl.DataFrame
     """A row per planned unit, in the order of the source.
 
-    `unit` is what two lines are paired by: the item (choices, relevance, writing), the question and its opponent (answers of
-    systems), the ask (injection), the item and target (preference), the person, task and sample (dialogues). A unit can stand in
-    several rows, where a log answers a question twice: pairing averages them. `item` (and `target` where there is one) is what
-    judgments are about, null for what was never made. `person` and `prompt` are what statistics cluster on. `asked` and
-    `answered` count asks. Then there is a column per slice and per figure; a figure is null where there is no answer.
+    `unit` is the key by which two lines are paired: the item (choices, relevance, writing), the question and its opponent (answers of
+    systems), the ask (injection), the item and target (preference), the person, task and sample (dialogues). A unit can have
+    several rows, if a log answers a question twice: pairing averages them. `item` (and `target`, if any) is what
+    judgments are about, null for what was never made. Statistics cluster on `person` and `prompt`. `asked` and
+    `answered` count asks. Further columns are slices and figures; a figure is null if there is no answer.
     """
     control: str | None = None
     """What kind of control the line is, if it is one."""
     asked_for: bool = True
     """Whether the user asked for the rater; controls that ship with a benchmark were not asked for."""
     notes: tuple[str, ...] = ()
-    """What is to be said of every figure of the line."""
+    """Notes to print with every figure of the line."""
 
     @classmethod
     def of(
@@ -67,28 +67,28 @@ class Line:
         control: str | None,
         notes: tuple[str, ...] = (),
     ) -> "Line":
-        """The line of a rater as the run's record has it, over whatever was judged."""
+        """Return the line of a rater from its entry in the run's record, over all systems together."""
         who = rater["name"], rater["fingerprint"]
         return cls(*who, context, None, None, frame, control, not rater["control"], notes)
 
     @property
     def view(self) -> str | None:
-        """The context, as reports and stores call it."""
+        """Return the context, under its name in reports and stores."""
         return self.context
 
     @property
     def given(self) -> str | None:
-        """The system context, as reports and stores call it."""
+        """Return the system context, under its name in reports and stores."""
         return self.system_context
 
     @property
     def key(self) -> tuple[str | None, str | None, str | None, str | None]:
-        """What tells it from the other lines of its run."""
+        """Return what distinguishes the line from the others of its run."""
         return self.fingerprint, self.context, self.system, self.system_context
 
     @property
     def name(self) -> str:
-        """The line as sentences call it: the system where there is one, else the rater."""
+        """Return the name for use in sentences: the system if there is one, else the rater."""
         judged = self.rater if self.context is None else f"{self.rater} ({self.context})"
         if self.system is None:
             return str(judged)
@@ -98,57 +98,57 @@ class Line:
 
 @dataclass(frozen=True)
 class Metric:
-    """A figure that every line with its column has: the clustered mean of that column, unless it brings an estimator."""
+    """A figure of every line that has its column: the column's clustered mean, unless the metric brings an estimator."""
 
     name: str
     """Its name in results."""
     column: str = ""
-    """The column it is the mean of, or, with an estimator, the one without which it has no meaning; its name if not given."""
+    """The column it is the mean of or, with an estimator, the one that a line must have; the metric's name if not given."""
     bounds: tuple[float, float] | None = UNIT_SCALE
-    """The limits of its scale; None where it has none."""
+    """The limits of its scale; None if it has none."""
     label: str = ""
-    """What it measures, in a line."""
+    """Short description of what it measures."""
     estimate: Callable[[pl.DataFrame], Estimate] | None = None
-    """For what is no mean: the figure with its interval from the rows of a frame, given person, prompt and `holds`
-    of those that have all of them."""
+    """For figures other than means: estimates the figure with its interval from a frame's columns person, prompt and `holds`,
+    for the rows that have all of them."""
     values: Callable[[pl.DataFrame], pl.Series] | None = None
-    """For a smooth figure that is no mean: from the same rows one number each, whose mean is the figure and whose spread is the
-    figure's, so that two lines can be compared by the numbers of the units they share."""
+    """For smooth figures other than means: computes pseudo-values, one per row, whose mean is the figure and whose spread is the
+    figure's, so that two lines can be compared by the values of the units they share."""
     answered: str = "answered"
-    """The column that counts its answers; nothing where no coverage is to be given."""
+    """The column that counts its answers; empty if it has no coverage."""
     holds: tuple[str, ...] = ()
     """Columns that its estimator needs: they are kept of every row."""
     from_sums: Callable[[ClusteredSums], Estimate] | None = None
-    """For what follows from the sums of its column but is not their plain mean."""
+    """For figures that follow from the sums of the column but are not its plain mean."""
     by: tuple[tuple[str, ...], ...] | None = None
-    """The slices it is given by, () being everything; None: everything, and all slices of the kind."""
+    """The slices to estimate it by, () being all units; None for all units and all slices of the kind."""
     where: tuple[tuple[str, str], ...] = ()
-    """The one slice it is given for, in place of all others; over everything, as `empty`, where no unit has such a slice."""
+    """The one slice to estimate it for, in place of all others; if no unit has that slice, it is reported over all units as `empty`."""
     under: tuple[tuple[str, str], ...] = ()
-    """What its results are filed under beside their slice, where several figures share a name: one per grade, or per detector."""
+    """Entries added to the slice of its results, if several figures share a name: one per grade, or per detector."""
     only: Callable[[Line], bool] | None = None
-    """Which lines have it, where not every line with its column."""
+    """Which lines have it, if not every line with its column."""
     optional: bool = False
-    """Whether it is left out where no row has a value."""
+    """Whether it is left out if no row has a value."""
     compared: bool = False
-    """Whether differences between lines are given for it."""
+    """Whether differences between lines are reported for it."""
     note: str = ""
-    """What is said of every value."""
+    """Note on every value."""
     empty: str = ""
-    """What is said where nothing can have a value."""
+    """Note used if nothing can have a value."""
     how: str = CLUSTERED
-    """What is said of intervals where prompts recur."""
+    """Note on intervals if prompts recur."""
     noted: bool = True
-    """Whether the notes of a line are about it."""
+    """Whether the notes of a line apply to it."""
     over: Literal["context", "system_context"] | None = None
-    """For a lift: whose contexts are compared, raters' or systems'. It is the mean of what a unit's column has over the same unit
-    without the person or with somebody else, whichever leaves less; lines under such a context have none."""
+    """For a lift: whose contexts are compared, raters' or systems'. It is the mean difference of a unit's value from the same unit's
+    without the person or with a wrong person, whichever difference is smaller; lines under such a context have none."""
     about: Literal["rater", "product"] = "rater"
-    """Whether it says how good the rater is (accuracy, F1), or what the rater says of what it judges (marks, win rates)."""
+    """Whether it measures how good the rater is (accuracy, F1), or what the rater judges (marks, win rates)."""
     better: Literal["higher", "lower"] | None = "higher"
-    """Which end of the scale is the good one; None where neither is."""
+    """Whether higher or lower values are better; None if neither is."""
     even: float | None = None
-    """The value that says neither: no answer preferred, nothing moved; None where no value is such."""
+    """The neutral value: no answer preferred, nothing moved; None if there is none."""
 
     def __post_init__(self) -> None:
         if self.over not in (None, "context", "system_context"):
@@ -158,11 +158,11 @@ class Metric:
 
     @property
     def source(self) -> str:
-        """The column that it is taken from."""
+        """Return the column that it is computed from."""
         return self.column or self.name
 
     def applies(self, line: Line) -> bool:
-        """Whether a line can have it."""
+        """Return whether a line can have it."""
         if self.over is not None and is_control_context(getattr(line, self.over)):
             return False
         present = not line.frame.columns or self.source in line.frame.columns
@@ -170,18 +170,18 @@ class Metric:
 
     @property
     def paired(self) -> bool:
-        """Whether two lines can be compared unit by unit."""
+        """Return whether two lines can be compared unit by unit."""
         return self.over is None and (self.estimate is None or self.values is not None)
 
     @property
     def difference_bounds(self) -> tuple[float, float] | None:
-        """The limits of a difference on its scale; none for pseudo-values, which lie outside it."""
+        """Return the limits of a difference on its scale; None for pseudo-values, which lie outside it."""
         if self.bounds is None or self.values is not None:
             return None
         return self.bounds[0] - self.bounds[1], self.bounds[1] - self.bounds[0]
 
     def of(self, frame: pl.DataFrame) -> Estimate:
-        """The figure of some rows, with its clustered interval."""
+        """Estimate the figure of some rows, with its clustered interval."""
         if self.estimate is not None:
             return self.estimate(frame.drop_nulls(self.holds))
         known = frame.filter(pl.col(self.source).is_not_null())
@@ -191,11 +191,11 @@ class Metric:
         return self.of_sums(clustered_sums(values, known["person"], known["prompt"]))
 
     def of_sums(self, sums: ClusteredSums) -> Estimate:
-        """The figure from the sums of its column."""
+        """Estimate the figure from the sums of its column."""
         return sums.estimate(self.bounds) if self.from_sums is None else self.from_sums(sums)
 
     def per_row(self, frame: pl.DataFrame) -> pl.Series:
-        """One number per row, null where it has none; their mean is the figure, of rows that have all it holds."""
+        """Return one number per row, null if it has none; over rows that have all of `holds`, their mean is the figure."""
         found = frame[self.source] if self.values is None else self.values(frame)
         return found.cast(pl.Float64)
 
@@ -203,8 +203,8 @@ class Metric:
 def control_of(
     name: str, context: str | None, names: Mapping[str, str], contexts: Mapping[str, str]
 ) -> str | None:
-    """What kind of control a line is, by a kind's two tables: by its rater's or system's name (or what stands before its colon), or else
-    by its context, where `wrong` stands for everybody else's."""
+    """Return what kind of control a line is, from a kind's two tables: by its rater's or system's name (or what precedes its colon), or
+    else by its context, where `wrong` stands for every wrong person's."""
     plain = name.partition(":")[0]
     found = names.get(name, names.get(plain))
     shown = "wrong" if context is not None and context.startswith("wrong:") else context or ""
@@ -212,41 +212,41 @@ def control_of(
 
 
 def is_control_context(name: str | None) -> bool:
-    """Whether a context tells of nobody, or of somebody else; where there is none, nothing can be held against it."""
+    """Return whether a context is missing, empty or a wrong person's."""
     return name is None or name == "none" or name.startswith("wrong:")
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A question that raters answered and people too, unit by unit: what judges are held against."""
+    """A question that raters and people answered for the same units, by which judges are compared with people."""
 
     question: str
     """The question's name in judgments."""
     metric: str
     """The metric that is the mean of the answers."""
     answer: str
-    """The column of a line's frame that has what its rater said, as a number."""
+    """The column of a line's frame with the rater's answers, as numbers."""
     people: str
-    """The column that has what people said, null where they were not asked."""
+    """The column with people's answers, null if they were not asked."""
     who: str | None
-    """Whose answers those are, by name; None where there are none."""
+    """Name of those who gave these answers; None if there are none."""
     bounds: tuple[float, float] = UNIT_SCALE
     margin: str | None = None
-    """The column of the rater's scores, where they can be read as log-odds."""
+    """The column of the rater's scores, if they can be interpreted as log-odds."""
     orders: tuple[str, str] | None = None
-    """The columns of what the rater said when the judged answer was shown first, and when it was shown last."""
+    """The columns of the rater's answers with the judged answer shown first and shown last."""
 
     def known(self, line: Line) -> bool:
-        """Whether people said anything of what a line is about."""
+        """Return whether people answered anything about a line's units."""
         return self.people in line.frame.columns and line.frame[self.people].count() > 0
 
     def distances(self, frame: pl.DataFrame) -> pl.Series:
-        """How far the rater is from people, unit by unit; null where either said nothing."""
+        """Return how far the rater is from people, unit by unit; null if either gave no answer."""
         return (frame[self.answer].cast(pl.Float64) - frame[self.people].cast(pl.Float64)).abs()
 
     @property
     def distance(self) -> Metric:
-        """The mean distance from people, which is the less the better."""
+        """Return the metric of mean distance from people; lower is better."""
         scale = (0.0, self.bounds[1] - self.bounds[0])
 
         def estimate(rows: pl.DataFrame) -> Estimate:
@@ -266,14 +266,14 @@ class Reference:
 
 @dataclass(frozen=True)
 class Feature:
-    """Something about units, besides what is asked, that may pull at a rater."""
+    """A feature of units, besides what is asked, that may bias a rater."""
 
     name: str
     """Its name in results."""
     words: str
-    """What has it, in the plural."""
+    """The units that have it, in the plural."""
     inside: Callable[[pl.DataFrame], pl.Series]
-    """Whether each row has it; null where that cannot be said."""
+    """Returns whether each row has it; null if unknown."""
 
 
 @dataclass(frozen=True)
@@ -282,26 +282,26 @@ class RunLines:
 
     run: RunRecord
     info: dict[str, Any]
-    """What the benchmark says of itself."""
+    """The benchmark's info, as stored."""
     kind: str
     lines: list[Line]
     """Raters asked for come first; controls and votes that came with the data are among them, marked as such."""
     metrics: Sequence[Metric]
     """The headline first."""
     slices: Sequence[tuple[str, ...]] = ()
-    """Columns that results are given by, together or alone."""
+    """Columns that results are reported by, together or alone."""
     references: Sequence[Reference] = ()
-    """What people can say of the same units; none where nobody judges, or where what people say is the gold of choices."""
+    """Questions that people can answer about the same units; none if nobody judges, or if people's answers are the gold of choices."""
     features: Sequence[Feature] = ()
-    """What may pull at raters besides what they are asked, where answers are compared with people's."""
+    """Features that may bias raters, if answers are compared with people's."""
     summed: tuple[str, ...] = ()
-    """The metrics that a run is summed up by, where they are more than the first."""
+    """The headline metrics, if there is more than the first."""
     made_alike: tuple[str, ...] = ()
-    """Where lines hold several systems together: the columns that name one question whoever answered it."""
+    """If lines hold several systems together: the columns that identify a question, whichever system answered it."""
 
     @property
     def layouts(self) -> list[tuple[str, ...]]:
-        """What results are given by: the slices of the kind, and those that the bars of the run's gate name."""
+        """Return the slices to report results by: those of the kind, and those named in the bars of the run's gate."""
         found = list(dict.fromkeys(self.slices))
         for bar in self.run.config.get("gate", []):
             inside = re.search(r"\[(.+)\]", bar)
@@ -312,28 +312,28 @@ class RunLines:
 
     @property
     def headline(self) -> Metric:
-        """The metric that a run of this kind is summed up by."""
+        """Return the headline metric of the run."""
         return self.metrics[0]
 
     @property
     def headlines(self) -> Sequence[Metric]:
-        """All metrics that a run of this kind is summed up by."""
+        """Return all headline metrics of the run."""
         return [self.metric(name) for name in self.summed] or [self.headline]
 
     @property
     def why_no_people(self) -> str:
-        """Why raters cannot be held against people here, as the end of a sentence on the run."""
+        """Return why raters cannot be compared with people here, as the end of a sentence on the run."""
         if self.run.config.get("raters"):
             return "whose kind does not say what people could answer"
         return "in which nobody is asked to judge"
 
     @property
     def rater_kinds(self) -> dict[str, str]:
-        """Fingerprint of each rater to what kind of rater it is."""
+        """Return the type of each rater by its fingerprint."""
         return {rater["fingerprint"]: rater["kind"] for rater in self.run.config.get("raters", [])}
 
     def metric(self, name: str) -> Metric:
-        """The metric of that name."""
+        """Return the metric of that name."""
         for one in self.metrics:
             if one.name == name:
                 return one
@@ -341,12 +341,12 @@ class RunLines:
         raise UserError(f"{self.run.name} has no metric '{name}'; it has {known}.")
 
     def headline_view(self, lines: Sequence[Line]) -> str | None:
-        """The context that counts among those of some lines: the benchmark's own, or else the first."""
+        """Return the headline context of some lines: the benchmark's own if they have it, else the first."""
         contexts = [line.context for line in lines]
         return str(self.info["view"]) if self.info["view"] in contexts else next(iter(contexts), None)
 
     def by_system(self) -> "RunLines":
-        """The same with a line for each system, paired by question, where lines hold the answers of several together."""
+        """Return the run with a line for each system, paired by question, if lines hold the answers of several together."""
         if not self.made_alike:
             return self
         lines = []
@@ -361,7 +361,7 @@ class RunLines:
 def sliced(
     frame: pl.DataFrame, slices: Sequence[Sequence[str]]
 ) -> Iterator[tuple[dict[str, str], pl.DataFrame]]:
-    """All rows, then each slice, without those that are all rows again."""
+    """Yield all rows, then the rows of each slice; slices that contain all rows are left out."""
     yield {}, frame
     for names in slices:
         if all(name in frame.columns for name in names):
@@ -372,9 +372,9 @@ def sliced(
 
 
 def paired_rows(first: Line, second: Line, metric: Metric) -> pl.DataFrame:
-    """The units that both lines have a number for: unit, person, prompt, slices, `value`, `other` and `difference` of the two.
+    """Return the units that both lines have a number for: unit, person, prompt, slices, `value`, `other` and `difference` of the two.
 
-    Numbers of a figure that is no mean (F1, kappa) are taken on the shared units, so that they compare like with like.
+    Pseudo-values of figures other than means (F1, kappa) are computed on the shared units, so that they are comparable.
     """
     needed = list(metric.holds) if metric.values is not None else [metric.source]
     ours, theirs = first.frame.drop_nulls(needed), second.frame.drop_nulls(needed)
@@ -393,7 +393,7 @@ def paired_rows(first: Line, second: Line, metric: Metric) -> pl.DataFrame:
 
 
 def _sharing(frame: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
-    """The rows whose unit the other frame has too."""
+    """Return the rows whose unit the other frame has too."""
     if frame["unit"].equals(other["unit"]):
         return frame
     return frame.join(other, on="unit", how="semi", maintain_order="left")

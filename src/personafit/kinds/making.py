@@ -1,4 +1,4 @@
-"""Letting systems answer questions before anybody judges: what choices and preferences that are made from prompts share."""
+"""Letting systems answer questions before the answers are judged: shared by choices and preferences that are made from prompts."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from personafit.engine import ProgressView
 
 Told = Callable[[str, Model, int, float | None], Awaitable[tuple[list[ContextBuilder], Summary | None]]]
-"""From a system's spec, the system, the run's id and what is left of the budget: what it is told, and what making that took."""
+"""Given a system's spec, the system, the run's id and the budget left: returns the system's contexts, and what making them took."""
 
 
 @dataclass
 class Answered:
-    """What systems answered, and what that took; no answers where it ended early."""
+    """The systems' answers, and what making them took; no answers if it ended early."""
 
     answerings: list[Answering]
     summary: Summary
@@ -33,13 +33,13 @@ class Answered:
     """How many answers were made and reused (`count_answers`)."""
 
     def made(self, benchmark: Benchmark | None, config: RunConfig, **counts: Any) -> Made:
-        """The benchmark made of the answers, to be judged with what is left of the budget; the questions are chosen already."""
+        """Return the benchmark made of the answers, to be judged with the rest of the budget; the questions are already selected."""
         rest = replace(config, limit=None, people=None, budget=left_of(config.budget, self.summary))
         systems = {one.fingerprint: one.system.name for one in self.answerings}
         return Made(benchmark, self.summary, self.run, rest, self.counts | counts, systems)
 
     def refuse_nothing(self, answers: Iterable[str | None]) -> None:
-        """Raise where not one answer could be made."""
+        """Raise an error if not one answer could be made."""
         if not any(answers):
             why = self.summary.last_failure or "the systems answered nothing"
             raise UserError(f"No answer could be made: {why}", code=1)
@@ -89,14 +89,14 @@ async def let_answer(
 
 
 def _added(first: Summary | None, second: Summary | None) -> Summary | None:
-    """The later summary with what came before on the bill."""
+    """Return the later summary, charged with the cost of the earlier one."""
     if first is not None and second is not None:
         second.charge(first)
     return first if second is None else second
 
 
 def estimate_answers(config: RunConfig, questions: int, contexts: int, pairs: int, asks: int) -> list[str]:
-    """Lines of `--dry-run`: answers and cost of each system, and the asks of each judge."""
+    """Return the lines of `--dry-run`: answers and cost of each system, and the asks of each judge."""
     lines = []
     for spec in config.systems:
         model, calls = make_model(spec), questions * contexts

@@ -1,7 +1,7 @@
-"""Preferences: which of two answers somebody with an attribute would rather have.
+"""Preferences: which of two answers somebody with an attribute would prefer.
 
-A run is read back as a row per item, attribute and rater. Marks of both orders and all samples are averaged, so that the pull of a
-place cancels. Differences of scores are put on the scale by rank, over all units of the run at once. `rating` is the mean mark
+A run is loaded as a row per item, attribute and rater. Marks of both orders and all samples are averaged, so that position bias
+cancels. Differences of scores are mapped to the scale by rank, over all units of the run at once. `rating` is the mean mark
 (1 generic, 5 personalized); `no_better` the share of units marked 3 or lower, `no_better_items` the share of answers whose mean mark
 over their attributes is. `mention_effect` is the mean mark of answers that name the attribute minus that of the others;
 `position_effect` is how far a rater is pulled to the answer shown first, in points of the scale.
@@ -82,11 +82,11 @@ class PreferenceKind(Kind):
     )
 
     def default_contexts(self, info: BenchmarkInfo) -> list[str]:
-        """The one context there is: the attributes of the item."""
+        """Return the only context: the attributes of the item."""
         return [CONTEXT.name]
 
     def shown(self, plan: RunPlan, rater: Rater) -> Iterator[Shown]:
-        """Every pair, all attributes at once, in both orders where the order is seen."""
+        """Yield every pair with all attributes at once, in both orders if the order matters to the rater."""
         items = plan.items()
         while page := list(islice(items, PAGE)):
             texts = plan.store.texts({product for item in page for product in item.products})
@@ -98,11 +98,11 @@ class PreferenceKind(Kind):
                         yield replace(pair, order=order, place=place, sample=sample)
 
     def rater_facts(self, plan: RunPlan, rater: Rater) -> dict[str, Any]:
-        """What it is asked, and in how many orders."""
+        """Return the question, and the number of orders."""
         return {"question": rater.questions[0].name, "orders": 2 if rater.order_matters else 1}
 
     def shown_again(self, store: Store, run: RunRecord) -> ShownAgain:
-        """The pair with its attributes, in the order that is stored."""
+        """Return a function that rebuilds the pair with its attributes, in the stored order."""
         items = {item.id: item for item in store.items(run.dataset)}
         questions = {question.name: question for question in (PREFER, NAMED)}
 
@@ -117,7 +117,7 @@ class PreferenceKind(Kind):
         return again
 
     def lines(self, store: Store, run: RunRecord) -> RunLines:
-        """A line per rater over the answers of every system, whose names are in the columns `system` and `given`."""
+        """Return a line per rater over the answers of every system, whose names are in the columns `system` and `given`."""
         return opened_preferences(load_preferences(store, run))
 
     async def make(
@@ -130,14 +130,14 @@ class PreferenceKind(Kind):
         return await make_responses(self, store, config, progress, benchmark)
 
     def estimate_making(self, config: RunConfig, benchmark: Benchmark) -> list[str] | None:
-        """Lines of `--dry-run`: the calls that answering and judging would take."""
+        """Return the lines of `--dry-run`: the calls that answering and judging would take."""
         from personafit.kinds.responding import estimate_responses
 
         return estimate_responses(config, benchmark)
 
 
 def shown_pair(item: Item, texts: Mapping[str, str], question: Question) -> Shown:
-    """A preference item with its texts."""
+    """Return a preference item with its texts, as shown to raters."""
     generic, personal, *attributes = item.products
     answers = (texts[generic], texts[personal])
     parts = tuple(Part(item.id, one, texts[one]) for one in dict.fromkeys(attributes))
@@ -154,10 +154,10 @@ def shown_pair(item: Item, texts: Mapping[str, str], question: Question) -> Show
     )
 
 
-# -- a run read back ---------------------------------------------------------------------------------------------------
+# -- loading a run -----------------------------------------------------------------------------------------------------
 
 SHOWN = "attributes"
-"""What raters are shown of the person."""
+"""The one context of raters."""
 RULES = {"rule:length": "longer answer", "rule:mention": "mention"}
 BY_RANK = "its differences of scores are put on the scale by rank: none is 3, the largest either way 1 or 5"
 SCALE = (float(LOWEST), float(HIGHEST))
@@ -169,31 +169,31 @@ UNIT = ["item", "target"]
 
 @dataclass(frozen=True)
 class PreferenceScores:
-    """A preference run read back: units, a line per rater, people's votes."""
+    """Results of a preference run: units, a line per rater, people's votes."""
 
     run: RunRecord
     info: dict[str, Any]
     units: pl.DataFrame
     """Every unit: item, target, person, prompt, group, generator, given, attribute, longer, names, human; `longer` and `names` are
-    null where an answer was not made."""
+    null if an answer was not made."""
     lines: list[Line]
-    """One per rater, over the answers of all systems; frames have every unit with rating and what follows from it."""
+    """One per rater, over the answers of all systems; frames have every unit with its rating and derived columns."""
     answers: pl.DataFrame
     panel: pl.DataFrame
-    """Single votes of people, or of simulated ones where there are no others."""
+    """Single votes of people, or simulated ones if there are no others."""
     people_are: str | None
     """Whose marks `human` holds: human, simulated, or the name of the gold, such as author; None without any."""
     detectors: dict[str, str]
-    """Who says which attributes are named, the rule first: name to the column of the units that has it."""
+    """Detectors of named attributes, the rule first: name to the column of the units that holds the result."""
 
     @property
     def made(self) -> pl.DataFrame:
-        """The units whose answer was made."""
+        """Return the units whose answer was made."""
         return self.units.filter(pl.col("names").is_not_null())
 
 
 def load_preferences(store: Store, run: RunRecord) -> PreferenceScores:
-    """Read a preference run back."""
+    """Load a preference run."""
     info, answers = store.dataset_info(run.dataset), run_answers(store, run.id)
     votes = _votes(store, run.dataset)
     people_are, panel, human = _people(votes, info["gold"])
@@ -216,7 +216,7 @@ def _joined(units: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
 
 
 def _people(votes: pl.DataFrame, gold: str) -> tuple[str | None, pl.DataFrame, pl.DataFrame]:
-    """Whose marks count as people's (votes of people, else of simulated ones, else gold), their single votes, and each unit's mean."""
+    """Return whose marks count as people's (votes of people, else simulated ones, else gold), their single votes, and each unit's mean."""
     own = votes.filter(pl.col("voter").is_null())
     named = own.filter(rater=gold)
     own = own if named.is_empty() else named
@@ -245,13 +245,13 @@ def _line(units: pl.DataFrame, answers: pl.DataFrame, rater: dict[str, Any], sam
     )
     notes: tuple[str, ...] = ()
     if bool(frame["scored"].any()):
-        # A unit with a mark, as that of an answer that was not made, is on the scale already.
+        # A unit that has a mark already, because its answer was not made, is on the scale.
         differences = frame.select(pl.when("scored").then("rating").cast(pl.Float64).fill_null(np.nan))
         marks = pl.Series(scale_by_rank(differences.to_series().to_numpy())).fill_nan(None)
         frame = frame.with_columns(pl.when("scored").then(marks).otherwise("rating").alias("rating"))
         notes = (BY_RANK,)
     frame = rated_units(frame.drop("scored"))
-    if rater["orders"] == 2:  # the pull to the answer shown first, and whether both orders say the same
+    if rater["orders"] == 2:  # position bias, and whether both orders give the same result
         both = pl.all_horizontal(pl.col("first", "last", "longer").is_not_null())
         same = (pl.col("first") - MIDDLE).sign() == (pl.col("last") - MIDDLE).sign()
         frame = frame.with_columns(
@@ -262,9 +262,9 @@ def _line(units: pl.DataFrame, answers: pl.DataFrame, rater: dict[str, Any], sam
 
 
 def rated_units(frame: pl.DataFrame) -> pl.DataFrame:
-    """Units with a rating as a line has them: whose answers they are, and what follows from the rating.
+    """Add a line's columns to rated units: the system and its context, and what follows from the rating.
 
-    What is said of an answer and not of its attributes stands in its first row.
+    Columns about an answer, and not about its attributes, have values in the answer's first row only.
     """
     mark, longer = pl.col("rating").cast(pl.Float64), pl.col("longer").cast(pl.Float64)
     win = pl.when(mark > MIDDLE).then(1.0).when(mark < MIDDLE).then(0.0).when(mark == MIDDLE).then(0.5)
@@ -282,14 +282,14 @@ def rated_units(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def once_an_item(value: pl.Expr) -> pl.Expr:
-    """A value in the first row of each item, and null in the others."""
+    """Return a value in the first row of each item, and null in the others."""
     return pl.when(pl.col("item").is_first_distinct()).then(value)
 
 
 def unit_rows(store: Store, run: RunRecord) -> pl.DataFrame:
-    """One row per item and attribute: whose it is, who wrote the answer, its lengths, and whether it names the attribute.
+    """Return one row per item and attribute: person, system, how much longer the answer is, and whether it names the attribute.
 
-    An answer that was not made has neither length nor names: both are null.
+    For an answer that was not made, `longer` and `names` are null.
     """
     selected = None if run.config["selected"] is None else set(run.config["selected"])
     items = (item for item in store.items(run.dataset) if selected is None or item.id in selected)
@@ -320,7 +320,7 @@ def _units(item: Item, texts: dict[str, str]) -> Iterator[dict[str, Any]]:
 
 
 def _votes(store: Store, dataset: str) -> pl.DataFrame:
-    """The gold and the single votes that came with the data: item, target, rater, voter (null for gold) and value."""
+    """Return the gold and the single votes that came with the data: item, target, rater, voter (null for gold) and value."""
     one = t.judgments.c
     query = select(one.item, one.target, one.rater, one.label, one.value, one.extra).where(
         one.ask.like(f"{dataset}#%"), one.question == PREFERENCE, one.status == Status.OK.value
@@ -335,11 +335,11 @@ def _votes(store: Store, dataset: str) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema | {"value": pl.Float64}, orient="row")
 
 
-# -- figures -----------------------------------------------------------------------------------------------------------
+# -- metrics -----------------------------------------------------------------------------------------------------------
 
 
 def opened_preferences(scores: PreferenceScores) -> RunLines:
-    """The lines of a preference run with their metrics, and what people said of the same units."""
+    """Return the lines of a preference run with their metrics, and people's marks of the same units."""
     people = Reference(
         "preference", "rating", "rating", "human", scores.people_are, SCALE, orders=("first", "last")
     )
@@ -361,12 +361,12 @@ def opened_preferences(scores: PreferenceScores) -> RunLines:
 
 
 def by_system(units: pl.DataFrame) -> list[tuple[str, ...]]:
-    """The slice by system and what it was given, where there are several."""
+    """Return the slice by system and its context, if there are several."""
     return [("system", "given")] if units.select("generator", "given").n_unique() > 1 else []
 
 
 def preference_metrics(detectors: Mapping[str, str]) -> list[Metric]:
-    """The figures of a rater's marks; the effect of mention once for each detector, which comes with its column."""
+    """Return the metrics of a rater's marks; the effect of mention once for each detector, each needing its own column."""
     people = partial(Metric, column="human", holds=("rating", "human", "names"), by=WHOLE)
     agrees = partial(people, empty=NO_PEOPLE, how="")
     over = partial(people, only=_meets_people)
@@ -396,7 +396,7 @@ def _at_equal_length(rows: pl.DataFrame) -> Estimate:
 
 
 def _mention_effect(detector: str, column: str) -> Metric:
-    """How much higher answers are marked that name the attribute, as the detector says."""
+    """Return the metric of how much higher answers are marked that name the attribute, according to the detector."""
 
     def estimate(rows: pl.DataFrame) -> Estimate:
         return group_difference(rows["rating"], rows[column], rows["person"], rows["prompt"])
@@ -412,7 +412,7 @@ def _meets_people(line: Line) -> bool:
 
 
 def _with_people(figure: Literal["spearman", "quadratic"]) -> Callable[[pl.DataFrame], Estimate]:
-    """Rank correlation, or quadratic kappa, of a rater's marks and people's."""
+    """Estimate rank correlation, or quadratic kappa, of a rater's marks and people's."""
 
     def estimate(rows: pl.DataFrame) -> Estimate:
         marks = rows.select(pl.col("rating", "human").cast(pl.Float64)).to_numpy()
@@ -424,17 +424,17 @@ def _with_people(figure: Literal["spearman", "quadratic"]) -> Callable[[pl.DataF
 
 
 def _mention_over_people(rows: pl.DataFrame) -> Estimate:
-    """How much larger the effect of mention is for a rater than for people."""
+    """Estimate how much larger the effect of mention is for a rater than for people."""
     return group_difference_gap(rows["rating"], rows["human"], rows["names"], rows["person"], rows["prompt"])
 
 
 def _over_people(rows: pl.DataFrame) -> Estimate:
-    """How much higher a rater marks than people do."""
+    """Estimate how much higher a rater marks than people do."""
     return cluster_mean(rows["rating"] - rows["human"], rows["person"], rows["prompt"])
 
 
 def human_ceiling(scores: PreferenceScores) -> Iterator[tuple[str, Estimate]]:
-    """How far single raters agree: rank correlation and quadratic kappa, the mean over pairs of raters."""
+    """Estimate the agreement of single raters: rank correlation and quadratic kappa, the mean over pairs of raters."""
     votes = scores.panel.pivot("rater", index=UNIT, values="value", aggregate_function="mean")
     raters = [name for name in votes.columns if name not in UNIT]
     if len(raters) < 2:
@@ -451,6 +451,6 @@ def human_ceiling(scores: PreferenceScores) -> Iterator[tuple[str, Estimate]]:
 
 
 def as_codes(marks: Floats) -> Ints:
-    """Marks as whole numbers from 0; halves go to the even side as Python rounds, nothing to -1."""
+    """Return marks as whole numbers from 0, rounded half to even as Python does, and -1 for missing ones."""
     codes = np.where(np.isfinite(marks), np.rint(np.where(np.isfinite(marks), marks, LOWEST)) - LOWEST, -1)
     return codes.astype(np.int64)

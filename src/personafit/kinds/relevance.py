@@ -1,7 +1,7 @@
-"""Relevance: which of the things known of a person matter for what they ask. An ask is about one attribute, a list, or part of a list.
+"""Relevance: which attributes of a person matter for their prompt. An ask is about one attribute, a list, or part of a list.
 
-Where a rater gave scores only, it picks the top share of each list, the one with the best F1 on all other prompts.
-`over_selection` is the share of pairs a rater calls relevant over the share people do, on the pairs it answered: 1 picks as many,
+A rater that gives scores only picks the top share of each list that has the best F1 on all other prompts.
+`over_selection` is the share of pairs a rater calls relevant over the share people do, on the pairs it answered: 1 means as many,
 2 twice as many. `average_precision` and `r_precision` (the hits among the top k of a list with k relevant ones) are those of each
 list's ranking, averaged over the lists with anything relevant.
 """
@@ -69,14 +69,14 @@ SLICES = ("hedged", "list", "language", "prompt_name")
 WHOLE: tuple[tuple[str, ...], ...] = ((),)
 Ranking = Literal["average_precision", "r_precision"]
 NEITHER = ("yes_rate", "over_selection")
-"""Figures that have no good end."""
+"""Metrics for which neither higher nor lower is better."""
 RANKED: tuple[Ranking, ...] = ("average_precision", "r_precision")
-FEW_VALUES = 2  # scores with no more values than this rank nothing
+FEW_VALUES = 2  # scores with at most this many distinct values give no ranking
 HOW = "interval linearised and clustered by person and prompt"
 
 
 class RelevanceKind(Kind):
-    """Which attributes matter."""
+    """Which attributes matter for a prompt."""
 
     name = RELEVANCE
     asks: ClassVar[QuestionSet] = ATTRIBUTES
@@ -87,11 +87,11 @@ class RelevanceKind(Kind):
     computed_slices: ClassVar[tuple[str, ...]] = SLICES
 
     def default_contexts(self, info: BenchmarkInfo) -> list[str]:
-        """The prompt and the attribute, and the attribute alone."""
+        """Return the two contexts: prompt and attribute, and the attribute alone."""
         return ["none", ALONE]
 
     def sample(self, plan: RunPlan, rows: pl.DataFrame, limit: int) -> frozenset[str]:
-        """Draw whole lists, one of each prompt before a second of any, up to `limit` items."""
+        """Draw whole lists, one for each prompt before a second for any, up to `limit` items."""
         lists = rows.group_by("person", "grp", maintain_order=True).agg("item", pl.col("prompt").first())
         drawn = [hash_text("select", group, str(plan.config.seed)) for group in lists["grp"]]
         lists = lists.with_columns(pl.Series("drawn", drawn)).sort("drawn", maintain_order=True)
@@ -105,7 +105,7 @@ class RelevanceKind(Kind):
         return frozenset(taken)
 
     def shown(self, plan: RunPlan, rater: Rater) -> Iterator[Shown]:
-        """Everything the rater is to be shown, by person: whole lists, parts of long ones, or an attribute at a time."""
+        """Yield everything the rater is shown, by person: whole lists, parts of long ones, or one attribute at a time."""
         if "reasons" not in plan.state:
             every = plan.store.items(plan.dataset)
             plan.state["reasons"] = attribute_reasons(plan.store, [item.products[0] for item in every])
@@ -117,26 +117,26 @@ class RelevanceKind(Kind):
                         yield replace(shown, sample=sample)
 
     def count(self, plan: RunPlan, rater: Rater) -> int:
-        """Number of asks the rater gets; counted once, since it takes a pass over all lists."""
+        """Return the number of asks the rater gets; cached, since counting takes a pass over all lists."""
         counts: dict[str, int] = plan.state.setdefault("counts", {})
         if rater.record.fingerprint not in counts:
             counts[rater.record.fingerprint] = sum(1 for _ in self.shown(plan, rater))
         return counts[rater.record.fingerprint]
 
     def facts(self, plan: RunPlan) -> dict[str, Any]:
-        """The kind and the question; how it is asked is the rater's."""
+        """Return the kind and the question; the form of the question depends on the rater."""
         return {"kind": self.name, "question": RELEVANCE}
 
     def rater_facts(self, plan: RunPlan, rater: Rater) -> dict[str, Any]:
-        """Whether the rater gets whole lists, and the contexts it is shown."""
+        """Return whether the rater gets whole lists, and the contexts it is shown."""
         return {"by_list": rater.most_parts != 1, "views": contexts_for(plan, rater)}
 
     def notes(self, plan: RunPlan, benchmark: Benchmark) -> Iterator[str]:
-        """Lists that were cut, and raters that met the prompts in training."""
+        """Yield notes on lists that were cut, and on raters that met the prompts in training."""
         for rater in plan.raters:
             if rater.most_parts in (None, 1):
                 continue
-            # It picks the few of each part, which are more than the few of the whole.
+            # It picks a few from each part, which are more than a few from the whole list.
             cut = {shown.about for shown in self.shown(plan, rater) if shown.place}
             if cut:
                 yield (
@@ -146,7 +146,7 @@ class RelevanceKind(Kind):
         yield from super().notes(plan, benchmark)
 
     def shown_again(self, store: Store, run: RunRecord) -> ShownAgain:
-        """The list as it was shown, in its drawn order; of one attribute, whatever items it stands for."""
+        """Return a function that rebuilds a list in its drawn order, or an attribute with all items it stands for."""
         ways = {question.fingerprint: question for question in (PAIR, LIST, GRADED)}
         asked = {
             row.fingerprint: ways.get(orjson.loads(row.settings).get("question", ""))
@@ -174,22 +174,22 @@ class RelevanceKind(Kind):
         return again
 
     def lines(self, store: Store, run: RunRecord) -> RunLines:
-        """A line per rater and context, and one per rater whose votes came with the data."""
+        """Return a line per rater and context, and one per rater whose votes came with the data."""
         return opened_relevance(load_relevance(store, run))
 
 
 def contexts_for(plan: RunPlan, rater: Rater) -> list[str]:
-    """The contexts that make sense for a rater."""
+    """Return the contexts that make sense for a rater."""
     return [name for name in plan.contexts if name != ALONE or not rater.needs_prompt]
 
 
 def _lists(
     store: Store, items: Sequence[Item], question: Question, reasons: Mapping[str, str]
 ) -> list[Shown]:
-    """The lists that items stand in, each with all of its attributes."""
+    """Return the lists that contain the items, each with all of its attributes."""
     texts = store.texts({item.products[0] for item in items})
     lists: dict[tuple[str, str, str], list[Part]] = {}
-    for item in items:  # a group of a folder's own may hold several prompts; a list is about one
+    for item in items:  # a benchmark folder's group may hold several prompts; a list is about one
         key = item.person, list_name(item.group, item.person), item.prompt
         lists.setdefault(key, []).append(_part(item, texts, reasons))
     return [
@@ -199,7 +199,7 @@ def _lists(
 
 
 def _shown_lists(store: Store, run: RunRecord) -> dict[str, dict[str, tuple[Part, ...]]]:
-    """The attributes of every list of a run, by the list's name and which part of it was shown."""
+    """Return the attributes of every list of a run, by the list's name and the part that was shown."""
     selected = None if run.config["selected"] is None else set(run.config["selected"])
     items = [item for item in store.items(run.dataset) if selected is None or item.id in selected]
     found: dict[str, dict[str, tuple[Part, ...]]] = {}
@@ -217,9 +217,9 @@ def _part(item: Item, texts: Mapping[str, str], reasons: Mapping[str, str]) -> P
 
 
 def _cut(lists: Sequence[Shown], rater: Rater, name: str, seed: int) -> Iterator[Shown]:
-    """The lists of one person under one context, as much at a time as the rater takes.
+    """Yield the lists of one person under one context, in parts of the size that the rater takes.
 
-    Without the prompt an attribute is the same question in every list: by itself it is asked about once for all of them.
+    Without the prompt an attribute is the same question in every list, so alone it is asked about once for all lists.
     """
     by_text: dict[str, list[Part]] = {}
     for whole in lists:
@@ -238,7 +238,7 @@ def _cut(lists: Sequence[Shown], rater: Rater, name: str, seed: int) -> Iterator
 
 
 def attribute_reasons(store: Store, attributes: Iterable[str]) -> dict[str, str]:
-    """Why attributes are believed, by the attribute's product id: the text of the product that is its parent, where it has one."""
+    """Return the evidence for attributes, by the attribute's product id: the text of its parent product, if it has one."""
     query = select(t.products.c.id, t.products.c.parents)
     rows = store.rows_among(query, t.products.c.id, list(dict.fromkeys(attributes)))
     parents = {row.id: listed[0] for row in rows if (listed := orjson.loads(row.parents))}
@@ -251,22 +251,22 @@ def attribute_reasons(store: Store, attributes: Iterable[str]) -> dict[str, str]
 
 @dataclass(frozen=True)
 class RelevanceScores:
-    """A relevance run read back: pairs, and a line per rater and context."""
+    """Results of a relevance run: pairs, and a line per rater and context."""
 
     run: RunRecord
     info: dict[str, Any]
     items: pl.DataFrame
     """Every pair of the run: item, person, prompt, list_name, attribute, relevant, hedged, list, prompt_name."""
     lines: list[Line]
-    """One per rater and view, and per rater whose votes came with the data; frames have status, label, yes and score of every pair."""
+    """One per rater and context, and per rater whose votes came with the data; frames have status, label, yes and score of every pair."""
     answers: pl.DataFrame
-    """Every answer as read, samples apart."""
+    """Every parsed answer, one row per sample."""
     attributes: dict[str, str]
     """Attribute product by item."""
 
 
 def load_relevance(store: Store, run: RunRecord) -> RelevanceScores:
-    """Read a relevance run back."""
+    """Load a relevance run."""
     info = store.dataset_info(run.dataset)
     products = _products(store, run.dataset)
     items = _items(store, run, info, products)
@@ -314,7 +314,7 @@ def _size(count: int) -> str:
 def _decided(
     items: pl.DataFrame, answers: pl.DataFrame, samples: int
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """The pairs with what was said of them; several samples are averaged, and half of them are enough for a yes."""
+    """Return the pairs with a rater's answers; several samples are averaged, and half of them are enough for a yes."""
     ok = pl.col("status") == Status.OK.value
     said = pl.when(pl.col("label").is_in([YES, *RELEVANT_GRADES])).then(1.0).when(ok).then(0.0)
     per_item = (
@@ -364,7 +364,7 @@ def _crossfitted(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
 
 
 def _published(store: Store, run: RunRecord, info: dict[str, Any], items: pl.DataFrame) -> list[Line]:
-    """The votes of others that came with the data."""
+    """Return lines of the votes that came with the data."""
     votes = gold_answers(store, run.dataset)
     lines = []
     for name in votes["gold_rater"].unique(maintain_order=True).sort():
@@ -383,13 +383,13 @@ def _published(store: Store, run: RunRecord, info: dict[str, Any], items: pl.Dat
     return lines
 
 
-# -- what was said ----------------------------------------------------------------------------------------------------------
+# -- judgments --------------------------------------------------------------------------------------------------------------
 
 
 def relevance_answers(store: Store, run: int, items: pl.DataFrame) -> pl.DataFrame:
-    """Every pair a run has asked about, with the last answer to it.
+    """Return every pair a run has asked about, with the last answer to it.
 
-    A list that failed left no judgments: what it still lacks counts as failed.
+    A list whose ask failed has no judgments: its missing pairs count as failed.
     """
     answers = run_answers(store, run)
     failed = pl.col("status") == Status.FAILED.value
@@ -401,11 +401,11 @@ def relevance_answers(store: Store, run: int, items: pl.DataFrame) -> pl.DataFra
     return pl.concat([answered, lost.select(answered.columns)])
 
 
-# -- figures ----------------------------------------------------------------------------------------------------------------
+# -- metrics ----------------------------------------------------------------------------------------------------------------
 
 
 def opened_relevance(scores: RelevanceScores) -> RunLines:
-    """The lines of a relevance run with their metrics, the slices that tell pairs apart, and what people said of the same pairs."""
+    """Return the lines of a relevance run with their metrics, the slices of pairs, and people's answers about the same pairs."""
     items = scores.items
     return RunLines(
         scores.run,
@@ -425,13 +425,13 @@ def opened_relevance(scores: RelevanceScores) -> RunLines:
 
 
 def _on_long_lists(frame: pl.DataFrame) -> pl.Series:
-    """Whether the list is longer than those that most attributes are on."""
+    """Return whether the list is longer than the median row's list."""
     size = frame.select(pl.len().over("list_name")).to_series()
     return size > size.median()
 
 
 def _detected(name: detecting.Metric) -> Metric:
-    """A figure of yes-or-no answers: no mean, but compared by what each pair does to it."""
+    """Return a metric of yes-or-no answers, compared by pseudo-values since it is not a mean."""
 
     def estimate(rows: pl.DataFrame) -> Estimate:
         return detecting.detection(rows["yes"], rows["relevant"], name, rows["person"], rows["prompt"])

@@ -1,7 +1,7 @@
-"""Reading stored replies again with today's parser, whatever was judged: new judgments, no new asks, nothing spent.
+"""Parsing stored replies again with the current parser, for any kind: new judgments, no new asks, no cost.
 
-Only replies that were parsed as text are read again; answers taken from the scores of options need no parser. Replies are read as they
-come and let go, since those of a long run fill more memory than there is.
+Only replies that were parsed as text are parsed again; answers taken from log-probabilities of options need no parser. Replies are
+streamed, since those of a long run may not fit into memory.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ BATCH = 2000
 
 
 def rescore(store: Store, run: RunRecord) -> tuple[int, int]:
-    """Read every parsed reply of a run again; returns how many were read and how many now say something else."""
+    """Parse every reply of a run again; returns how many were parsed and how many changed their judgments."""
     kind = find_kind(str(run.config.get("kind", "choice")))
     if not kind.judged:
         raise UserError(f"{run.name}: nobody judged here, so there are no replies to read again.")
@@ -56,7 +56,7 @@ def rescore(store: Store, run: RunRecord) -> tuple[int, int]:
 
 
 def _answers(ask: Row[Any], shown: Shown) -> list[PartAnswer]:
-    """What today's parser makes of a reply; parts it leaves out are unparsed."""
+    """Return the current parser's answers from a reply; parts it leaves out are unparsed."""
     reading = shown.question.read(ChatReply(text=ask.reply), shown)
     found = {_name(one): one for one in reading.answers} if reading is not None else {}
     return [
@@ -66,7 +66,7 @@ def _answers(ask: Row[Any], shown: Shown) -> list[PartAnswer]:
 
 
 def _from_scores(row: Row[Any], now: Sequence[PartAnswer]) -> bool:
-    """Whether an answer was taken from the scores of options: its number is none that a parser gives."""
+    """Return whether an answer was taken from the scores of options: it has a value that no parser returns."""
     if row.extra is not None:
         return True
     whole = row.value is None or float(row.value).is_integer()
@@ -92,7 +92,7 @@ def _judgment(ask: Row[Any], answer: PartAnswer, parse: int) -> Judgment:
 
 
 def _asks(store: Store, run: RunRecord) -> Iterator[list[Row[Any]]]:
-    """Every ask of a model's in the run that has a reply, as one row for each part with its last reading."""
+    """Yield every ask to a model in the run that has a reply, as one row for each judgment."""
     ask, judgment = t.asks.c, t.judgments.c
     models = [one["fingerprint"] for one in run.config["raters"] if one["kind"] in ("llm", "replay")]
     query = (

@@ -1,6 +1,6 @@
-"""Pairs of answers made from prompts: systems answer told nothing, and told attributes of the person.
+"""Pairs of answers made from prompts: systems answer without a context, and with attributes of the person.
 
-A system is told all attributes, those a matcher picks, those people called relevant, or any other context. `attributes:matched:SPEC`
+The context has all attributes, those a matcher picks or those people called relevant, or is any other. `attributes:matched:SPEC`
 is matched by that relevance rater; plain `attributes:matched` by the system itself, asked for the few of a list. Matching and
 answering are keyed jobs: they resume, and nothing is paid for twice.
 """
@@ -42,7 +42,7 @@ DEFAULT_GIVENS = ("attributes:all", f"attributes:{MATCHED}", f"attributes:{RELEV
 
 
 def estimate_responses(config: RunConfig, benchmark: Benchmark) -> list[str]:
-    """Lines of `--dry-run`: the calls that answering and judging would take."""
+    """Return the lines of `--dry-run`: the calls that answering and judging would take."""
     found = sum(1 for _ in benchmark.items())
     prompts, givens = min(found, config.limit or found), len(wanted_givens(config.system_contexts))
     pairs = prompts * givens * len(config.systems)
@@ -50,14 +50,14 @@ def estimate_responses(config: RunConfig, benchmark: Benchmark) -> list[str]:
 
 
 def wanted_givens(asked: Sequence[str]) -> list[str]:
-    """What the systems are told besides nothing, which they always answer too."""
+    """Return the system contexts besides `none`, under which systems always answer too."""
     return [given for given in dict.fromkeys(asked or DEFAULT_GIVENS) if given != "none"]
 
 
 async def make_responses(
     kind: Kind, store: Store, config: RunConfig, progress: "ProgressView", prompts: ResponsePrompts
 ) -> Made:
-    """Let systems answer the prompts, matching attributes first where that is asked for."""
+    """Let systems answer the prompts, after matching attributes if a context needs that."""
     for condition in config.where:  # before anything is spent on answers
         if slice_of(condition.partition("=")[0]) not in (GENERATOR, GIVEN):
             raise UserError(
@@ -71,7 +71,7 @@ async def make_responses(
     situations = [prompts.situations[item.id] for item in plan.items()]
     notes: list[str] = []
     unmatched: set[tuple[str, str, str]] = set()
-    called: dict[str, str] = {}  # as contexts call themselves: memory:k=3 is memory
+    called: dict[str, str] = {}  # contexts by their own name: memory:k=3 is memory
 
     async def told(
         spec: str, model: Model, run: int, budget: float | None
@@ -117,10 +117,10 @@ def _paired(
     unmatched: set[tuple[str, str, str]],
     called: Mapping[str, str],
 ) -> Made:
-    """Every answer beside the generic one of the same system; an answer that was not made loses to it."""
+    """Pair every answer with the generic one of the same system; an answer that was not made loses to it."""
     answers = []
     shares: dict[tuple[str, str], list[int]] = {}
-    """Whose answers told what: how many were asked for, and made."""
+    """System and context to the numbers of answers asked for, and made."""
     for answering in done.answerings:
         system, lost, alone = answering.system.name, 0, 0
         for item, texts in answering.tried():
@@ -157,7 +157,7 @@ async def _match(
     progress: "ProgressView",
     budget: float | None,
 ) -> tuple[dict[str, tuple[str, ...]], Summary]:
-    """The attributes a relevance rater picks for each prompt; a prompt it could not be asked about is absent."""
+    """Return the attributes a relevance rater picks for each prompt; prompts whose ask failed are absent."""
     rater = make_rater(spec, ATTRIBUTES, plan.people)
     try:
         check_budget(budget, [(rater.record.name, rater)])

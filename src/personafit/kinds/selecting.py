@@ -1,4 +1,4 @@
-"""Which items of a run are judged: those that --people, --where and --limit select."""
+"""Selection of the items of a run that are judged: those that --people, --where and --limit select."""
 
 import polars as pl
 
@@ -8,9 +8,9 @@ from personafit.benchmarks.config import RunConfig, chosen_people
 
 
 def select_items(rows: pl.DataFrame, limit: int, seed: int, nested: bool = False) -> frozenset[str]:
-    """A fixed stratified sample of items: drawn by hash, spread over half, tier and language-like slices in proportion.
+    """Draw a fixed stratified sample of items by hash, in proportion over slices such as half, tier and language.
 
-    `rows` has `item` and any columns to stratify by; the same seed gives the same sample on every machine. Where there are more strata
+    `rows` has `item` and any columns to stratify by; the same seed gives the same sample on every machine. If there are more strata
     than items to draw, the largest come first; `nested` keeps the values of the first column in proportion even then.
     """
     strata = [name for name in rows.columns if name != "item"]
@@ -27,7 +27,7 @@ def select_items(rows: pl.DataFrame, limit: int, seed: int, nested: bool = False
 
 
 def rows_of_people(rows: pl.DataFrame, config: RunConfig) -> pl.DataFrame:
-    """The rows about the people that `--people` selects; all of them without it."""
+    """Return the rows about the people that `--people` selects; all of them without it."""
     if config.people is None:
         return rows
     present = sorted(set(rows["person"]))
@@ -38,12 +38,12 @@ def rows_of_people(rows: pl.DataFrame, config: RunConfig) -> pl.DataFrame:
 
 
 def slice_of(name: str) -> str:
-    """The slice that a user's name for it means: items keep what systems were told as `given`."""
+    """Return the slice for a user's name of it: items store the system context as `given`."""
     return "given" if name == "system_context" else name
 
 
 def rows_where(rows: pl.DataFrame, config: RunConfig) -> pl.DataFrame:
-    """The rows of the slices that --where means; all where it is not given."""
+    """Return the rows of the slices that --where selects; all if it is not given."""
     for condition in config.where:
         name, _, value = condition.partition("=")
         name = slice_of(name)

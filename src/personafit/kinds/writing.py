@@ -1,6 +1,6 @@
-"""Writing: systems write what people wrote, told of them, of nobody and of somebody else.
+"""Writing: systems write what people wrote, with the person's context, without one and with a wrong person's.
 
-Nobody judges: what was written is held against the person's own words when the run is read back, so measuring again costs nothing.
+Nobody judges: texts are compared with the person's own when the run is loaded, so measuring again costs nothing.
 """
 
 from collections.abc import Iterator, Mapping
@@ -45,7 +45,7 @@ class WritingKind(Kind):
     bars: ClassVar[tuple[str, ...]] = ("rouge_1", "rouge_l", "lift")
 
     def contexts(self, config: RunConfig, info: BenchmarkInfo) -> list[str]:
-        """No contexts: no rater is asked."""
+        """Return no contexts: no rater is asked."""
         unused = {"rater": config.raters, "context": config.contexts, "samples": config.samples != 1}
         for option, asked in unused.items():
             if asked:
@@ -56,7 +56,7 @@ class WritingKind(Kind):
         return []
 
     def prepare(self, plan: RunPlan, benchmark: Benchmark) -> None:
-        """Open the systems, and plan their texts."""
+        """Create the systems, and plan their texts."""
         config = plan.config
         typed = config.system_contexts or [plan.info.context]
         every = list(dict.fromkeys([*typed, "none", *(f"wrong:{name}" for name in typed)]))
@@ -75,16 +75,16 @@ class WritingKind(Kind):
             for one in answerings
         ]
         plan.making = [partial(_lane, plan, one) for one in answerings]
-        # As contexts call themselves: memory:k=3 is memory.
+        # Contexts by their own name: memory:k=3 is memory.
         names = [builder.name for builder in plan.builders[: len(every)]]
         plan.state |= {"answerings": answerings, "givens": names[: len(typed)], "contexts": names}
 
     def planned(self, plan: RunPlan) -> int:
-        """How many texts are to be written."""
+        """Return the number of texts to be written."""
         return sum(one.count for one in plan.state["answerings"])
 
     def facts(self, plan: RunPlan) -> dict[str, Any]:
-        """Who writes, told what, and how it is measured."""
+        """Return record entries: the systems, their contexts, and the measure."""
         answerings: list[Answering] = plan.state["answerings"]
         return {
             "kind": self.name,
@@ -97,11 +97,11 @@ class WritingKind(Kind):
         }
 
     def notes(self, plan: RunPlan, benchmark: Benchmark) -> Iterator[str]:
-        """No notes beyond the benchmark's."""
+        """Yield no notes beyond the benchmark's."""
         yield from ()
 
     def estimate(self, plan: RunPlan) -> list[str] | None:
-        """What writing them would take."""
+        """Return the estimate of what writing the texts would take."""
         head = f"{plan.info.name}: {self.planned(plan):,} texts would be written; those already stored are not written again."
         calls = ((one.system, one.count) for one in plan.state["answerings"])
         lines = (
@@ -111,7 +111,7 @@ class WritingKind(Kind):
         return [head, *lines]
 
     def lines(self, store: Store, run: RunRecord) -> RunLines:
-        """A line per system and context, and one per kind of text that needs no writing."""
+        """Return a line per system and context, and one per type of text that needs no writing."""
         return writing_lines(load_writing(store, run))
 
 
@@ -120,7 +120,7 @@ def _lane(plan: RunPlan, answering: Answering) -> Lane:
 
 
 def _metrics(whole: int) -> list[Metric]:
-    """How near a text comes to the person's own, by task and in total; a line with fewer texts than `whole` has no total."""
+    """Return the metrics of similarity to the person's own text, by task and in total; no total for lines with fewer than `whole` texts."""
 
     def complete(line: Line) -> bool:
         return len(line.frame) >= whole
@@ -134,25 +134,25 @@ def _metrics(whole: int) -> list[Metric]:
 
 @dataclass(frozen=True)
 class WritingScores:
-    """A writing run read back: texts with their scores."""
+    """Results of a writing run: texts with their scores."""
 
     run: RunRecord
     info: dict[str, Any]
     own: Mapping[str, str]
     """Item to what the person wrote."""
     lines: list[Line]
-    """What each system wrote under each context, and what was copied; frames have task, text, rouge_1 and rouge_l of every item."""
+    """Each system's texts under each context, and copied texts; frames have task, text, rouge_1 and rouge_l of every item."""
     answers: pl.DataFrame
     """Every text that was asked for: item, rater, view, context, status, detail."""
 
     @property
     def tasks(self) -> list[str]:
-        """The tasks of the run, in their order."""
+        """Return the tasks of the run, in their order."""
         return self.lines[0].frame["task"].unique(maintain_order=True).to_list()
 
 
 def load_writing(store: Store, run: RunRecord) -> WritingScores:
-    """Read a run back and measure every text."""
+    """Load a run and measure every text."""
     items = run_items(store, run).select("item", "person", "prompt", "task")
     texts = _kept_texts(store, run.dataset, set(items["item"]))
     own = texts.pop(MAKERS[0])
@@ -166,7 +166,7 @@ def load_writing(store: Store, run: RunRecord) -> WritingScores:
 
 
 def _kept_texts(store: Store, dataset: str, kept: set[str]) -> dict[str, dict[str, str]]:
-    """What was there before anybody wrote: whose text, item to text."""
+    """Return the texts that were available before any system wrote: whose text, item to text."""
     products: dict[str, dict[str, str]] = {maker: {} for maker in MAKERS}
     for item in store.items(dataset):
         if item.id in kept:
@@ -206,12 +206,12 @@ def _measured(items: pl.DataFrame, own: Mapping[str, str], texts: Mapping[str, s
 def writing_line(
     system: str, fingerprint: str | None, given: str | None, frame: pl.DataFrame, control: str | None
 ) -> Line:
-    """What a system wrote, as a line: nobody is asked but the measure."""
+    """Return a system's texts as a line, with the measure as its rater."""
     made = pl.col(METRICS[0]).is_not_null().cast(pl.Int64)
     counted = frame.with_columns(unit=pl.col("item"), asked=pl.lit(1), answered=made)
     return Line(MEASURE, fingerprint, SEEN, system, given, counted, control, fingerprint is not None)
 
 
 def writing_lines(scores: WritingScores) -> RunLines:
-    """The lines of a run of writing."""
+    """Return the lines of a writing run."""
     return RunLines(scores.run, scores.info, "writing", scores.lines, _metrics(len(scores.own)), [("task",)])

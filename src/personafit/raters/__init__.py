@@ -1,4 +1,4 @@
-"""Raters: prompted models, rules, reward models, fitted models, functions. A new sort is one file and one line in `RATERS` (or an
+"""Raters: prompted models, rules, reward models, fitted models, functions. A new type is one file and one line in `RATERS` (or an
 entry point). A spec means the same for every kind of item, and a rater says which questions it can answer.
 """
 
@@ -42,7 +42,7 @@ RATERS: dict[str, Factory] = {
 
 
 def make_rater(text: str, asks: QuestionSet = CHOICES, people: Mapping[str, Person] = NOBODY) -> Rater:
-    """The rater a spec names, for items that are asked these questions."""
+    """Create the rater that `text` specifies, for items that are asked these questions."""
     spec = parse_spec(text)
     if spec.kind in asks.prefixed:
         return _PROMPTED(spec, asks)
@@ -51,10 +51,10 @@ def make_rater(text: str, asks: QuestionSet = CHOICES, people: Mapping[str, Pers
     found = None if spec.kind == "python" else find_plugin("raters", spec.kind)
     if spec.kind == "python" or hasattr(
         found, NAME
-    ):  # a function, by its place or as `personafit.rater` has named it
+    ):  # a function, given as MODULE:OBJECT or by the name that `personafit.rater` gave it
         from personafit.raters.function import python_rater, takes_messages
 
-        # Functions that judge dialogues were models before, and are read as such for one more release.
+        # Functions that judge dialogues used to be models, and are still accepted as such for one more release.
         if found is None and asks.kind == "dialogue" and takes_messages(spec):
             return _PROMPTED(spec, asks)
         return python_rater(spec, asks, people, found)

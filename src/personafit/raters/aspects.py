@@ -1,7 +1,7 @@
-"""`aspects:SPEC`: scores each answer by itself on the five aspects of HelpSteer2, so that they can be held against gold.
+"""`aspects:SPEC`: scores each answer by itself on the five aspects of HelpSteer2, for comparison with gold.
 
-One model call an answer, so that order cannot matter; `aspects:python:MODULE:OBJECT` takes the scores from a function, which
-is how a reward model with several heads plugs in. The choice is the one helpfulness makes; every aspect is a part of the verdict.
+One model call per answer, so that order cannot matter; `aspects:python:MODULE:OBJECT` takes the scores from a function, which
+is how a reward model with several heads plugs in. Helpfulness decides the choice; every aspect is a part of the verdict.
 """
 
 import math
@@ -39,13 +39,13 @@ from personafit.raters.prompted import ModelRater
 from personafit.raters.rater import Rater, inner_spec, rater_record
 
 _WORDS = words_of("aspects")
-SHORT_REPLY = 64  # five lines of a word and a digit
+SHORT_REPLY = 64  # five lines of a word and a digit each
 
 Scores = Mapping[str, float]
 
 
 class AspectQuestion:
-    """Asks for five marks of one answer: wording and parser together, with one version for both."""
+    """Prompt and parser for the five marks of one answer, under one version."""
 
     version: ClassVar[str] = "1"
 
@@ -54,7 +54,7 @@ class AspectQuestion:
         return fingerprint_of("aspects", self.version)
 
     def messages(self, shown: Shown, index: int) -> tuple[Message, ...]:
-        """The prompt for one answer; what both answers share comes first, so that prompt caches are hit."""
+        """Return the prompt for one answer, with what both answers share first, so that prompt caches are hit."""
         person = TAGS.tagged("person", shown.context.text) if shown.context.text else _WORDS["unknown"]
         asked, answer = TAGS.tagged("question", shown.prompt), TAGS.tagged("answer", shown.texts[index])
         parts = [_WORDS["task"], person, asked, answer, _WORDS["closing"]]
@@ -62,11 +62,11 @@ class AspectQuestion:
 
     @property
     def again(self) -> str:
-        """What is said after a reply that cannot be read."""
+        """Return the message sent after a reply that cannot be parsed."""
         return _WORDS["reminder"].format(aspects=", ".join(ASPECTS))
 
     def parse(self, reply: str) -> dict[str, float] | None:
-        """The five marks, or None. Strict: the last five lines name each aspect once, with a whole number from 0 to 4."""
+        """Return the five marks, or None unless each of the last five lines names another aspect with a whole number from 0 to 4."""
         lines = [line.strip(" \t-*_`") for line in reply.splitlines() if line.strip(" \t-*_`")]
         marks: dict[str, float] = {}
         for line in lines[-len(ASPECTS) :]:
@@ -81,7 +81,7 @@ QUESTION = AspectQuestion()
 
 
 def aspect_rater(spec: Spec, asks: QuestionSet) -> Rater:
-    """The rater behind `aspects:SPEC`; what follows the first colon is a spec of its own, address and options included."""
+    """Create the rater for `aspects:SPEC`; what follows the first colon is a spec of its own, address and options included."""
     if asks.kind != "choice":
         raise UserError(f"{spec.text}: aspects are of single answers, and cannot say {asks.by_score.sought}.")
     inner = inner_spec(spec, "say who scores, as in aspects:openai:MODEL@URL or aspects:python:MODULE:OBJECT")
@@ -91,7 +91,7 @@ def aspect_rater(spec: Spec, asks: QuestionSet) -> Rater:
 
 
 class AspectRater(ModelRater):
-    """Asks a model for the five marks of each answer."""
+    """Rater that asks a model for the five marks of each answer."""
 
     questions = (FIT,)
 
@@ -100,10 +100,10 @@ class AspectRater(ModelRater):
         super().__init__(model, f"aspects:{model.name}", settings)
 
     async def rate(self, shown: Shown) -> Verdict:
-        """Mark one answer after the other; if one cannot be marked the pair has no verdict."""
+        """Mark the answers one after the other; if one cannot be marked, the pair has no verdict."""
         verdict = Verdict(calls=0)
         marks: list[Scores] = []
-        # One at a time: how many calls run at once is the engine's to say, and it counts this as one.
+        # One at a time: the engine decides how many calls run at once, and it counts this as one.
         for index in range(len(shown.texts)):
             exchange = Exchange()
             request = self._request(QUESTION.messages(shown, index), shown, index)
@@ -121,7 +121,7 @@ class AspectRater(ModelRater):
         return _decide(verdict, shown, marks)
 
     def request(self, shown: Shown) -> ChatRequest:
-        """The calls to be made, put together into one: an estimate only counts what is in them."""
+        """Return all calls merged into one request, which suffices to estimate tokens."""
         messages = [m for index in range(len(shown.texts)) for m in QUESTION.messages(shown, index)]
         return self._asker.given_room(self._request(tuple(messages), shown, 0))
 
@@ -139,7 +139,7 @@ def _read(reply: ChatReply, _: Scores | None) -> Scores | None:
 
 
 class AspectFunctionRater(FunctionRater):
-    """A callable that returns, for each answer, its score on every aspect, on whatever scale."""
+    """Rater that calls a function for each answer's score on every aspect, on any scale."""
 
     def __init__(self, spec: Spec, inner: Spec) -> None:
         inner.allow(PYTHON_OPTIONS)

@@ -1,4 +1,4 @@
-"""`blend:SPEC+SPEC…`: several raters as one, whose margin is the mean of theirs.
+"""`blend:SPEC+SPEC…`: several raters as one, whose margin is the mean of its members' margins.
 
 Only log-odds of a choice can be averaged, so the members are fitted raters and reward models: both are trained to predict
 which answer people choose.
@@ -23,7 +23,7 @@ _NEXT_MEMBER = re.compile(r"\+(?=[a-z]+:)")  # a folder's name may have a plus t
 
 
 class BlendRater(Rater):
-    """Prefers the answer that its members prefer on average, each weighed by how sure it is."""
+    """Rater that prefers the answer its members prefer on average, each weighted by its confidence."""
 
     def __init__(self, spec: Spec, asks: QuestionSet) -> None:
         if asks.kind != "choice":
@@ -32,11 +32,11 @@ class BlendRater(Rater):
             )
         self._members = members = _members(spec, asks)
         self.questions = (asks.by_score,)
-        # A fitted rater answers at once and holds nobody up; the others are not to be asked more than they can take.
+        # A fitted rater answers at once and delays nobody; the other members must not get more calls than they can take.
         limited = [member for member in members if member.record.kind != "fitted"] or members
         tightest = min(limited, key=lambda member: member.max_concurrency)
         self.endpoint, self.max_concurrency = tightest.endpoint, tightest.max_concurrency
-        # The dearest member's price, so that no estimate is too low; unknown if any is.
+        # The highest price among the members, so that no estimate is too low; unknown if any is.
         prices = [member.price for member in members if member.price is not None]
         dearest = (max(into for into, _ in prices), max(out for _, out in prices)) if prices else None
         self.price = dearest if len(prices) == len(members) else None
@@ -45,7 +45,7 @@ class BlendRater(Rater):
         self.record = rater_record(spec.text, "blend", {"members": prints})
 
     async def rate(self, shown: Shown) -> Verdict:
-        """The choice by the mean of the members' margins, which are kept as the reply; all are asked at once."""
+        """Ask all members at once and choose by their mean margin; the margins are stored as the reply."""
         asks = [asyncio.ensure_future(member.rate(shown)) for member in self._members]
         try:
             said = await asyncio.gather(*asks)
@@ -70,15 +70,15 @@ class BlendRater(Rater):
         if blended.status != Status.OK:
             blended.answers = [PartAnswer(shown.parts[0])]
             return blended
-        if len(shown.texts) == 2:  # the first answer's mean lead
+        if len(shown.texts) == 2:  # the first answer's mean margin
             scores = [fmean(verdict.answers[0].value or 0.0 for verdict in said), 0.0]
-        else:  # who compares two at most has raised for more
+        else:  # members that can compare only two answers have raised for more
             scores = [fmean(one) for one in zip(*(orjson.loads(v.reply or "[]") for v in said), strict=True)]
         blended.answers = shown.question.decide(shown, scores, "answer", None, False)
         return blended
 
     def request(self, shown: Shown) -> ChatRequest | None:
-        """The calls of all members put together into one: an estimate only counts what is in them."""
+        """Return the calls of all members merged into one request, which suffices to estimate tokens."""
         requests = [member.request(shown) for member in self._members]
         messages = [message for request in requests if request for message in request.messages]
         return ChatRequest(tuple(messages), max_tokens=0) if messages else None

@@ -1,7 +1,7 @@
-"""`python:MODULE:OBJECT` as a rater: a function of the user's own that judges, whatever is judged.
+"""`python:MODULE:OBJECT` as a rater: a user's function that judges items of any kind.
 
-A function of one parameter is called with what is shown (`Shown`). Any other gets what its parameters name of `person` (the text of the
-context), `question`, `answers` and `person_id`. What it returns is what the question's scale allows: for a choice one number per
+A function of one parameter is called with what is shown (`Shown`). Any other is called with those of `person` (the text of
+the context), `question`, `answers` and `person_id` that it takes. It returns what the question's scale allows: for a choice one number per
 answer (the highest wins), an index, a letter or `tie`; for attributes a truth value or a number each; for preferences a mark from 1 to
 5 each; for a dialogue a mark. An object with `score(prompt, person, answer)` scores answers by themselves.
 """
@@ -22,13 +22,13 @@ from personafit.people import Person
 from personafit.raters.rater import Rater, ScoredRater, rater_record, without_samples
 
 NAMES = ("person", "question", "answers", "person_id")
-ALWAYS = NAMES[:3]  # what a function gets that says nothing of its parameters
+ALWAYS = NAMES[:3]  # what a function gets whose parameters cannot be inspected
 EARLIER = ("prompt", "attributes", "person", "answers")
-"""Parameters by which functions about attributes and preferences were called before they were shown everything."""
+"""The former parameters of functions about attributes and preferences, from before functions could take all that is shown."""
 
 
 def python_rater(spec: Spec, asks: QuestionSet, people: Mapping[str, Person], function: Any = None) -> Rater:
-    """The rater behind `python:MODULE:OBJECT`: an object with `score` scores answers, any other callable judges."""
+    """Create the rater for `python:MODULE:OBJECT`: an object with `score` scores answers, any other callable judges."""
     spec, samples = without_samples(spec, asks)
     spec.allow(PYTHON_OPTIONS)
     found = (
@@ -49,13 +49,13 @@ def python_rater(spec: Spec, asks: QuestionSet, people: Mapping[str, Person], fu
 
 
 def takes_messages(spec: Spec) -> bool:
-    """Whether a function wants the prompt of a question, as a model does, and replies in words."""
+    """Return whether a function takes the messages of a prompt, as a model does, and replies in words."""
     found = parameters_of(load_instance(spec))
     return found is not None and found[1][:1] == ["messages"]
 
 
 class FunctionRater(Rater):
-    """A rater that calls a function of the user's."""
+    """Rater that calls a user's function."""
 
     def __init__(
         self, spec: Spec, asks: QuestionSet, people: Mapping[str, Person], function: Any, name: str
@@ -76,7 +76,7 @@ class FunctionRater(Rater):
         self.record = rater_record(spec.text, "python", settings)
 
     async def rate(self, shown: Shown) -> Verdict:
-        """Call the function, and read what it returns; one that is asked in one order only gets it drawn."""
+        """Call the function and convert what it returns; a function that is asked in one order only gets a drawn one."""
         seen = shown if self.order_matters else replace(shown, order=shown.question.drawn_order(shown))
         returned = await self.call(seen)
         answers = shown.question.accept(seen, returned, self.threshold)
@@ -86,7 +86,7 @@ class FunctionRater(Rater):
         return Verdict(answers=answers)
 
     async def call(self, shown: Shown) -> Any:
-        """What the function returns for what is shown."""
+        """Return what the function returns for what is shown."""
         if self._wanted is None:
             return await call_named(self.record.name, self._function, shown)
         about: dict[str, Any] = {
@@ -114,7 +114,7 @@ class ObjectRater(ScoredRater):
         self.judge_by(asks.by_score, spec.text, "reward", settings)
 
     async def scores(self, units: Sequence[Unit], verdict: Verdict) -> list[float]:
-        """The object's score for each answer."""
+        """Return the object's score for each answer."""
         return [await self._score(unit) for unit in units]
 
     async def _score(self, unit: Unit) -> float:
@@ -129,7 +129,7 @@ class ObjectRater(ScoredRater):
 
 
 def _wanted(name: str, function: Any, asks: QuestionSet) -> tuple[tuple[str, ...] | None, bool]:
-    """The names that a function is called with, None where it wants what is shown; and whether they are those of before."""
+    """Return the names of the arguments to call a function with (None if it takes what is shown), and whether it uses the former ones."""
     found = parameters_of(function)
     earlier = [one for one in EARLIER if one != ("answers" if asks.asked[0].most_parts == 1 else "person")]
     has_attributes = asks.asked[0].scored_by[:1] in (("attribute",), ("pair",))

@@ -1,8 +1,8 @@
-"""Raters that ask a model: what they share, the one that puts a question to it, and the one that weighs answers by likelihood.
+"""Raters that ask a model: their base class, one that asks it questions, and one that compares likelihoods of answers.
 
-The question brings wording and parser, so a kind of item needs no rater of its own. Where the model shows the scores of the
-options and does not reason first, an answer is read from them. Otherwise the reply is parsed strictly, asked for once more if
-something is missing, and else is unparsed: no metric turns an unreadable reply into a failure or drops it from its count.
+The question brings prompt and parser, so a kind of item needs no rater of its own. If the model returns log-probabilities of
+the options and does not reason first, they give the answer. Otherwise the reply is parsed strictly, asked for once more if
+something is missing, and else unparsed: no metric turns an unreadable reply into a failure or drops it from its count.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ from personafit.store import Status
 
 
 class ModelRater(Rater):
-    """A rater behind which stands a model: its limits and price are the model's, and its record holds the model's settings."""
+    """Base class of raters that call a model: limits and price are the model's, and the record holds the model's settings."""
 
     def __init__(self, model: Model, name: str, settings: dict[str, Any]) -> None:
         self._asker = Asker(model)
@@ -57,7 +57,7 @@ class ModelRater(Rater):
 
 
 class PromptedRater(ModelRater):
-    """Asks a model the questions of a kind and parses its replies."""
+    """Rater that asks a model the questions of a kind and parses its replies."""
 
     def __init__(
         self, model: Model, questions: Sequence[Question], name: str | None = None, samples: int = 1
@@ -73,7 +73,7 @@ class PromptedRater(ModelRater):
         self.samples = samples
 
     async def rate(self, shown: Shown) -> Verdict:
-        """Ask, and ask once more if the reply cannot be read or leaves something out."""
+        """Ask, and ask once more if the reply cannot be parsed or leaves something out."""
         question = shown.question
         verdict = Verdict(calls=0)
 
@@ -130,7 +130,7 @@ KINDS = ("embedded", "hf", "replay")
 
 
 class Telling:
-    """How the person is told to the model: as what they say of themselves before they ask."""
+    """Prompt that presents the person's context as what they say about themselves before they ask."""
 
     version: ClassVar[str] = "1"
 
@@ -139,7 +139,7 @@ class Telling:
         return fingerprint_of(LIKELIHOOD, self.version)
 
     def messages(self, shown: Shown, person: str) -> tuple[Message, ...]:
-        """The conversation up to the answer; the person first, so that prompt caches are hit."""
+        """Return the conversation up to the answer, with the person first, so that prompt caches are hit."""
         question = shown.prompt
         text = _WORDS["about"].format(person=person, question=question) if person else question
         return ({"role": "user", "content": text},)
@@ -149,11 +149,11 @@ TELLING = Telling()
 
 
 class LikelihoodRater(ModelRater):
-    """`,ask=likelihood`: nothing is asked; an answer fits as far as knowing the person makes the model find it likelier.
+    """`,ask=likelihood`: no question is asked; an answer fits to the extent that the person's context makes it more likely.
 
-    The score of an answer is the mean log-probability of its tokens as a reply to the person who says who they are, less the same as a
-    reply to the bare question: what an answer gains from the person, and not how smooth it is. No letters and no order, so that small
-    models which prefer whatever stands first can be heard. Told nothing about the person, every answer gains nothing: a tie.
+    The score of an answer is the mean log-probability of its tokens after the person's context and the question, minus the same after
+    the question alone: what the answer gains from the context, and not how fluent it is. There are no letters and no order, so small
+    models with a strong position bias can be used too. Without a context every answer gains nothing: a tie.
     """
 
     questions = (FIT,)
@@ -161,11 +161,11 @@ class LikelihoodRater(ModelRater):
     def __init__(self, model: Model) -> None:
         super().__init__(model, model.name, {"question": TELLING.fingerprint, "reading": "likelihood-1"})
         self._person: str | None = None
-        # Of the person at work: every view needs the same ones.
+        # Scores without the context, for the current person: every context needs the same ones.
         self._untold: dict[tuple[str, int], float] = {}
 
     async def rate(self, shown: Shown) -> Verdict:
-        """Weigh the answers with and without the person; the one that gains more is chosen."""
+        """Score the answers with and without the context, and choose the one that gains more."""
         if shown.person != self._person:
             self._person, self._untold = shown.person, {}
         verdict = Verdict(reply="", calls=0)
@@ -175,7 +175,7 @@ class LikelihoodRater(ModelRater):
         return verdict
 
     def request(self, shown: Shown) -> ChatRequest:
-        """The calls to be made, put together into one: an estimate only counts what is in them."""
+        """Return all calls merged into one request, which suffices to estimate tokens."""
         texts: tuple[Message, ...] = tuple({"role": "assistant", "content": text} for text in shown.texts)
         return ChatRequest((*TELLING.messages(shown, shown.context.text), *texts), max_tokens=1)
 
@@ -206,7 +206,7 @@ class LikelihoodRater(ModelRater):
 
 
 def prompted_rater(spec: Spec, asks: QuestionSet) -> Rater:
-    """A model that is asked the plain question, or by `list:SPEC` and the like another one; options say how: ask=likelihood and
+    """Create the rater that asks a model a kind's question, or another one for `list:SPEC` and the like. Options: ask=likelihood and
     guard= for choices, samples= for dialogues.
     """
     if spec.kind in asks.prefixed:

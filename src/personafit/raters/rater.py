@@ -1,5 +1,5 @@
-"""What a rater is: someone who answers questions about items, with a fingerprint of all that shapes the answer; one rating as a keyed
-job, and all of a rater's as a lane; and raters that score: rules, embeddings, reward models, fitted models, objects of the user's own.
+"""The base class of raters, which answer questions about items and have a fingerprint of all that shapes the answers; a rating as a
+keyed job, and a rater's jobs as a lane; raters that score: rules, embeddings, reward models, fitted models, users' objects.
 """
 
 import asyncio
@@ -19,55 +19,55 @@ from personafit.store import Ask, Judgment, RaterRecord, Status
 
 
 class Rater(ABC):
-    """Who answers. The attributes say how it is asked; those of a rater that calls no model are the defaults."""
+    """Base class of raters. Attributes say how a rater is asked; the defaults are those of one that calls no model."""
 
     record: RaterRecord
-    """Who it is, with its fingerprint."""
+    """The rater's record, with its fingerprint."""
     questions: tuple[Question, ...]
-    """What it is asked about each item."""
+    """The questions it is asked about each item."""
     kinds: ClassVar[tuple[str, ...] | None] = None
     """Kinds of item that it can judge; None for any."""
     endpoint: str = "here"
     """Raters of one endpoint share its limit on calls at once."""
     max_concurrency: int = 1
-    """The most calls at once."""
+    """The maximum number of concurrent calls."""
     price: tuple[float, float] | None = (0.0, 0.0)
     """USD per million tokens in and out; None when unknown."""
     order_matters: bool = False
-    """Whether it sees the answers side by side, so that both orders are asked."""
+    """Whether it sees the answers side by side, so that it is asked in both orders."""
     most_parts: int | None = None
-    """How many attributes of a list it gets at once; None for all."""
+    """The maximum number of attributes of a list per ask; None for all."""
     needs_prompt: bool = False
-    """Whether it has nothing to go by without the person's prompt."""
+    """Whether it cannot answer without the person's prompt."""
     samples: int = 1
-    """How often it is asked the same, where that is the rater's to say."""
+    """How often each question is repeated, if the rater's spec says so."""
     fitted_on: frozenset[str] = frozenset()
-    """Marks of the people or prompts that it was fitted on: its score on them is no evidence."""
+    """Hashes of the people or prompts that it was fitted on: its score on them is no evidence."""
 
     @abstractmethod
     async def rate(self, shown: Shown) -> Verdict:
-        """Answer the question about what is shown: one answer for each part."""
+        """Answer the question about what is shown, with one answer for each part."""
 
     def request(self, shown: Shown) -> ChatRequest | None:
-        """The model call that would be made, for estimates; None when none is."""
+        """Return the model call that would be made, for estimates; None if there is none."""
         return None
 
     async def close(self) -> None:  # noqa: B027  # most have nothing to release
-        """Release what it holds."""
+        """Release models and other resources."""
 
 
 def rater_record(name: str, kind: str, settings: dict[str, Any]) -> RaterRecord:
-    """The record of a rater; the fingerprint is a hash of kind and settings, not of the name."""
+    """Return the record of a rater; the fingerprint is a hash of kind and settings, not of the name."""
     return RaterRecord(fingerprint=content_hash([kind, settings]), name=name, kind=kind, settings=settings)
 
 
 def fitted_mark(person: str) -> str:
-    """How a person is noted in a fitted model's card: enough to recognise, not to read."""
+    """Return the short hash by which a fitted model's card recognizes a person without revealing the id."""
     return hash_text("fitted", person)[:8]
 
 
 def inner_spec(spec: Spec, wanted: str) -> Spec:
-    """What follows the first colon of `list:SPEC` and the like: a spec of its own, address and options included."""
+    """Return the spec that follows the first colon of `list:SPEC` and the like, address and options included."""
     text = spec.text.strip().partition(":")[2]
     if not text:
         raise UserError(f"{spec.text}: {wanted}.")
@@ -75,7 +75,7 @@ def inner_spec(spec: Spec, wanted: str) -> Spec:
 
 
 def without_samples(spec: Spec, asks: QuestionSet) -> tuple[Spec, int]:
-    """The spec without `samples=`, and how often a judge of dialogues is asked the same; other kinds have no such option."""
+    """Return the spec without `samples=`, and how often a judge of dialogues repeats each question; other kinds have no such option."""
     if len(asks.asked) == 1 or "samples" not in spec.options:
         return spec, 1
     number = spec.number("samples", 1, least=1)
@@ -97,13 +97,13 @@ def key_of(
     order: str = "",
     sample: int = 0,
 ) -> AskKey:
-    """The key of an ask; `content` is a hash of what is shown, `instrument` what the question is known by."""
+    """Return the key of an ask; `content` is a hash of what is shown, `instrument` the identity of the question."""
     job = hash_text(item, content, instrument, rater, view, context or "", order, str(sample))
     return AskKey(job, item, question, rater, view, context, order, sample)
 
 
 def rating_job(rater: Rater, shown: Shown) -> Job:
-    """The job that puts what is shown before a rater and stores its judgments."""
+    """Return the job that shows an item to a rater and stores its judgments."""
     key = key_of(
         item=shown.about,
         content=shown.content,
@@ -123,7 +123,7 @@ def rating_job(rater: Rater, shown: Shown) -> Job:
 
 
 async def rated(rater: Rater, shown: Shown) -> Verdict:
-    """A rater's verdict; what is foregone, or marked to be skipped, is put before nobody."""
+    """Return a rater's verdict; foregone questions and parts marked to be skipped do not reach the rater."""
     foregone = shown.question.foregone(shown)
     if foregone is not None:
         return foregone
@@ -169,7 +169,7 @@ def rater_lane(rater: Rater, shown: Iterable[Shown], total: int) -> Lane:
 
 
 # -- raters that score --------------------------------------------------------------------------------------------------
-# A scored rater scores units of one sort: an answer for a person, an attribute for a prompt, two answers as somebody with an attribute
+# A scored rater scores units of one type: an answer for a person, an attribute for a prompt, two answers as somebody with an attribute
 # sees them (a pair), or as one person sees them (a choice). The question says which units it needs and turns their scores into
 # answers, so one rater serves every kind it has units for.
 
@@ -188,17 +188,17 @@ def check_unit(unit: str, question: Question, name: str) -> None:
 
 
 class ScoredRater(Rater):
-    """Answers by numbers, of which higher is better, on any scale; each unit is looked at by itself, so no order can matter."""
+    """Rater that scores each unit by itself, higher being better, on any scale; order cannot matter."""
 
     unit: str
     """What it scores: `answer`, `attribute`, `pair` or `choice`."""
     threshold: float | None = None
-    """Where yes begins; None where nothing says so."""
+    """The score from which the answer is yes; None if there is none."""
     on_scale: bool = False
     """Whether its scores are marks on the question's own scale."""
 
     def judge_by(self, question: Question, name: str, kind: str, settings: dict[str, Any]) -> None:
-        """Become the rater that answers this question by scores; a UserError says that it cannot."""
+        """Set the rater up to answer this question by scores; raise a UserError if its scores cannot."""
         check_unit(self.unit, question, name)
         self.questions = (question,)
         self.record = rater_record(name, kind, settings)
@@ -208,7 +208,7 @@ class ScoredRater(Rater):
         """Return one number per unit; tokens and cost are added to the verdict."""
 
     async def rate(self, shown: Shown) -> Verdict:
-        """Score, and decide by the scores; a part without a finite score has no answer."""
+        """Score the units and decide by the scores; a part without a finite score has no answer."""
         verdict = Verdict()
         units = self.units(shown)
         scores = await self.scores(units, verdict)
@@ -240,7 +240,7 @@ class ScoredRater(Rater):
 
 
 class EmbeddingRater(ScoredRater):
-    """`embedding[:NAME]`: cosine similarity of an attribute to the prompt, or of an answer to what is known of the person.
+    """`embedding[:NAME]`: cosine similarity of an attribute to the prompt, or of an answer to the person's context.
 
     Each text is embedded once.
     """
@@ -264,7 +264,7 @@ class EmbeddingRater(ScoredRater):
         self.judge_by(question, spec.text, "rule", settings)
 
     async def scores(self, units: Sequence[Unit], verdict: Verdict) -> list[float]:
-        """Return the cosines; 0 where one side is empty."""
+        """Return the cosines; 0 if either text is empty."""
         pairs = [
             (unit.prompt if self.unit == "attribute" else unit.context.text, unit.text) for unit in units
         ]

@@ -1,4 +1,4 @@
-"""What a model said in a run, as lines for `replay:`: the same run can then be read again anywhere, without the model."""
+"""Export a model's replies of a run as lines for `replay:`, so that the run can be repeated anywhere without the model."""
 
 import re
 from typing import Any
@@ -13,12 +13,12 @@ from personafit.models import LIKELIHOOD
 from personafit.store import RunRecord, Status, Store
 from personafit.store import tables as t
 
-# One ask about several answers keeps what was said about each under such a line.
+# One ask about several answers keeps the reply about each answer under such a line.
 _ABOUT = re.compile(r"(?:^|\n\n)\[answer (\d)\]\n")
 
 
 def recording(store: Store, run: RunRecord) -> list[dict[str, Any]]:
-    """One row for each reply of the run's one model; asks that failed or were refused are left out."""
+    """Return one row for each reply of the run's one model; asks that failed or were refused are left out."""
     models = [one for one in run.config.get("raters", []) if one["kind"] in ("llm", "replay")]
     if len(models) != 1:
         named = ", ".join(one["name"] for one in models) or "none"
@@ -40,13 +40,13 @@ def recording(store: Store, run: RunRecord) -> list[dict[str, Any]]:
         .order_by(ask.item, ask.view, ask.order, ask.sample, ask.generation)
     )
     rows = {row["job"]: row for row in store.frame(query).iter_rows(named=True)}  # the last generation counts
-    # Views share what was not told.
+    # Contexts share the scores that were computed without any context.
     lines = {line["key"]: line for row in rows.values() for line in _lines(row)}
     return [*lines.values(), *_made(store, run)]
 
 
 def _made(store: Store, run: RunRecord) -> list[dict[str, Any]]:
-    """The replies that went into what raters were told: memories filtered, profiles induced."""
+    """Return the replies that went into contexts: memories filtered, profiles induced."""
     ask, told = t.asks.c, t.products.c
     query = (
         select(ask.job, ask.item, ask.question, ask.order, ask.reply, ask.reasoning, told.about)
@@ -76,12 +76,12 @@ def _lines(row: dict[str, Any]) -> list[dict[str, Any]]:
     if row["order"]:
         return [_line(key(row["order"]), row) | ({"letter_scores": scores} if scores else {})]
     if scores:
-        # Each answer was weighed, with the person under its number and without under its number and a word.
+        # Each answer was scored with the context, under its index, and without it, under its index and a word.
         return [
             {"key": key(*name.split(" ")), "reply": "", "letter_scores": {LIKELIHOOD: score}}
             for name, score in scores.items()
         ]
-    # After the text before the first mark, numbers and texts take turns; of two replies about one answer the last counts.
+    # After the text before the first mark, indices and texts alternate; of two replies about one answer the last counts.
     parts = _ABOUT.split(row["reply"])[1:]
     said = dict(zip(parts[::2], parts[1::2], strict=True))
     return [{"key": key(index), "reply": reply} for index, reply in said.items()]

@@ -1,7 +1,7 @@
 """One-line rules as raters: the controls every score has to beat.
 
-A rule goes by its name and by what it scores: `rule:overlap` is overlap with the person on answers, with the prompt on attributes. A
-new rule is one function and one line in `RULES`; one that is to score otherwise gets a new version.
+A rule is identified by its name and by what it scores: `rule:overlap` is overlap with the person on answers, with the prompt on
+attributes. A new rule is one function and one line in `RULES`; a rule whose scores change gets a new version.
 """
 
 import math
@@ -20,39 +20,39 @@ from personafit.raters.rater import UNIT_WORDS, ScoredRater
 
 
 def length(unit: Unit) -> float:
-    """Number of code points of the answer as given."""
+    """Return the number of code points of the answer as given."""
     return float(len(unit.text))
 
 
 def overlap(unit: Unit) -> float:
-    """Distinct character bigrams of the answer that occur in the person's values and not in the prompt."""
+    """Return the number of distinct character bigrams of the answer that occur in the person's values and not in the prompt."""
     (_, own), (_, asked) = neighbours(unit.text), neighbours(unit.prompt)
     _, known = neighbours(" ".join(unit.context.values))
     return float(len((own & known) - asked))
 
 
 def second_person(unit: Unit) -> float:
-    """How often the answer says you (你, 您)."""
+    """Return how often the answer uses second-person pronouns (you, 你, 您)."""
     return float(len(_YOU.findall(unit.text)))
 
 
 def markup(unit: Unit) -> float:
-    """How much markup the answer has: bold, code, headings, list items."""
+    """Return the amount of markup in the answer: bold, code, headings, list items."""
     return float(len(_MARKUP.findall(unit.text)))
 
 
 def name(unit: Unit) -> float:
-    """How often the answer names the person, by the whole name or a part of it."""
+    """Return how often the answer names the person, by the whole name or a part of it."""
     return float(sum(unit.text.count(called) for called in names_of(unit.context.facets)))
 
 
 def always_yes(units: Sequence[Unit]) -> list[float]:
-    """1 for every attribute."""
+    """Return 1 for every attribute."""
     return [1.0] * len(units)
 
 
 def bm25(units: Sequence[Unit]) -> list[float]:
-    """BM25 of each attribute for the prompt, among the attributes of the list."""
+    """Return the BM25 score of each attribute for the prompt, among the attributes of the list."""
     import bm25s  # type: ignore[import-untyped]
 
     words = bm25s.tokenize([units[0].prompt], stopwords="en", return_ids=False, show_progress=False)[0]
@@ -68,18 +68,18 @@ def bm25(units: Sequence[Unit]) -> list[float]:
 
 
 def shared_words(unit: Unit) -> float:
-    """How many distinct words of four letters or more the attribute shares with the prompt."""
+    """Return how many distinct words of four letters or more the attribute shares with the prompt."""
     return float(len(long_words(unit.text) & long_words(unit.prompt)))
 
 
 def longer(unit: Unit) -> float:
-    """How much longer the first answer is, as the logarithm of the ratio."""
+    """Return the log ratio of the lengths of the first and the second answer."""
     first, second = (max(1, len(answer)) for answer in unit.answers)
     return math.log(first / second)
 
 
 def mention(unit: Unit) -> float:
-    """5 where the first answer names the attribute, else 3: what a judge would say to whom mention is merit."""
+    """Return 5 if the first answer names the attribute, else 3, like a judge that rewards mention alone."""
     from personafit.items.preference import HIGHEST, MIDDLE
     from personafit.raters.naming import names_attribute
 
@@ -99,10 +99,10 @@ def _each(score: Callable[[Unit], float]) -> Score:
 
 
 class Rule(NamedTuple):
-    """A rule for one sort of unit."""
+    """A rule for one type of unit."""
 
     score: Score
-    threshold: float | None = None  # where yes begins; None where nothing says so
+    threshold: float | None = None  # the score from which the answer is yes; None if there is none
     on_scale: bool = False
     version: str = "1"
 
@@ -122,19 +122,19 @@ RULES: dict[str, dict[str, Rule]] = {
     },
     "pair": {"length": Rule(_each(longer)), "mention": Rule(_each(mention), on_scale=True)},
 }
-"""What is scored to the rules for it, as in `rule:length`."""
+"""Type of unit to the rules that score it, by name as in `rule:length`."""
 PINNED_AS = {"answer": "choice", "attribute": "relevance", "pair": "preference"}
-"""What versions call the sorts of unit."""
+"""The names of the types of unit in fingerprints."""
 
 
 def rule_lead(name: str, first: str, second: str, prompt: str, context: Context) -> float:
-    """How far one answer is ahead of another by a rule for answers."""
+    """Return how far the first answer is ahead of the second by a rule for answers."""
     ahead, behind = RULES["answer"][name].score([Unit(text, prompt, context) for text in (first, second)])
     return ahead - behind
 
 
 class RuleRater(ScoredRater):
-    """`rule:NAME`: scores by a rule."""
+    """Rater for `rule:NAME`."""
 
     endpoint = "rule"
 
@@ -158,12 +158,12 @@ class RuleRater(ScoredRater):
 
 
 def rule_names(question: Question) -> list[str]:
-    """The rules whose scores answer a question."""
+    """Return the specs of the rules whose scores answer a question."""
     return list(dict.fromkeys(f"rule:{name}" for unit in question.scored_by for name in RULES.get(unit, {})))
 
 
 def rule_code(unit: str, name: str) -> str | list[str]:
-    """What a rule's version, and that of what it is built on, is called in fingerprints."""
+    """Return the fingerprint of a rule's version; for `mention` also that of the detector it is built on."""
     own = fingerprint_of(f"rule/{PINNED_AS[unit]}/{name}", RULES[unit][name].version)
     if name != "mention":
         return own

@@ -1,7 +1,7 @@
-"""Texts as words and sentences that can be compared: the tokenizers and stemmers of all raters.
+"""The tokenizers, stemmers and sentence splitters of all raters.
 
-They differ on purpose. Fitted models count what their weights were fitted on, and a rule that splits or stems otherwise is another
-rule: whoever changes a function raises the version of what is built on it.
+They differ on purpose. Weights are fitted on their counts, and a rule that splits or stems differently is another rule: if you change
+a function, raise the version of what is built on it.
 """
 
 import re
@@ -19,22 +19,22 @@ from personafit.raters.characters import HAN, adjacent
 
 @cache
 def lexicon() -> dict[str, Any]:
-    """The word lists of `words.toml` by their names."""
+    """Return the word lists of `words.toml` by name."""
     return tomllib.loads((files(__package__) / "words.toml").read_text(encoding="utf-8"))
 
 
 @cache
 def word_list(name: str) -> frozenset[str]:
-    """The words of one list of the lexicon."""
+    """Return the words of one list of the lexicon."""
     return frozenset(lexicon()[name].split())
 
 
 def pattern(table: str, name: str) -> re.Pattern[str]:
-    """One expression of a table of the lexicon."""
+    """Return the compiled expression of that name in a table of the lexicon."""
     return expression(lexicon()[table][name])
 
 
-# -- words that tell what a text is about -------------------------------------------------------------------------------
+# -- words that carry a text's topic -------------------------------------------------------------------------------------
 
 _WORD = re.compile(r"[a-z][a-z'’-]+")
 _TOPIC_WORD = re.compile(r"[\w'+#.-]+")
@@ -45,7 +45,7 @@ _LONGEST_STEM = 6
 
 @lru_cache(4096)
 def content_stems(text: str) -> frozenset[str]:
-    """Stems of the English words that say what an attribute is about."""
+    """Return the stems of an attribute's English content words."""
     words = (part for word in _WORD.findall(text.lower()) for part in re.split(r"['’-]", word))
     empty = word_list("naming")
     return frozenset(
@@ -61,13 +61,13 @@ def _content_stem(word: str) -> str:
 
 
 def topic_of(attribute: str) -> str:
-    """An attribute without the words that frame it: 'Hindu mythology' where the user is interested in Hindu mythology."""
+    """Return an attribute without its framing words: 'Hindu mythology' for 'the user is interested in Hindu mythology'."""
     words = [word.strip(".") for word in _TOPIC_WORD.findall(attribute)]
     return " ".join(word for word in words if word and word.lower() not in word_list("frame")) or attribute
 
 
 def content_words(text: str) -> frozenset[str]:
-    """Beginnings of a statement's content words, and pairs of neighbouring Chinese characters."""
+    """Return the first five letters of a statement's content words, and its pairs of adjacent Chinese characters."""
     low = text.lower()
     found = {word[:5] for word in _STATEMENT_WORD.findall(low) if word not in word_list("common")}
     for run in HAN.findall(low.replace("用户", "")):
@@ -76,7 +76,7 @@ def content_words(text: str) -> frozenset[str]:
 
 
 def places(word: str, text: str) -> list[int]:
-    """Where a content word begins in a text that is in lower case."""
+    """Return the positions at which a content word begins in a lower-case text."""
     edge = r"(?<![a-z'])" if word.isascii() else ""
     return [match.start() for match in re.finditer(edge + re.escape(word), text)]
 
@@ -87,28 +87,28 @@ SENTENCE = re.compile(r"[^.!?。！？\n]+[.!?。！？]*")
 CLAUSE = re.compile(r"[^.!?;,:。！？；，：\n]+[.!?;,:。！？；，：]*")
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？；])\s*|\n+")
 _PROMPT_SENTENCE_END = re.compile(r"(?<=[.?!])\s+|\n+")
-_SHORTEST_SENTENCE = 16  # characters; what is shorter is a heading or a stray mark rather than a sentence
+_SHORTEST_SENTENCE = 16  # characters; anything shorter is a heading or a stray mark rather than a sentence
 _MOST_SENTENCES = 12
 
 
 def pieces(text: str, pattern: re.Pattern[str]) -> list[str]:
-    """The sentences or clauses of a text that hold any word; the whole text where none does."""
+    """Return the sentences or clauses of a text that contain a word; the whole text if none does."""
     return [part.strip() for part in pattern.findall(text) if re.search(r"\w", part)] or [text]
 
 
 @lru_cache(64)
 def distinct_sentences(text: str) -> tuple[str, ...]:
-    """The sentences and lines of an answer, each once."""
+    """Return the distinct sentences and lines of an answer."""
     return tuple(dict.fromkeys(one.strip() for one in _SENTENCE_END.split(text) if one and one.strip()))
 
 
 def sentences_of(prompt: str) -> list[str]:
-    """The first sentences of a prompt: a long one rarely matches as a whole what one of its sentences matches."""
+    """Return the first sentences of a prompt: a long prompt rarely matches as a whole what one of its sentences matches."""
     parts = [part.strip() for part in _PROMPT_SENTENCE_END.split(prompt.strip())]
     return [part for part in parts if len(part) >= _SHORTEST_SENTENCE][:_MOST_SENTENCES] or [prompt]
 
 
-# -- words with their places --------------------------------------------------------------------------------------------
+# -- words with their positions -----------------------------------------------------------------------------------------
 # Lower case, no accents, no simple inflection, numbers and times in one form; characters of Chinese and its like are tokens of
 # their own. Each token keeps its place in the text, so that what is found can be shown there.
 
@@ -136,7 +136,7 @@ _CLAUSE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One word in comparable form, and where it stands."""
+    """A normalized word and its position in the text."""
 
     stem: str
     start: int
@@ -145,19 +145,19 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of a text."""
+    """A span of a text."""
 
     start: int
     end: int
 
     def holds(self, place: int) -> bool:
-        """Whether a place lies in it."""
+        """Return whether a position lies in the span."""
         return self.start <= place < self.end
 
 
 @lru_cache(maxsize=4096)
 def tokens(text: str) -> tuple[Token, ...]:
-    """All words of a text."""
+    """Return all tokens of a text."""
     found = []
     for match in _TOKEN.finditer(text):
         found.append(Token(_stem(match.lastgroup or "", match[0]), *match.span()))
@@ -166,13 +166,13 @@ def tokens(text: str) -> tuple[Token, ...]:
 
 @lru_cache(maxsize=8192)
 def stems(text: str) -> tuple[str, ...]:
-    """The words of a text, lower-cased and without inflection."""
+    """Return the words of a text, lower-cased and without inflection."""
     return tuple(token.stem for token in tokens(text))
 
 
 @lru_cache(maxsize=4096)
 def sentences(text: str) -> tuple[Span, ...]:
-    """A text's sentences and lines."""
+    """Return the spans of a text's sentences and lines."""
     spans, start = [], 0
     for match in _BREAK.finditer(text):
         if text[start : match.start()].strip():
@@ -184,7 +184,7 @@ def sentences(text: str) -> tuple[Span, ...]:
 
 
 def clause_before(text: str, start: int) -> str:
-    """What stands before a place, back to the last break in the sentence."""
+    """Return the text before a position, back to the last clause break."""
     head = text[:start]
     last = 0
     for match in _CLAUSE.finditer(head):
@@ -193,12 +193,12 @@ def clause_before(text: str, start: int) -> str:
 
 
 def clock_hour(stem: str) -> float | None:
-    """The hour of the day a token names, if it is a time."""
+    """Return the hour of the day a token names, None if it is no time."""
     return int(stem[1:3]) + int(stem[3:5]) / 60 if re.fullmatch(r"t\d{4}", stem) else None
 
 
 def runs(haystack: tuple[str, ...], needle: tuple[str, ...]) -> Iterator[int]:
-    """Every place where the words of `needle` follow each other."""
+    """Yield every index at which the words of `needle` occur in sequence."""
     size = len(needle)
     for place in range(len(haystack) - size + 1):
         if haystack[place : place + size] == needle:

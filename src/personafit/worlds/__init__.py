@@ -1,12 +1,12 @@
-"""Worlds: personalization verified by what was done, not by what was said.
+"""Worlds: personalization measured by what an agent does, not by what it says.
 
-A person's request goes to an agent that acts through seven tools; what it did is read from the state that it leaves behind.
+A person's request goes to an agent that acts through seven tools; its actions are scored by the state that it leaves behind.
 
-- What there is: `ontology` (domains, from `data/`), `people`, `catalogue` (offers), `requests`; `building` makes a world of them, and
-  `sources` the shipped one and PersonaLens's.
+- Contents: `ontology` (domains, from `data/`), `people`, `catalogue` (offers), `requests`; `building` makes a world of them, and
+  `sources` has the shipped one and PersonaLens's.
 - An episode: `state` (tables), `tools`, `user` (the template user), `episode` (the loop and its record), `scoring` (figures).
-- Who acts: `scripted` (the controls), `chat_agents` and `python_agents`, by their spec in `agents`.
-- Runs: `playing` (episodes as jobs that resume) and `storage`. All else needs neither a store nor a model.
+- Agents: `scripted` (the controls), `chat_agents` and `python_agents`, by their spec in `agents`.
+- Runs: `playing` (episodes as jobs that resume) and `storage`. Everything else needs neither a store nor a model.
 """
 
 from personafit.worlds.episode import Call, End, EpisodeRecord, EpisodeState, Say, replay, start

@@ -1,4 +1,4 @@
-"""Agents of a world by their spec: models that call tools, Python functions that are handed them, and the scripted controls."""
+"""Agents of a world by their spec: chat models, Python functions that receive the tools as functions, and the scripted controls."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ FUNCTION_CALLERS = ("openai", "replay")
 
 
 def make_agent(text: str) -> Agent:
-    """The agent a spec names; `tools=text` lets a model write its calls as text, `tools=calls` is for servers that call functions."""
+    """Create the agent that a spec names; `tools=text` lets a model write calls as text, `tools=calls` uses a server's function calling."""
     if text in AGENTS:
         return ScriptedAgent(text)
     spec = parse_spec(text)
@@ -39,5 +39,5 @@ def make_agent(text: str) -> Agent:
 
 
 def make_world_user(text: str) -> ChatUser:
-    """The model that plays the user."""
+    """Create the model that plays the user."""
     return ChatUser(make_model(text))

@@ -1,7 +1,7 @@
-"""Makes the requests of a world: finds pairs of people who differ, draws the offers, and puts the request into words.
+"""Generate the requests of a world: find pairs of people who differ, draw the offers, and put the request into words.
 
-A pair differs from the majority and from each other by so much that the majority's choice falls well short of the person's own and the
-other's choice is worth no more than chance.
+Both people of a pair differ from the majority and from each other so much that the majority's choice is well below the person's own
+best, and the other person's choice is worth no more than chance.
 """
 
 from collections import Counter
@@ -24,24 +24,26 @@ from personafit.worlds.requests import Goal, Level, Request, World, entry_of
 from personafit.worlds.state import TABLES, Entry, WorldState
 
 TODAY = date(2026, 3, 2)
-EACH = 10  # requests of a person, at least: three easy, three hard, and the rest medium
+EACH = 10  # minimum number of requests per person: three easy, three hard, and the rest medium
 QUOTA: Mapping[Level, int] = {"easy": 3, "hard": 3, "medium": EACH}
-# Differences between people are shares of their preferences, by weight: from the majority, and between two people of a pair.
+# Differences are shares of a person's preferences, by weight: from the majority, and between the two people of a pair.
 LEAST_APART = (1 / 3, 0.4)
-IDEAL_APART = (0.35, 0.5)  # people part, yet the other's best choice is no worse than chance
-FEW_VALUES = 0.17  # greatest share of an attribute's values that somebody likes, where it alone decides an easy request
-FEWEST_VARYING = 3  # attributes of a domain that both people of a pair care about
-# Least difference between the best and the mean utility.
+IDEAL_APART = (0.35, 0.5)  # the people differ, yet the other's best choice is no worse than chance
+FEW_VALUES = (
+    0.17  # maximum share of an attribute's values that a person likes, where it alone decides an easy request
+)
+FEWEST_VARYING = 3  # minimum number of attributes of a domain that both people of a pair care about
+# Minimum difference between the best and the mean utility.
 LEAST_GAP: Mapping[Level, float] = {"easy": 0.05, "medium": 0.2, "hard": 0.2}
-NEAR_BEST = 0.25  # regret
-OTHERS = 30  # people looked at to find the other of a pair
-CALENDAR = 0.7  # share of hard requests of two timed and priced domains that turn on the calendar
-ROUND = 10  # budgets that a request names are multiples of it
+NEAR_BEST = 0.25  # maximum regret of a choice that counts as near the best
+OTHERS = 30  # number of people considered as the other of a pair
+CALENDAR = 0.7  # share of hard requests, about two timed and priced domains, that turn on the calendar
+ROUND = 10  # budgets in requests are multiples of it
 TELLING = 0.3  # share of medium and hard requests that end with a message to somebody
 
 
 def build(name: str, residents: Sequence[Resident], seed: int) -> World:
-    """The world of some people, with at least ten requests for each who differs enough from the majority."""
+    """Build the world of some people, with at least ten requests for each who differs enough from the majority."""
     if not residents:
         raise UserError(f"The world '{name}' has no people.")
     requests = {request.id: request for request in _Builder(residents, seed).requests()}
@@ -54,13 +56,13 @@ def build(name: str, residents: Sequence[Resident], seed: int) -> World:
 
 
 class _Option(NamedTuple):
-    """A request that two people could share: with whom, about which domains, and for easy ones which attribute decides."""
+    """A possible pair for a request: the other person, the domains, and for easy requests the attribute that decides."""
 
     other: Resident
     domains: tuple[str, ...]
     attribute: str | None = None
     distance: float = 0.0
-    """How far the pair is from the differences that are looked for."""
+    """Distance of the pair's differences from the ideal ones."""
 
 
 class _Builder:
@@ -90,7 +92,7 @@ class _Builder:
 
     @staticmethod
     def _rank(option: _Option, times: Counter[str], counts: Counter[str]) -> tuple[float, ...]:
-        """What comes first: other domains, then pairs that differ as they should, then people with few requests."""
+        """Return the sort key of an option: unused domains first, then pairs near the ideal differences, then people with few requests."""
         return sum(times[id] for id in option.domains), round(option.distance, 1), counts[option.other.id]
 
     def _options(self, one: Resident, level: Level, rng: Random) -> Iterator[_Option]:
@@ -112,7 +114,7 @@ class _Builder:
                     yield _Option(other, domains, distance=distance)
 
     def _deciding(self, one: Resident, other: Resident) -> Iterator[_Option]:
-        """Attributes in which two people and the majority all differ."""
+        """Yield an option for each attribute in which two people and the majority all differ."""
         for domain in one.domains.values():
             for name, attribute in domain.attributes.items():
                 liked = [
@@ -123,7 +125,7 @@ class _Builder:
                     yield _Option(other, (domain.id,), name)
 
     def _differences(self, domain: str, one: Resident, other: Resident) -> tuple[float, float] | None:
-        """How much two people differ from the majority and from each other, the lesser of both; None with too little in common."""
+        """Return how much two people differ from the majority and from each other, each the smaller way; None with too little in common."""
         varying, first, second = _varying(domain, one, other), one.tastes, other.tastes
         if len(varying) < FEWEST_VARYING:
             return None
@@ -133,7 +135,7 @@ class _Builder:
         )
 
     def _pair(self, level: Level, one: Resident, option: _Option) -> list[Request]:
-        """The request for both people; nothing if one of them could not be served."""
+        """Return the request for both people; nothing if it cannot be served for one of them."""
         self._made += 1
         other, domains = option.other, [one.domains[id] for id in option.domains]
         words, rng = texts()[one.language], Random(f"{self._seed}/{level}/{self._made}")  # nosec B311
@@ -172,12 +174,12 @@ class _Builder:
 
 
 def _combine(domains: Sequence[WorldDomain]) -> bool:
-    """Whether a request can be about both domains: under one budget, or in one calendar."""
+    """Return whether a request can be about both domains: under one budget, or in one calendar."""
     return all(each.prices for each in domains) or all(each.hours for each in domains)
 
 
 def _by_calendar(domains: Sequence[WorldDomain], rng: Random) -> bool:
-    """Whether a request about these domains is bound by the calendar, and not by a budget."""
+    """Return whether a request about these domains is bound by the calendar, and not by a budget."""
     return all(each.hours for each in domains) and (
         not all(each.prices for each in domains) or rng.random() < CALENDAR
     )
@@ -186,7 +188,7 @@ def _by_calendar(domains: Sequence[WorldDomain], rng: Random) -> bool:
 def _goals(
     domains: Sequence[WorldDomain], day: date, people: int, same_day: bool, rng: Random
 ) -> tuple[Goal, ...]:
-    """What has to be committed: on one day, or one after the other, as nobody has a lesson on the day they leave."""
+    """Return what has to be committed: on one day, or one after the other, as nobody has a lesson on the day they leave."""
     goals = []
     for domain in domains:
         slots = {"date": day.isoformat(), "people": str(people)}
@@ -197,7 +199,7 @@ def _goals(
 
 
 def _varying(domain: str, one: Resident, other: Resident) -> list[str]:
-    """Attributes that both people care about and that have more than one value."""
+    """Return the attributes that both people care about and that have more than one value."""
     attributes = one.domains[domain].attributes
     return [
         name
@@ -209,14 +211,14 @@ def _varying(domain: str, one: Resident, other: Resident) -> list[str]:
 
 
 def _difference(domain: str, varying: Iterable[str], who: Tastes, other: Tastes) -> float:
-    """Share of somebody's preferences, by weight, in which the other likes something that they do not."""
+    """Return the share of a person's preferences, by weight, in which the other likes something that they do not."""
     weights = {name: who.weight(domain, name) for name in varying}
     apart = (name for name in weights if set(other.liked(domain, name)) - set(who.liked(domain, name)))
     return sum(weights[name] for name in apart) / sum(weights.values())
 
 
 def _servable(request: Request) -> bool:
-    """Whether the best choice is well above the mean, and at least two choices are near it."""
+    """Return whether the best choice is well above the mean, and at least two choices are near it."""
     utilities, valid = request.choices(request.resident.tastes)
     if not valid.any():
         return False
@@ -226,7 +228,7 @@ def _servable(request: Request) -> bool:
 
 
 def _budget(both: Sequence[Request]) -> int:
-    """A round sum that about half of all choices exceed, and one of the best choices of either person does not."""
+    """Return a round sum that about half of all choices exceed, but not the cheapest best choice of either person."""
     prices = [np.array([offer.price for offer in offers]) for offers in both[0].by_goal]
     sums = prices[0][:, None] + prices[1][None, :]
     least = [int(sums[request.best].min(initial=sums.max())) for request in both]
@@ -253,7 +255,7 @@ def _state(
 
 
 def _with_appointments(request: Request, titles: Sequence[str], rng: Random) -> Request:
-    """The request with two appointments on its day that leave one of the best choices free."""
+    """Return the request with two appointments on its day that leave one of the best choices free."""
     best = np.argwhere(request.best).tolist()
     if not best:
         return request
@@ -276,7 +278,7 @@ def _with_appointments(request: Request, titles: Sequence[str], rng: Random) -> 
 
 
 def _text(request: Request, rng: Random) -> str:
-    """The request as the person says it."""
+    """Return the request in the person's words."""
     words = texts()[request.language]
     said = [
         rng.choice(request.domains[goal.domain].requests[request.language]).format(
@@ -298,7 +300,7 @@ def _text(request: Request, rng: Random) -> str:
 
 
 def _spoken(slot: str, value: str, words: Mapping[str, Any]) -> str:
-    """A slot's value as people say it: `Friday 6 March`, `three`."""
+    """Return a slot's value as people say it: `Friday 6 March`, `three`."""
     if slot == "people":
         return str(words["numbers"][int(value)])
     day = date.fromisoformat(value)

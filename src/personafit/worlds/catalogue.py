@@ -1,7 +1,7 @@
-"""Offers for a request: some suit one of two people, some most people, and none shows by its looks which is which.
+"""Offers for a request: some suit one of two people, some the majority, and nothing else about an offer shows which.
 
 Of forty offers two suit each of the two people and neither the other nor the majority, four suit the majority, eight nearly suit one
-of the two, and 24 are random. Names, prices, order and the number of needs met are drawn alike for all of them.
+of the two, and 24 are random. Names, prices, order and the number of needs met are drawn in the same way for all.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,10 +12,10 @@ from typing import Any
 from personafit.worlds.ontology import WorldDomain, texts
 from personafit.worlds.people import Tastes
 
-SIZE = 40  # offers of a catalogue
-BEST = 2  # that suit each of the two people
-NEAR = 4  # that nearly suit each of them
-POPULAR = 4  # that suit the majority
+SIZE = 40  # number of offers of a catalogue
+BEST = 2  # offers that suit each of the two people
+NEAR = 4  # offers that nearly suit each of them
+POPULAR = 4  # offers that suit the majority
 OVER_BUDGET = 0.1  # share of random offers above a budget
 FIRST_HOUR, LAST_HOUR = 9, 20
 
@@ -29,14 +29,14 @@ class Offer:
     name: str
     price: int
     hour: int | None
-    """When it begins, in domains that have a time of day."""
+    """Start hour, in domains that have a time of day."""
     values: Mapping[str, str]
     """Attribute to value id."""
     suits: frozenset[str]
-    """Hard needs that it meets."""
+    """Hard needs that the offer meets."""
 
     def shown(self, domain: WorldDomain, language: str) -> dict[str, Any]:
-        """The offer as a service would show it."""
+        """Return the offer as a service would show it."""
         row: dict[str, Any] = {"id": self.id, "name": self.name}
         if domain.prices:
             row["price"] = self.price
@@ -50,7 +50,7 @@ class Offer:
 
 
 def utility(offer: Offer, tastes: Tastes) -> float:
-    """Share of a person's preferences in the domain, by weight, that an offer meets."""
+    """Return the share of a person's preferences in the domain, by weight, that an offer meets."""
     met = total = 0
     for name, value in offer.values.items():
         fact = tastes.facts.get(f"{offer.domain}.{name}")
@@ -61,7 +61,7 @@ def utility(offer: Offer, tastes: Tastes) -> float:
 
 
 def acceptable(offer: Offer, tastes: Tastes) -> bool:
-    """Whether an offer meets a person's hard needs and budget."""
+    """Return whether an offer meets a person's hard needs and budget."""
     budget = tastes.budget(offer.domain)
     return (budget is None or offer.price <= budget) and tastes.needs(offer.domain) <= offer.suits
 
@@ -72,13 +72,13 @@ class _Draft:
 
     values: Mapping[str, str]
     proper: bool
-    """Whether it meets the hard needs and budgets of both people; else this is left to chance."""
+    """Whether it meets the hard needs and budgets of both people; otherwise this is left to chance."""
     trap: Tastes | None = None
-    """Somebody whose hard needs or budget it fails."""
+    """The person whose hard needs or budget it fails."""
 
 
 class OfferSampler:
-    """Draws the offers of one domain for two people."""
+    """Sampler of one domain's offers for two people."""
 
     def __init__(
         self, domain: WorldDomain, pair: tuple[Tastes, Tastes], majority: Tastes, language: str, rng: Random
@@ -87,9 +87,9 @@ class OfferSampler:
         self._language, self._rng = language, rng
 
     def sample(self, varying: Sequence[str], conflict: bool) -> list[Offer]:
-        """The offers in the order of searches; attributes that do not vary have one value in all of them.
+        """Draw the offers, in the order of searches; attributes that do not vary have one value in all of them.
 
-        With `conflict`, nothing meets all preferences: the best give up the lightest one, near misses a heavier one.
+        With `conflict`, no offer meets all preferences: the best miss the lightest one, near misses a heavier one.
         """
         fixed = {
             name: self._rng.choice(attribute.ids)
@@ -105,7 +105,7 @@ class OfferSampler:
         ]
 
     def _one_attribute(self, name: str) -> Iterator[_Draft]:
-        """Every value equally often, so that rarity tells nothing."""
+        """Yield drafts with every value equally often, so that rarity is no clue."""
         values = self._domain.attributes[name].ids
         for number in range(SIZE):
             yield _Draft({name: values[number % len(values)]}, proper=number < BEST * len(values))
@@ -120,7 +120,7 @@ class OfferSampler:
             for number in range(NEAR):
                 missed = [self._rng.choice(heavier)]
                 if number == 0 and (who.needs(domain) or who.budget(domain) is not None):
-                    ideal = self._liked(who, others, varying)  # but for a hard need
+                    ideal = self._liked(who, others, varying)  # but for a need or budget
                     yield _Draft(ideal, proper=False, trap=who)
                 else:
                     yield _Draft(self._liked(who, others, varying, missed), proper=True)
@@ -133,14 +133,16 @@ class OfferSampler:
     def _liked(
         self, who: Tastes, others: Sequence[Tastes], varying: Sequence[str], missed: Sequence[str] = ()
     ) -> dict[str, str]:
-        """Values that somebody likes, if possible not those that others like; `missed` attributes have others."""
+        """Draw values that a person likes, if possible not those that the others like; for `missed` attributes draw values they do not like."""
         values = {}
         for name in varying:
             ids, liked = self._domain.attributes[name].ids, who.liked(self._domain.id, name)
             if name in missed:
                 values[name] = self._rng.choice([id for id in ids if id not in liked] or ids)
                 continue
-            for first in range(len(others) + 1):  # keep clear of all others, else of the last, else of nobody
+            for first in range(
+                len(others) + 1
+            ):  # avoid what all others like, else the last of them, else nobody
                 taken = {value for other in others[first:] for value in other.liked(self._domain.id, name)}
                 if free := [id for id in liked if id not in taken]:
                     break
@@ -171,7 +173,7 @@ class OfferSampler:
         return self._rng.randint(low, min(budgets, default=high))
 
     def _suits(self, draft: _Draft) -> frozenset[str]:
-        """As many needs in every offer: those that it has to meet, filled up with others."""
+        """Return the needs an offer meets, as many for every offer: those that it has to meet, filled up with others."""
         if self._domain.needs is None:
             return frozenset()
         needed = self._pair[0].needs(self._domain.id) | self._pair[1].needs(self._domain.id)

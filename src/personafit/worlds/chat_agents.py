@@ -1,8 +1,8 @@
 """Chat models that act through tools, and one that plays the user.
 
-A model that calls functions gets the tools as its server offers them; any other model writes one JSON object per reply, which is
-read strictly. Whatever cannot be read is a malformed call: the world answers it with an error, and the episode goes on. A stored
-reply reads today as it did when it came in; whoever changes how it is read raises the version.
+A model with function calling gets the tools through its server's API; any other model writes one JSON object per reply, which is
+parsed strictly. Whatever cannot be parsed is a malformed call: the world answers it with an error, and the episode goes on. A stored
+reply always parses to the same actions: if you change the parser, raise the version.
 """
 
 import re
@@ -28,9 +28,9 @@ from personafit.worlds.user import UserReply, card
 WORDINGS: dict[str, dict[str, str]] = tomllib.loads(
     (files(__package__) / "data" / "prompts.toml").read_text(encoding="utf-8")
 )
-VERSION = "2"  # of how prompts are put together and replies are read
+VERSION = "2"  # of how prompts are built and replies are parsed
 TURN_TOKENS = 1024
-SMALL_TOKENS = 96  # for the embedded model: calls are short, and thirty have to fit into its context
+SMALL_TOKENS = 96  # for the embedded model: calls are short, and thirty have to fit into its context window
 END = "[END]"
 LONGEST_REPLY = 20_000  # characters of a malformed reply that are kept
 _FENCE = re.compile(r"\A```(?:json)?\s*\n(.*)\n\s*```\Z", re.DOTALL)
@@ -40,7 +40,7 @@ class EpisodeSpeaker:
     """A chat model that takes part in an episode."""
 
     refused: ClassVar[str]
-    """What is noted where the model refuses."""
+    """Detail that is stored if the model refuses."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -48,7 +48,7 @@ class EpisodeSpeaker:
         self.asker = Asker(model)
 
     async def send(self, request: ChatRequest) -> Exchange:
-        """Ask the model; the reply of the exchange is what is stored and read again."""
+        """Ask the model and return the exchange; its reply is what is stored and later parsed."""
         exchange = Exchange()
         reply = await self.asker.send(request, exchange)
         exchange.reply, exchange.reasoning = storable(self.stored(reply)), reply.reasoning
@@ -57,7 +57,7 @@ class EpisodeSpeaker:
         return exchange
 
     def stored(self, reply: ChatReply) -> str:
-        """The text that is stored of a reply."""
+        """Return the text that is stored of a reply."""
         return reply.text
 
 
@@ -65,7 +65,7 @@ class EpisodeSpeaker:
 
 
 class AgentReply(NamedTuple):
-    """A reply taken apart: the words beside calls, and what is to be done in order."""
+    """A parsed reply: the text beside the calls, and the actions in order."""
 
     text: str
     calls: tuple[ToolCall, ...]
@@ -84,7 +84,7 @@ class ChatAgent(EpisodeSpeaker):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of everything about it that can change what it does."""
+        """Return a hash of everything that can change what the agent does."""
         words = [WORDINGS["agent"], WORDINGS["text"] if self.by_text else {}]
         return content_hash(["agent", VERSION, self.settings, words, self._tokens])
 
@@ -93,10 +93,10 @@ class ChatAgent(EpisodeSpeaker):
         return SMALL_TOKENS if self.model.settings.get("kind") == "embedded" else TURN_TOKENS
 
     def opening(self, request: Request, context: Context) -> tuple[Message, ...]:
-        """What the model is sent first: its task, the tools by text, what it is told about the person, and the request."""
+        """Return the first messages: the task, the tools if called by text, the person's context, and the request."""
         words = WORDINGS["agent"]
         parts = [words["task"].format(today=request.today)]
-        if self.by_text:  # before the person: a prompt's common beginning is read once for all episodes
+        if self.by_text:  # before the person: the shared beginning of prompts is cached across episodes
             tools = "\n".join(orjson.dumps(tool).decode() for tool in functions(request))
             parts.append(WORDINGS["text"]["protocol"].format(tools=tools))
         parts.append(words["told"].format(person=inert(context.text)) if context.text else words["untold"])
@@ -106,19 +106,19 @@ class ChatAgent(EpisodeSpeaker):
         )
 
     def ask(self, messages: tuple[Message, ...], request: Request, key: str, seed: int | None) -> ChatRequest:
-        """The call that asks for the next step."""
+        """Return the model call that asks for the next step."""
         tools = () if self.by_text else functions(request)
         return ChatRequest(messages, self._tokens, seed=seed, key=key, tools=tools)
 
     def stored(self, reply: ChatReply) -> str:
-        """The reply's text; JSON of text and calls where it calls functions."""
+        """Return the reply's text, or for function calling a JSON object of text and calls."""
         if self.by_text or not reply.tool_calls:
             return reply.text
         calls = [[call.id, call.name, call.arguments] for call in reply.tool_calls]
         return orjson.dumps({"text": reply.text, "calls": calls}).decode()
 
     def read(self, stored: str) -> AgentReply:
-        """Take a stored reply apart; one that cannot be read is a call of nothing."""
+        """Parse a stored reply; one that cannot be parsed is a malformed call."""
         if self.by_text:
             return AgentReply(stored, (), (read_text(stored),))
         if stored.startswith('{"text":'):
@@ -127,17 +127,17 @@ class ChatAgent(EpisodeSpeaker):
                 calls = tuple(ToolCall(*call) for call in body["calls"])
                 return AgentReply(body["text"], calls, tuple(Call(one.name, one.arguments) for one in calls))
             except (orjson.JSONDecodeError, TypeError, KeyError):
-                pass  # words of the model that merely look like it
+                pass  # text of the model that merely looks like it
         text = stored.strip()
         return AgentReply(stored, (), (Say(text) if text else Call("", ""),))
 
     def own_message(self, reply: AgentReply) -> Message:
-        """The model's own reply, as it is sent again."""
+        """Return the model's own reply as a message."""
         calls = {"tool_calls": [call.message for call in reply.calls]} if reply.calls else {}
         return {"role": "assistant", "content": reply.text or ("" if calls else "…"), **calls}
 
     def result_message(self, reply: AgentReply, place: int, state: EpisodeState) -> Message:
-        """What came back from the action at that place of a reply, as the model is sent it."""
+        """Return the message with the result of the action at that place of a reply."""
         last = state.turns[-1]
         if reply.calls:
             return {"role": "tool", "tool_call_id": reply.calls[place].id, "content": last.reply}
@@ -150,7 +150,7 @@ class ChatAgent(EpisodeSpeaker):
 
 
 def read_text(reply: str) -> Action:
-    """The action that a reply in the text protocol means: one JSON object, perhaps in a code fence, and nothing else."""
+    """Parse a reply of the text protocol into an action: one JSON object, perhaps in a code fence, and nothing else."""
     text = reply.strip()
     if fenced := _FENCE.match(text):
         text = fenced[1].strip()
@@ -176,11 +176,11 @@ class ChatUser(EpisodeSpeaker):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of everything about it that can change what it says."""
+        """Return a hash of everything that can change what the user says."""
         return content_hash(["world user", VERSION, self.model.settings, WORDINGS["user"], TURN_TOKENS])
 
     def ask(self, state: EpisodeState, question: str, key: str, seed: int | None) -> ChatRequest:
-        """The call that asks for the user's answer: the card, all that was said to and by the user, and the question."""
+        """Return the call that asks for the user's answer: the card, all messages to and by the user, and the question."""
         system = WORDINGS["user"]["task"].format(card=inert(card(state.request)), end=END)
         messages: list[Message] = [
             {"role": "system", "content": system},
@@ -195,13 +195,13 @@ class ChatUser(EpisodeSpeaker):
         return ChatRequest(tuple(messages), TURN_TOKENS, seed=seed, key=key)
 
     def read(self, stored: str) -> UserReply:
-        """What a stored reply says, and whether it ends the conversation."""
+        """Return what a stored reply says, and whether it ends the conversation."""
         text = stored.strip()
         return UserReply(text.removesuffix(END).strip(), ends=text.endswith(END))
 
 
 def spoken(action: Action) -> str:
-    """What an action says to the user."""
+    """Return the text that an action says to the user."""
     if isinstance(action, Call) and action.name == ASK:
         try:
             body = orjson.loads(action.arguments)

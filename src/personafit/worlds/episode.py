@@ -1,7 +1,7 @@
-"""One episode: a state machine that scripted agents and models drive step by step, and the record that is kept of it.
+"""One episode: a state machine that scripted agents and models drive step by step, and its record.
 
-An episode is never changed: a step gives a new one. The record holds every action, reply and difference, and is enough to play the
-episode again, bit for bit.
+An episode is immutable: a step returns a new one. The record holds every action, reply and change, and is enough to replay the
+episode exactly.
 """
 
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from personafit.worlds.tools import MOST_ARGUMENTS, MOST_TEXT, Fault, call
 from personafit.worlds.user import UserReply, is_question, reply
 
 MOST_STEPS = 30
-MOST_NAME = 200  # characters of a tool's name that are kept
+MOST_NAME = 200  # maximum characters kept of a tool's name
 ASK = "ask_user"
 
 
@@ -51,7 +51,7 @@ StopReason = Literal["agent", "user", "steps", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class EpisodeTurn:
-    """One action, what came back, and what it changed."""
+    """One action, the reply to it, and what it changed."""
 
     action: Action
     reply: str
@@ -60,12 +60,12 @@ class EpisodeTurn:
     fault: Fault | None = None
     changes: tuple[Change, ...] = ()
     ends: bool = False
-    """Whether the user ended the conversation with it."""
+    """Whether the user ended the conversation with this reply."""
 
 
 @dataclass(frozen=True)
 class EpisodeRecord:
-    """What is kept of an episode."""
+    """The stored record of an episode."""
 
     request: str
     """Id of the request."""
@@ -75,12 +75,12 @@ class EpisodeRecord:
     most_steps: int = MOST_STEPS
 
     def to_json(self) -> str:
-        """The record as one line of JSON."""
+        """Return the record as one line of JSON."""
         return _RECORD.dump_json(self).decode()
 
     @classmethod
     def from_json(cls, text: str) -> "EpisodeRecord":
-        """The record that `to_json` wrote."""
+        """Parse the record that `to_json` wrote."""
         try:
             return _RECORD.validate_json(text)
         except ValidationError as error:
@@ -94,7 +94,7 @@ _RECORD: TypeAdapter[EpisodeRecord] = TypeAdapter(EpisodeRecord)
 
 @dataclass(frozen=True)
 class EpisodeState:
-    """An episode up to now."""
+    """The state of an episode so far."""
 
     request: Request
     seed: int
@@ -104,7 +104,7 @@ class EpisodeState:
     most_steps: int = MOST_STEPS
 
     def awaits_user(self, action: Action) -> str | None:
-        """The text that the user would answer if this action were taken; None if it asks nobody."""
+        """Return the text that the user would have to answer if this action were taken; None if it asks nobody."""
         if isinstance(action, Say):
             return action.text[:MOST_TEXT]
         if isinstance(action, Call) and action.name == ASK:
@@ -112,9 +112,9 @@ class EpisodeState:
         return None
 
     def step(self, action: Action, said: UserReply | None = None) -> "EpisodeState":
-        """The episode after an action; once it has stopped, nothing happens any more.
+        """Return the episode after an action; an episode that has ended stays as it is.
 
-        `said` is the user's reply where somebody else than the template user plays them.
+        `said` is the user's reply if a model plays the user.
         """
         if self.stop is not None:
             return self
@@ -123,7 +123,7 @@ class EpisodeState:
         if isinstance(action, Say):
             text = action.text[:MOST_TEXT]
             return self._heard(Say(text), said or reply(self.request, text, is_question(text), self.done))
-        # What is too long to be read is kept only as far as shows that it is too long.
+        # Text that is too long to be parsed is kept only as far as it shows that it is too long.
         action = Call(action.name[:MOST_NAME], action.arguments[: MOST_ARGUMENTS + 1])
         outcome = call(self.request, self.state, action.name, action.arguments)
         if outcome.asks is not None:
@@ -134,7 +134,7 @@ class EpisodeState:
 
     @property
     def done(self) -> bool:
-        """Whether something was committed for every goal, and the message sent."""
+        """Return whether something was committed for every goal, and the message sent."""
         changes = differences(self.request.state, self.state)
         new = [(change.table, change.after) for change in changes if change.after is not None]
         committed = {entry.domain for _, entry in new}
@@ -143,7 +143,7 @@ class EpisodeState:
 
     @cached_property
     def record(self) -> EpisodeRecord:
-        """What is kept of it."""
+        """Return the record of the episode."""
         return EpisodeRecord(self.request.id, self.seed, self.turns, self.stop, self.most_steps)
 
     def _heard(self, action: Action, said: UserReply) -> "EpisodeState":
@@ -158,12 +158,12 @@ class EpisodeState:
 
 
 def start(request: Request, seed: int = 0, most_steps: int = MOST_STEPS) -> EpisodeState:
-    """A new episode: the user has made the request (`request.text`), nothing else has happened."""
+    """Return a new episode: the user has made the request (`request.text`), nothing else has happened."""
     return EpisodeState(request, seed, request.state, most_steps=most_steps)
 
 
 def replay(request: Request, record: EpisodeRecord) -> EpisodeState:
-    """Play an episode again from its record: its actions, and what the user said."""
+    """Replay an episode from its record: its actions, and what the user said."""
     state = start(request, record.seed, record.most_steps)
     for turn in record.turns:
         said = UserReply(turn.reply, turn.ends) if turn.by_user else None

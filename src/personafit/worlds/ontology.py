@@ -1,4 +1,4 @@
-"""What can be chosen in a world: domains, their attributes and values, in every language of the world.
+"""The choices of a world: domains, their attributes and values, in every language of the world.
 
 A domain is one TOML file in `data/domains/`; `docs/guides/worlds.md` shows how to add one. Values are written once per language, in
 the same order; their ids are the words of the first language, so that a catalogue reads the same in every language.
@@ -47,28 +47,28 @@ class WorldAttribute(_Definition):
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
-        """Ids of the values: the words of the first language."""
+        """Return the ids of the values: the words of the first language."""
         return tuple(next(iter(self.values.values())))
 
     def show(self, value: str, language: str) -> str:
-        """The value's label in a language."""
+        """Return the value's label in a language."""
         return self.values[language][self.ids.index(value)]
 
     def find(self, text: str, language: str) -> list[str]:
-        """Ids of the values that a text names; of two that overlap, the longer."""
+        """Return the ids of the values that a text names; of two that overlap, the longer."""
         labels = self._labels[language]
         return list(dict.fromkeys(labels[word] for word in _found(labels, text.casefold())))
 
     @cached_property
     def _labels(self) -> dict[str, dict[str, str]]:
-        """By language: the values' labels in lower case to their ids."""
+        """Map the values' lower-case labels to their ids, by language."""
         return {
             language: {label.casefold(): id for label, id in zip(labels, self.ids, strict=True)}
             for language, labels in self.values.items()
         }
 
     def parse(self, value: str) -> str | None:
-        """The id of a value given by its id or by its label in any language."""
+        """Return the id of a value given by its id or by its label in any language."""
         lowered = value.casefold()
         return next((labels[lowered] for labels in self._labels.values() if lowered in labels), None)
 
@@ -118,19 +118,19 @@ class WorldDomain(_Definition):
 
     @cached_property
     def topics(self) -> Mapping[str, WorldAttribute]:
-        """Everything a question can be about: attributes, hard needs, the budget."""
+        """Return everything a question can be about: attributes, hard needs, the budget."""
         needs = {NEEDS: self.needs} if self.needs else {}
         return {**self.attributes, **needs, **({BUDGET: BUDGET_TOPIC} if self.prices else {})}
 
     def asked_in(self, text: str, language: str) -> list[str]:
-        """The topics of this domain that a question is about; of two words that overlap, the longer counts."""
+        """Return the topics of this domain that a question is about; of two words that overlap, the longer counts."""
         words = self._words[language]
         asked = {topic for word in _found(words, text.casefold()) for topic in words[word]}
         return [topic for topic in self.topics if topic in asked]
 
     @cached_property
     def _words(self) -> dict[str, dict[str, set[str]]]:
-        """By language: words to the topics that they show a question to be about."""
+        """Map words to the topics that they indicate, by language."""
         shown: dict[str, dict[str, set[str]]] = {language: {} for language in self.label}
         for name, topic in self.topics.items():
             for language, words in shown.items():
@@ -140,14 +140,14 @@ class WorldDomain(_Definition):
 
 
 def _found(words: Mapping[str, object], text: str) -> Iterator[str]:
-    """Those of the words that occur in a text, in its order."""
+    """Yield the words that occur in a text, in its order."""
     for match in _pattern(tuple(words)).finditer(text):
         yield match[1] or match[2]
 
 
 @cache
 def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
-    """Any of the words, the longest first; those of alphabets as whole words or plurals, others anywhere."""
+    """Return a pattern that matches any of the words, the longest first; alphabetic ones as whole words or plurals, others anywhere."""
     ranked = sorted(words, key=len, reverse=True)
     spelt = "|".join(re.escape(word) for word in ranked if word[0] < "\u0250")
     drawn = "|".join(re.escape(word) for word in ranked if word[0] >= "\u0250")
@@ -156,13 +156,13 @@ def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
 
 @cache
 def texts() -> Mapping[str, Any]:
-    """Sentences, names and other words of worlds, by language, from `data/texts.toml`."""
+    """Return sentences, names and other words of worlds, by language, from `data/texts.toml`."""
     return tomllib.loads((files(__package__) / "data" / "texts.toml").read_text(encoding="utf-8"))
 
 
 @cache
 def starter_domains() -> Mapping[str, WorldDomain]:
-    """The domains that are shipped, by id."""
+    """Return the domains that are shipped, by id."""
     folder = files(__package__) / "data" / "domains"
     found = sorted(
         (each for each in folder.iterdir() if each.name.endswith(".toml")), key=lambda one: one.name
@@ -174,7 +174,7 @@ def starter_domains() -> Mapping[str, WorldDomain]:
 
 
 def read_domain(id: str, text: str, place: object) -> WorldDomain:
-    """A domain from its TOML text; `place` is named in errors."""
+    """Parse a domain from its TOML text; `place` is named in errors."""
     try:
         return WorldDomain(id=id, **tomllib.loads(text))
     except (tomllib.TOMLDecodeError, TypeError) as error:
@@ -194,4 +194,4 @@ BUDGET_TOPIC = WorldAttribute(
         "zh": ["价格", "价位", "花多少", "多少钱", "贵"],
     },
 )
-"""What every domain with prices can be asked about."""
+"""The topic that every domain with prices has."""

@@ -1,7 +1,7 @@
-"""The people of a world: what is true of each, where it is known, and how it is told.
+"""The people of a world: the facts about each, where each fact is known, and how it is worded.
 
-Everything about a person is a `Fact`: a preference with its weight, a hard need or a budget. About 60 % of a person's facts stand in
-the profile, 20 % only in memories, and 20 % nowhere: the person says them when asked.
+Everything about a person is a `Fact`: a preference with its weight, a hard need or a budget. About 60 % of a person's facts are in
+the profile, 20 % only in memories, and 20 % nowhere: the person tells them when asked.
 """
 
 from collections import Counter
@@ -18,10 +18,10 @@ from personafit.worlds.ontology import BUDGET, NEEDS, WorldDomain, texts
 
 Place = Literal["profile", "memory", "user"]
 PLACES: tuple[Place, ...] = ("profile", "memory", "user")
-SHARES = (0.6, 0.2, 0.2)  # of a person's facts
-MOST_LIKE_THE_MAJORITY = 0.5  # share of people who share the most common value of an attribute
+SHARES = (0.6, 0.2, 0.2)  # shares of a person's facts
+MOST_LIKE_THE_MAJORITY = 0.5  # share of people who have the most common value of an attribute
 LIGHT, HEAVY = 1, 3  # weights of a preference
-NEED_SHARE, BUDGET_SHARE = 0.4, 0.5  # of a person's domains that have such a thing
+NEED_SHARE, BUDGET_SHARE = 0.4, 0.5  # share of a person's domains that have one
 
 
 @dataclass(frozen=True)
@@ -36,35 +36,35 @@ class Fact:
     weight: int
     """How much a preference counts; 0 for hard needs and budgets."""
     place: Place
-    """Where it is known."""
+    """Where the fact is known."""
 
     @property
     def key(self) -> str:
-        """Domain and topic, such as `meals.spice`."""
+        """Return domain and topic, such as `meals.spice`."""
         return f"{self.domain}.{self.topic}"
 
     @property
     def hard(self) -> bool:
-        """Whether an offer that fails it is out of the question."""
+        """Return whether an offer that fails the fact is out of the question."""
         return self.topic in (NEEDS, BUDGET)
 
     @property
     def manner(self) -> str:
-        """The name of the wording that tells it: `hard`, `budget`, or the weight."""
+        """Return the name of the fact's wording: `hard`, `budget`, or the weight."""
         return BUDGET if self.topic == BUDGET else "hard" if self.hard else str(self.weight)
 
 
 @dataclass(frozen=True)
 class Secret:
-    """What must not reach a third party."""
+    """Something that must not reach a third party."""
 
     kind: Literal["health", "finances", "family"]
     text: str
     words: tuple[str, ...]
-    """Any of these in a message gives it away."""
+    """Words that give the secret away: any of them in a message is enough."""
 
     def leaks_in(self, text: str) -> bool:
-        """Whether a text gives the secret away."""
+        """Return whether a text gives the secret away."""
         lowered = text.casefold()
         return any(word.casefold() in lowered for word in self.words)
 
@@ -76,28 +76,28 @@ class Resident:
     id: str
     language: str
     about: Mapping[str, FacetValue]
-    """Facets that say who they are: name, age, work."""
+    """Facets that describe them: name, age, work."""
     facts: tuple[Fact, ...]
     secrets: tuple[Secret, ...]
     domains: Mapping[str, WorldDomain]
 
     @cached_property
     def by_key(self) -> Mapping[str, Fact]:
-        """Facts by domain and topic."""
+        """Return the facts by domain and topic."""
         return {fact.key: fact for fact in self.facts}
 
     def known(self, *places: Place) -> "Tastes":
-        """What somebody knows who has read these places."""
+        """Return the preferences that can be learnt from these places."""
         return Tastes({fact.key: fact for fact in self.facts if fact.place in places})
 
     @cached_property
     def tastes(self) -> "Tastes":
-        """Everything that is true of them."""
+        """Return all preferences, needs and budgets."""
         return self.known(*PLACES)
 
     @cached_property
     def person(self) -> Person:
-        """The person as assistants are told about them: the profile as facets, what is remembered as memories."""
+        """Return the person as assistants see them: the profile as facets, and memories."""
         facets = dict(self.about)
         words = texts()[self.language]
         for fact in self.facts:
@@ -119,7 +119,7 @@ class Resident:
         return Person(id=self.id, language=self.language, facets=facets, memories=memories)
 
     def told_in(self, text: str) -> frozenset[str]:
-        """Keys of the facts that a context tells: its own sentence, or attribute and values in other words."""
+        """Return the keys of the facts that a text tells: by the fact's own sentence, or by attribute and values in other words."""
         lowered = text.casefold()
         return frozenset(fact.key for fact in self.facts if self._told(fact, lowered))
 
@@ -135,21 +135,21 @@ class Resident:
         )
 
     def labels(self, fact: Fact) -> list[str]:
-        """The fact's values in the person's language."""
+        """Return the fact's values in the person's language."""
         if fact.topic == BUDGET:
             return [texts()[self.language]["money"].format(fact.values[0])]
         topic = self.domains[fact.domain].topics[fact.topic]
         return [topic.show(value, self.language) for value in fact.values]
 
     def say(self, fact: Fact, wordings: Mapping[str, Any]) -> str:
-        """The fact in words: by the weight of a preference, or as what must be; one of several wordings."""
+        """Put the fact into words: by the weight of a preference, or as a must; one of several wordings."""
         wording = wordings[fact.manner]
         if not isinstance(wording, str):
             wording = wording[draw(self.id, fact.key, among=len(wording))]
         return str(wording).format(self.joined(fact))
 
     def joined(self, fact: Fact) -> str:
-        """The fact's values in one phrase."""
+        """Join the fact's values in one phrase."""
         return str(texts()[self.language]["and" if fact.hard else "or"]).join(self.labels(fact))
 
     def _path(self, fact: Fact) -> str:
@@ -157,7 +157,7 @@ class Resident:
         return f"{domain.label[self.language]}.{domain.topics[fact.topic].label[self.language]}"
 
     def _memory(self, fact: Fact) -> str:
-        """A past event that shows the fact."""
+        """Return a past event that shows the fact."""
         words, domain = texts()[self.language], self.domains[fact.domain]
         topic = domain.topics[fact.topic]
         told: str = topic.memory.get(
@@ -171,32 +171,32 @@ class Resident:
 
 @dataclass(frozen=True)
 class Tastes:
-    """What somebody believes to be true of a person: facts by key. It may be incomplete or somebody else's."""
+    """What is believed about a person's preferences: facts by key. It may be incomplete or about somebody else."""
 
     facts: Mapping[str, Fact]
 
     def liked(self, domain: str, attribute: str) -> tuple[str, ...]:
-        """Values liked, as far as is known."""
+        """Return the values liked, as far as known."""
         fact = self.facts.get(f"{domain}.{attribute}")
         return fact.values if fact else ()
 
     def weight(self, domain: str, attribute: str) -> int:
-        """How much the attribute counts; 0 if nothing is known."""
+        """Return how much the attribute counts; 0 if nothing is known."""
         fact = self.facts.get(f"{domain}.{attribute}")
         return fact.weight if fact else 0
 
     def needs(self, domain: str) -> frozenset[str]:
-        """Hard needs that an offer must meet."""
+        """Return the hard needs that an offer must meet."""
         return frozenset(self.liked(domain, NEEDS))
 
     def budget(self, domain: str) -> int | None:
-        """The most that may be paid."""
+        """Return the most that may be paid."""
         amount = self.liked(domain, BUDGET)
         return int(amount[0]) if amount else None
 
 
 def majority(residents: Iterable[Resident]) -> Tastes:
-    """What most people like: the most common value of each attribute, with the mean weight."""
+    """Return what most people like: the most common value of each attribute, with the mean weight."""
     values: dict[tuple[str, str], Counter[str]] = {}
     for resident in residents:
         for fact in resident.facts:
@@ -210,7 +210,7 @@ def majority(residents: Iterable[Resident]) -> Tastes:
 
 
 def placed(facts: Sequence[Fact], rng: Random) -> tuple[Fact, ...]:
-    """The facts with 60 % of them put into the profile, 20 % into memories and 20 % left with the user."""
+    """Place 60 % of the facts in the profile, 20 % in memories and leave 20 % with the user."""
     order = list(range(len(facts)))
     rng.shuffle(order)
     first, second = round(SHARES[0] * len(order)), round((SHARES[0] + SHARES[1]) * len(order))
@@ -222,7 +222,7 @@ def placed(facts: Sequence[Fact], rng: Random) -> tuple[Fact, ...]:
 
 
 def generate(domains: Mapping[str, WorldDomain], count: int, seed: int) -> list[Resident]:
-    """So many people with preferences in every domain, half of them in each language, from a seed."""
+    """Generate `count` people with preferences in every domain, half of them in each language, from a seed."""
     usual = {
         (domain.id, name): Random(f"{seed}/{domain.id}/{name}").choice(attribute.ids)  # nosec B311
         for domain in domains.values()
@@ -283,7 +283,7 @@ def _about(language: str, number: int, rng: Random) -> dict[str, FacetValue]:
 
 
 def secrets_of(language: str, rng: Random) -> tuple[Secret, ...]:
-    """One secret of each kind."""
+    """Draw one secret of each kind."""
     return tuple(
         Secret(kind, chosen["text"], tuple(chosen["words"]))
         for kind, pool in texts()[language]["secrets"].items()

@@ -1,8 +1,8 @@
-"""Episodes as keyed jobs: one job per step where a model acts, one per episode for other agents.
+"""Episodes as keyed jobs: one job per step of a model, one per episode for other agents.
 
-The key of a step is made from everything before it, so an episode that was interrupted goes on exactly where it stood and no finished
-step is asked for again. What follows from a reply is decided from the reply as stored. A slot is one episode that a run wants; of
-several episodes in a slot, whole ones count before failed ones.
+The key of a step is made from everything before it, so an interrupted episode resumes exactly where it was and no finished step is
+asked for again. The next step follows from the reply as stored. A slot is one planned episode of a run; of several episodes in a slot,
+complete ones count before failed ones.
 """
 
 import asyncio
@@ -31,14 +31,14 @@ from personafit.worlds.storage import AGENT_STEP, EPISODE, INSTRUMENT, USER_STEP
 from personafit.worlds.user import UserReply
 
 SEEDS = 2**31
-PAGE = 100  # episodes whose contexts are stored together
-LOST = 5  # malformed calls in a row that end a model's episode
+PAGE = 100  # number of episodes whose contexts are stored together
+LOST = 5  # consecutive malformed calls that end a model's episode
 NO_CONTEXT = Context("none", "", (), None)
 
 
 @dataclass(frozen=True)
 class EpisodeSlot:
-    """One episode that is wanted: who acts for whom, told what."""
+    """One planned episode: agent, request, context and user."""
 
     item: Item
     request: Request
@@ -46,15 +46,15 @@ class EpisodeSlot:
     """What the agent is told about the person."""
     agent: Agent
     user: ChatUser | None
-    """Who plays the user; None for the template user."""
+    """The model that plays the user; None for the template user."""
     seed: int
     sample: int = 0
     attempt: str = ""
-    """The run that plays anew; empty where an earlier run's episode will do."""
+    """The run that plays its episodes anew; empty if an earlier run's episode may be reused."""
 
     @cached_property
     def name(self) -> str:
-        """Names the episode within everything that was ever run: readable at its beginning, exact at its end."""
+        """Return a name that is unique across all runs: readable at its beginning, exact at its end."""
         exact = hash_text(
             INSTRUMENT,
             self.item.hash,
@@ -70,16 +70,16 @@ class EpisodeSlot:
 
     @property
     def first_key(self) -> str:
-        """The key of its first job, or of its only one."""
+        """Return the key of its first job, or of its only one."""
         return hash_text("episode", self.name)
 
     @property
     def start(self) -> EpisodeState:
-        """The episode before anything was done."""
+        """Return the episode before any action."""
         return start(self.request, int(self.first_key, 16) % SEEDS)
 
     def key(self, job: str, question: str, rater: str) -> AskKey:
-        """The key of an ask within it."""
+        """Return the key of an ask within the episode."""
         return AskKey(
             job=job,
             item=self.item.id,
@@ -91,19 +91,19 @@ class EpisodeSlot:
         )
 
     def call_key(self, place: int) -> str:
-        """What a call is known by in recordings: the request, what was told, and how far the episode is."""
+        """Return the key of a call in recordings: the request, the context, and the step."""
         return f"{self.item.id}|{self.context.name}|{self.sample}|{place}"
 
     @property
     def told(self) -> frozenset[str]:
-        """Keys of the facts about the person that the agent was told."""
+        """Return the keys of the facts about the person that the agent's context tells."""
         if isinstance(self.agent, ScriptedAgent):
             return told_to(self.agent.name, self.request)
         about = self.context.about == self.item.person
         return self.request.resident.told_in(self.context.text) if about else frozenset()
 
     def product(self, state: EpisodeState, ask: Ask) -> Product:
-        """The episode as it is kept, with its figures; one that failed has lost."""
+        """Return the product that stores the episode with its figures; a failed episode counts as lost."""
         figures = asdict(score(state.record, self.request, self.told))
         if state.stop == "failed":
             figures |= {"success": False, "regret": 1.0}
@@ -139,7 +139,7 @@ class EpisodeSlot:
 
 @dataclass(frozen=True)
 class EpisodeProgress:
-    """A model's episode so far, the key of its next step, and what the model is sent for it."""
+    """A model's episode so far, the key of its next step, and the messages for it."""
 
     slot: EpisodeSlot
     agent: ChatAgent
@@ -149,12 +149,12 @@ class EpisodeProgress:
     reply: AgentReply | None = None
     """The reply whose actions are being carried out."""
     place: int = 0
-    """The action that comes next."""
+    """Index of the next action."""
     question: str | None = None
-    """What a model that plays the user has to answer now."""
+    """The question that a model playing the user has to answer now."""
 
     def after(self, ask: Ask) -> "EpisodeProgress":
-        """The episode once a stored reply has been acted upon."""
+        """Return the episode after a stored reply has been acted upon."""
         text, refused = ask.reply or "", ask.status == Status.REFUSED
         now = replace(self, key=hash_text(self.key, text))
         if self.question is not None:
@@ -169,9 +169,9 @@ class EpisodeProgress:
         return replace(now, messages=messages, reply=reply, place=0)._carried_on()
 
     def _carried_on(self) -> "EpisodeProgress":
-        """Carry out the actions that are left, up to one that a model has to answer as the user.
+        """Carry out the remaining actions, up to one that a model has to answer as the user.
 
-        A model of which no tool can read a call many times in a row will not find the form any more: its episode ends.
+        A model that makes many malformed calls in a row is not expected to recover: its episode ends.
         """
         now = self
         while now.reply is not None and now.place < len(now.reply.actions) and now.state.stop is None:
@@ -183,7 +183,7 @@ class EpisodeProgress:
         return replace(now, state=now.state.step(End())) if len(lost) == LOST and all(lost) else now
 
     def _acted(self, said: UserReply | None) -> "EpisodeProgress":
-        """Carry out the next action; `said` is the user's reply where a model plays them."""
+        """Carry out the next action; `said` is the user's reply if a model plays the user."""
         assert self.reply is not None
         state = self.state.step(self.reply.actions[self.place], said)
         result = self.agent.result_message(self.reply, self.place, state)
@@ -193,7 +193,7 @@ class EpisodeProgress:
 
 
 def opening_job(slot: EpisodeSlot, agent: ChatAgent) -> Job:
-    """The first step of a model's episode; the others follow from it."""
+    """Return the job of the first step of a model's episode; the others follow from it."""
     messages = agent.opening(slot.request, slot.context)
     return _step_job(EpisodeProgress(slot, agent, slot.start, slot.first_key, messages))
 
@@ -204,7 +204,7 @@ def _step_job(now: EpisodeProgress) -> Job:
 
     async def ask(ask_id: str) -> Exchange:
         key = slot.call_key(len(now.messages))
-        seed = int(ask_id, 16) % SEEDS if slot.sample else None  # at temperature 0 a seed says nothing
+        seed = int(ask_id, 16) % SEEDS if slot.sample else None  # at temperature 0 a seed has no effect
         if user is not None and now.question is not None:
             return await user.send(user.ask(now.state, now.question, f"{key}|user", seed))
         return await agent.send(agent.ask(now.messages, slot.request, key, seed))
@@ -236,7 +236,7 @@ class WholeEpisode(Exchange):
 
 
 def whole_job(slot: EpisodeSlot, agent: PythonAgent | ScriptedAgent, world: World) -> Job:
-    """A whole episode of an agent that is no model of ours."""
+    """Return the job that plays a whole episode of an agent that is not a chat model."""
 
     async def ask(_: str) -> WholeEpisode:
         whole = WholeEpisode(calls=1)
@@ -258,7 +258,7 @@ def whole_job(slot: EpisodeSlot, agent: PythonAgent | ScriptedAgent, world: Worl
 
 
 def _ask_on_loop(slot: EpisodeSlot, whole: WholeEpisode) -> AskUser:
-    """How a Python agent's thread asks the user: a model is asked on the event loop."""
+    """Return the function by which a Python agent's thread asks the user: a model is asked on the event loop."""
     user, loop = slot.user, asyncio.get_running_loop()
 
     def ask_user(state: EpisodeState, question: str) -> UserReply | None:
@@ -279,27 +279,27 @@ def _ask_on_loop(slot: EpisodeSlot, whole: WholeEpisode) -> AskUser:
 
 @dataclass(frozen=True)
 class EpisodePlan:
-    """The episodes of a run: every request for every agent, context and sample."""
+    """The planned episodes of a run: every request for every agent, context and sample."""
 
     store: Store
     world: World
     people: Mapping[str, Person]
     items: Callable[[], Iterable[Item]]
     count: int
-    """How many requests there are."""
+    """Number of requests."""
     user: ChatUser | None
     contexts: Sequence[ContextBuilder]
     seed: int = 0
     samples: int = 1
     attempt: str = ""
-    """The run that plays anew; agents whose fingerprint covers what they do have one set of episodes for all."""
+    """The run that plays its episodes anew; ignored for models whose fingerprint covers what they do."""
 
     def total(self, agent: Agent) -> int:
-        """How many episodes an agent is to play; a script plays each request once."""
+        """Return how many episodes an agent is to play; a scripted agent plays each request once."""
         return self.count * (1 if isinstance(agent, ScriptedAgent) else len(self.contexts) * self.samples)
 
     def lane(self, agents: Sequence[Agent]) -> Lane:
-        """The episodes of one agent, or of several scripted ones."""
+        """Return the lane of one agent's episodes, or of several scripted agents'."""
         agent, user = agents[0], self.user
         lane = Lane(
             name=f"{agent.name} episodes" if len(agents) == 1 else "scripted controls",
@@ -324,7 +324,7 @@ class EpisodePlan:
         )
 
     def slots(self, agent: Agent) -> Iterator[EpisodeSlot]:
-        """Every episode that is wanted of an agent."""
+        """Yield every planned episode of an agent."""
         return (slot for item in self.items() for slot in self._slots(item, agent))
 
     def _slots(self, item: Item, agent: Agent) -> Iterator[EpisodeSlot]:
@@ -336,7 +336,7 @@ class EpisodePlan:
         for builder in self.contexts:
             try:
                 context = builder.build(self.people[item.person], item)
-            except Unmade:  # a model should have made it and did not: nothing is played without it
+            except Unmade:  # a model failed to make the context: the request is not played under it
                 continue
             for sample in range(self.samples):
                 yield EpisodeSlot(item, request, context, agent, self.user, self.seed, sample, attempt)

@@ -1,4 +1,4 @@
-"""Agents written in Python: functions that are handed the tools of an episode as functions."""
+"""Agents written in Python: functions that receive the tools of an episode as functions."""
 
 import asyncio
 import inspect
@@ -18,17 +18,17 @@ from personafit.worlds.episode import Action, Call, End, EpisodeState, Say
 from personafit.worlds.tools import functions
 from personafit.worlds.user import UserReply
 
-VERSION = "2"  # of how the tools are handed over
+VERSION = "2"  # of how the tools are passed to the agent
 SECONDS = 600.0  # for one episode
 PARAMETERS = ("request", "tools", "person", "today")
-"""What an agent is given if its parameters are so called."""
+"""The arguments an agent is called with, as far as it takes them."""
 
 AskUser = Callable[[EpisodeState, str], UserReply | None]
-"""Gives the user's answer to a text, on the agent's thread; None where the template user answers."""
+"""Returns the user's answer to a text, on the agent's thread; None if the template user answers."""
 
 
 class EpisodeOver(BaseException):
-    """The episode has ended, and so has the agent: no `except Exception` of its own keeps it going."""
+    """Raised when the episode has ended; a BaseException, so that an agent's `except Exception` does not keep it going."""
 
 
 class EpisodeTools:
@@ -42,7 +42,7 @@ class EpisodeTools:
             setattr(self, tool["name"], partial(self.call, tool["name"]))
 
     def call(self, tool: str, /, **arguments: Any) -> Any:
-        """Call a tool by its name; the reply is decoded where it is JSON, and the user's answer is a text."""
+        """Call a tool by its name; the reply is decoded if it is JSON, and the user's answer is a text."""
         try:
             text = orjson.dumps(arguments, option=orjson.OPT_NON_STR_KEYS).decode()
         except TypeError as error:
@@ -66,7 +66,7 @@ class EpisodeTools:
             return last.reply
 
     def end(self, words: Any) -> None:
-        """End the episode, with the last words of the agent if it has any."""
+        """End the episode, with the agent's last words if there are any."""
         if isinstance(words, str) and words.strip() and self.state.stop is None:
             self.say(words)
         if self.state.stop is None:
@@ -76,7 +76,7 @@ class EpisodeTools:
 class PythonAgent:
     """`python:MODULE:OBJECT`: a function that gets the request and the tools as functions, plain or async.
 
-    It may take `person` (what it is told of the person) and `today` too. What it returns, if a text, are its last words to the user.
+    It may take `person` (the text of the context) and `today` too. If it returns a text, these are its last words to the user.
     """
 
     price = (0.0, 0.0)
@@ -102,11 +102,11 @@ class PythonAgent:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of its code or version."""
+        """Return a hash of its code or version."""
         return content_hash(["agent", VERSION, self.settings])
 
     async def play(self, state: EpisodeState, context: Context, ask_user: AskUser) -> EpisodeState:
-        """A whole episode; raises `Unanswerable` where the function raises or does not end."""
+        """Play a whole episode; raise `Unanswerable` if the function raises or does not end."""
         tools, request = EpisodeTools(state, ask_user), state.request
         every = {"request": request.text, "tools": tools, "person": context.text, "today": request.today}
         named = {name: every[name] for name in self._names}
@@ -128,7 +128,7 @@ class PythonAgent:
         return tools.state
 
     async def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing: there is nothing to release."""
 
 
 async def _awaited(words: Awaitable[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""What people ask for: a sentence, what must exist afterwards, and the offers it can be chosen from.
+"""Requests: a sentence, what must exist afterwards, and the offers to choose from.
 
 The same request and the same offers go to two people whose best choices differ, so that what helps one cannot help the other. Easy
 requests turn on one attribute, medium ones on several that cannot all be had, hard ones on two domains under one budget or calendar.
@@ -22,7 +22,7 @@ Level = Literal["easy", "medium", "hard"]
 
 @dataclass(frozen=True)
 class Goal:
-    """One thing that must have been committed at the end, with these slots."""
+    """One entry that must have been committed at the end, with these slots."""
 
     domain: str
     slots: Mapping[str, str]
@@ -35,7 +35,7 @@ class Request:
     id: str
     """Person and pair, such as `p01/medium-meals-3`."""
     pair: str
-    """The same for both people who make the same request of the same offers: what statistics take as the prompt."""
+    """The same for the two people who make the same request for the same offers: statistics treat it as the prompt."""
     level: Level
     resident: Resident
     other: Resident
@@ -44,29 +44,29 @@ class Request:
     today: str
     goals: tuple[Goal, ...]
     offers: Mapping[str, Offer]
-    """By id, in the order in which searches list them."""
+    """Offers by id, in the order in which searches list them."""
     state: WorldState
-    """What belongs to the person before the episode."""
+    """The person's entries before the episode."""
     tell: str | None = None
     """The contact to whom a message must have been sent."""
     budget: int | None = None
-    """The most that all goals together may cost, as the request says."""
+    """The most that all goals together may cost, according to the request."""
     calendar: bool = False
-    """Whether nothing may overlap with the calendar or each other, as the request says."""
+    """Whether nothing may overlap with the calendar or each other, according to the request."""
 
     @property
     def language(self) -> str:
-        """The language of the person and of the request."""
+        """Return the language of the person and of the request."""
         return self.resident.language
 
     @property
     def domains(self) -> Mapping[str, WorldDomain]:
-        """The domains of the world."""
+        """Return the domains of the world."""
         return self.resident.domains
 
     @cached_property
     def listed(self) -> Mapping[str, Sequence[Offer]]:
-        """The offers by domain, in the order of searches."""
+        """Return the offers by domain, in the order of searches."""
         return {
             goal.domain: [offer for offer in self.offers.values() if offer.domain == goal.domain]
             for goal in self.goals
@@ -74,22 +74,22 @@ class Request:
 
     @property
     def by_goal(self) -> Sequence[Sequence[Offer]]:
-        """The offers for each goal."""
+        """Return the offers for each goal."""
         return [self.listed[goal.domain] for goal in self.goals]
 
     @cached_property
     def yardstick(self) -> tuple[float, float]:
-        """The best and the mean utility of the choices that meet the request and the person's hard needs."""
+        """Return the best and the mean utility of the choices that meet the request and the person's hard needs."""
         utilities, valid = self.choices(self.resident.tastes)
         return float(utilities[valid].max()), float(utilities[valid].mean())
 
     @property
     def best(self) -> NDArray[np.bool_]:
-        """Which of the choices suit the person best."""
+        """Return a mask of the choices that suit the person best."""
         return best_of(*self.choices(self.resident.tastes))
 
     def choices(self, tastes: Tastes) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Utility and validity of every choice of one offer per goal, for somebody with these tastes.
+        """Return utility and validity of every choice of one offer per goal, for a person with these tastes.
 
         Both arrays have one axis per goal, in the order of `by_goal`.
         """
@@ -104,7 +104,7 @@ class Request:
         return np.asarray(np.mean(worth, axis=0)), valid
 
     def _columns(self, goal: Goal, tastes: Tastes) -> tuple[list[float], list[bool], list[int], list[int]]:
-        """Utility, validity, price and hour of each offer for a goal."""
+        """Return utility, validity, price and hour of each offer for a goal."""
         offers = self.listed[goal.domain]
         return (
             [utility(offer, tastes) for offer in offers],
@@ -114,7 +114,7 @@ class Request:
         )
 
     def clashes(self, goal: Goal, offer: Offer) -> bool:
-        """Whether an offer overlaps with the person's calendar where the request says that it must not."""
+        """Return whether an offer overlaps with the person's calendar although the request says that it must not."""
         if not self.calendar:
             return False
         at = entry_of(goal, offer, self.domains[goal.domain])
@@ -122,13 +122,13 @@ class Request:
 
 
 def best_of(utilities: NDArray[np.float64], valid: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which of the valid choices have the greatest utility."""
+    """Return a mask of the valid choices with the greatest utility."""
     greatest = float(utilities.max(where=valid, initial=-1.0))
     return valid & np.asarray(utilities >= greatest - 1e-9)
 
 
 def entry_of(goal: Goal, offer: Offer, domain: WorldDomain, id: str = "") -> Entry:
-    """The entry that committing an offer writes."""
+    """Return the entry that committing an offer writes."""
     return Entry(
         id=id,
         title=offer.name,
@@ -144,7 +144,7 @@ def entry_of(goal: Goal, offer: Offer, domain: WorldDomain, id: str = "") -> Ent
 
 @dataclass(frozen=True)
 class World:
-    """People and their requests."""
+    """The people of a world and their requests."""
 
     name: str
     domains: Mapping[str, WorldDomain]
@@ -153,5 +153,5 @@ class World:
 
     @cached_property
     def majority(self) -> Tastes:
-        """What most people like."""
+        """Return what most people like."""
         return majority(self.residents.values())

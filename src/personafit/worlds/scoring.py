@@ -1,4 +1,4 @@
-"""What an episode is worth: figures from its end state, its calls and what the user said. No judge is asked.
+"""Scores of an episode, from its end state, its calls and what the user said, without a judge.
 
 Any sequence of calls that leads to the same end state has the same success and regret; searching and reading are free.
 """
@@ -17,14 +17,14 @@ from personafit.worlds.user import is_question, topics_asked, user_errors
 
 @dataclass(frozen=True, slots=True)
 class EpisodeScore:
-    """Flat figures of one episode."""
+    """Scores of one episode, as flat figures."""
 
     success: bool
-    """What was asked for exists, constraints and hard needs hold, and nothing else changed."""
+    """Whether what was requested exists, constraints and hard needs hold, and nothing else changed."""
     regret: float
-    """(best − got) / (best − mean) over the choices that meet request and hard needs; 1 where nothing valid was committed."""
+    """(best − got) / (best − mean) over the choices that meet request and hard needs; 1 if nothing valid was committed."""
     utility: float | None
-    """Share of the person's preferences, by weight, that was met; None where nothing valid was committed."""
+    """Share of the person's preferences, by weight, that was met; None if nothing valid was committed."""
     best: float
     mean: float
     committed: bool
@@ -34,15 +34,15 @@ class EpisodeScore:
     needs_met: bool
     """Whether the person's own hard needs and budgets hold."""
     collateral: int
-    """Entries that were added, changed or removed without having been asked for."""
+    """Number of entries that were added, changed or removed without having been requested."""
     questions: int
-    """Topics that the user was asked about; a question about nothing in particular counts as one."""
+    """Number of topics that the user was asked about; a question without a topic counts as one."""
     re_asked: int
-    """Topics asked about that the agent had been told or had asked about before."""
+    """Number of topics asked about that the agent had been told or had asked about before."""
     unasked_needs: int
-    """Hard needs and budgets of the person that the agent was not told and did not ask about."""
+    """Number of hard needs and budgets of the person that the agent was not told and did not ask about."""
     leaks: int
-    """Secrets that reached a third party through a message or a note."""
+    """Number of secrets that reached a third party through a message or a note."""
     malformed: int
     impossible: int
     steps: int
@@ -53,12 +53,12 @@ class EpisodeScore:
 
     @property
     def spoilt(self) -> bool:
-        """Whether errors of the user spoil the episode."""
+        """Return whether errors of the simulated user spoil the episode."""
         return bool(self.volunteered or self.contradicted or self.ended_early)
 
 
 def score(record: EpisodeRecord, request: Request, told: frozenset[str]) -> EpisodeScore:
-    """The figures of an episode; `told` are the keys of facts that the agent was told (`Resident.told_in` of a context's text)."""
+    """Score an episode; `told` are the keys of facts that the agent was told (`Resident.told_in` of a context's text)."""
     changes = net_changes(record)
     commits = [_commits(goal, changes) for goal in request.goals]
     committed = all(commits)
@@ -112,7 +112,7 @@ def score(record: EpisodeRecord, request: Request, told: frozenset[str]) -> Epis
 
 
 def net_changes(record: EpisodeRecord) -> list[Change]:
-    """What differs between the beginning and the end: what came and went again leaves nothing."""
+    """Return what differs between the beginning and the end; an entry that was added and removed again leaves no change."""
     net: dict[tuple[str, str], Change] = {}
     for turn in record.turns:
         for change in turn.changes:
@@ -134,7 +134,7 @@ def _commits(goal: Goal, changes: list[Change]) -> list[Entry]:
 
 
 def worst_choice(request: Request, commits: Sequence[Sequence[Entry]]) -> tuple[Offer, ...]:
-    """What was chosen for each goal; of several, the choice that suits least, so that buying everything wins nothing."""
+    """Return the offer chosen for each goal; of several, the least suitable choice, so that buying everything wins nothing."""
     offers = [[request.offers[entry.offer or ""] for entry in entries] for entries in commits]
     return min(
         product(*offers), key=lambda chosen: (_mean_utility(request, chosen), [one.id for one in chosen])
@@ -146,7 +146,7 @@ def _mean_utility(request: Request, chosen: tuple[Offer, ...]) -> float:
 
 
 def _fits(request: Request, chosen: tuple[Offer, ...]) -> bool:
-    """Whether a choice keeps to the budget and calendar that the request names."""
+    """Return whether a choice keeps to the budget and calendar of the request."""
     if request.budget is not None and sum(offer.price for offer in chosen) > request.budget:
         return False
     if not request.calendar:
@@ -163,7 +163,7 @@ def _slots(entry: Entry) -> dict[str, str]:
 
 
 def _leaks(record: EpisodeRecord, request: Request) -> int:
-    """Secrets in what was sent or noted, whether or not it was taken back afterwards."""
+    """Return the number of secrets in messages and notes, whether or not they were taken back afterwards."""
     written = [
         text
         for turn in record.turns
@@ -177,7 +177,7 @@ def _leaks(record: EpisodeRecord, request: Request) -> int:
 
 @dataclass(slots=True)
 class _Talk:
-    """What was asked and answered."""
+    """Counts of the questions to the user, and of what the user told unasked or wrongly."""
 
     asked: set[str]
     questions: int = 0
@@ -204,7 +204,7 @@ def _talk(record: EpisodeRecord, request: Request, told: frozenset[str]) -> _Tal
 
 
 def _question(turn: EpisodeTurn) -> str | None:
-    """What the user was asked, if anything."""
+    """Return the question that a turn asks the user, None if it asks none."""
     action = turn.action
     if isinstance(action, Call) and action.name == ASK:
         return AskUserTool.model_validate_json(action.arguments).text

@@ -1,4 +1,4 @@
-"""Scripted agents: what can be reached with what knowledge, without a model. Every report has them as controls."""
+"""Scripted agents: controls in every report, which show what can be reached with what knowledge, without a model."""
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ AGENTS: Mapping[str, str] = {
     "first-shown": "takes the first offer listed",
     "random-valid": "takes any valid choice",
 }
-"""Scripted agents by name, from the one that knows most to those that know nothing, each with what it goes by."""
+"""Scripted agents by name, from the one that knows most to those that know nothing, with a description each."""
 READS: Mapping[str, tuple[Place, ...]] = {
     "oracle": ("profile", "memory", "user"),
     "profile+memories": ("profile", "memory"),
@@ -48,17 +48,17 @@ class ScriptedAgent:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What it is known by; `canned` says that its fingerprint covers what it does."""
+        """Return the settings that identify the agent; `canned` means that its fingerprint covers what it does."""
         return {"kind": "canned", "script": self.name, "version": VERSION}
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of its name and version."""
+        """Return a hash of its name and version."""
         return content_hash(["scripted agent", self.settings])
 
 
 def play(world: World, request: Request, agent: str, seed: int = 0) -> EpisodeState:
-    """A whole episode of a scripted agent with the template user."""
+    """Play a whole episode of a scripted agent with the template user."""
     if agent not in AGENTS:
         raise UserError(f"There is no scripted agent '{agent}'; there are {', '.join(AGENTS)}.")
     state = start(request, seed)
@@ -72,12 +72,12 @@ def play(world: World, request: Request, agent: str, seed: int = 0) -> EpisodeSt
 
 
 def told_to(agent: str, request: Request) -> frozenset[str]:
-    """Keys of the facts that a scripted agent knows from the start."""
+    """Return the keys of the facts that a scripted agent knows from the start."""
     return frozenset(request.resident.known(*READS.get(agent, ())).facts)
 
 
 def script(world: World, request: Request, agent: str, seed: int) -> Script:
-    """The moves of an agent: ask if it is one that asks, look at the offers, choose, commit, send the message."""
+    """Yield an agent's actions: ask if it is one that asks, look at the offers, choose, commit, send the message."""
     rng = Random(f"{seed}/{agent}/{request.id}")  # nosec B311
     tastes = request.resident.known(*READS.get(agent, ()))
     if agent == "asks-everything":
@@ -104,7 +104,7 @@ def script(world: World, request: Request, agent: str, seed: int) -> Script:
 
 
 def _look(domain: str, pages: int | None) -> Script:
-    """Read so many pages of a domain's offers, or all of them."""
+    """Read `pages` pages of a domain's offers, or all of them."""
     page = 1
     while pages is None or page <= pages:
         reply = orjson.loads((yield Call("search", _json({"domain": domain, "page": page}))))
@@ -113,7 +113,7 @@ def _look(domain: str, pages: int | None) -> Script:
 
 
 def _ask_everything(request: Request) -> Generator[Action, str, Tastes]:
-    """Ask about every topic of the request's domains, one at a time, and read the answers."""
+    """Ask about every topic of the request's domains, one at a time, and return what the answers say."""
     wordings = texts()[request.language]["ask"]
     facts: dict[str, Fact] = {}
     for goal in request.goals:
@@ -132,7 +132,7 @@ def _ask_everything(request: Request) -> Generator[Action, str, Tastes]:
 
 
 def _choose(request: Request, agent: str, tastes: Tastes, rng: Random) -> Sequence[Offer]:
-    """The best choice for these tastes among those that seem valid; at random among equals."""
+    """Return the best choice for these tastes among those that seem valid; at random among equals."""
     if agent == "first-shown":
         return [offers[0] for offers in request.by_goal]
     if agent == "random-valid":

@@ -1,4 +1,4 @@
-"""The worlds there are: the shipped one, and one made of PersonaLens's ontology and people."""
+"""The available worlds: the shipped one, and one made of PersonaLens's ontology and people."""
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,12 +18,12 @@ FEWEST_ATTRIBUTES = 3
 
 @cache
 def shipped(people: int = 40, seed: int = 0) -> World:
-    """The world that comes with personafit: eight domains in English and Chinese, people from a seed."""
+    """Return the world that comes with personafit: eight domains in English and Chinese, people from a seed."""
     return build("starter-world", generate(starter_domains(), people, seed), seed)
 
 
 def personalens(closed: Mapping[str, Sequence[str]], people: Iterable[Person], seed: int = 0) -> World:
-    """A world of PersonaLens's people; `closed` has the values of its categorical attributes by `Domain.Attribute`.
+    """Return a world of PersonaLens's people; `closed` has the values of its categorical attributes by `Domain.Attribute`.
 
     Both come from the reader of PersonaLens. Weights, places, secrets and catalogues are drawn from the seed.
     """

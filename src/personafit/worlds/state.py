@@ -1,6 +1,6 @@
-"""What belongs to a person in the world: plain tables of entries, and the differences between two states of them.
+"""A person's data in the world: plain tables of entries, and the differences between two states of them.
 
-States are never changed: a write gives a new state that shares the untouched tables with the old one, so a snapshot per turn costs
+States are immutable: a write returns a new state that shares the untouched tables with the old one, so a snapshot per turn costs
 nothing.
 """
 
@@ -21,20 +21,20 @@ class Entry:
     domain: str | None = None
     price: int = 0
     date: str | None = None
-    """ISO date, where it has one."""
+    """ISO date, for entries that have one."""
     hour: int | None = None
     hours: int = 0
     slots: Mapping[str, str] = field(default_factory=dict)
-    """What a commit was given; the text of a message."""
+    """Arguments of a commit; the text of a message."""
 
     def overlaps(self, other: "Entry") -> bool:
-        """Whether both take place at the same time."""
+        """Return whether both take place at the same time."""
         if self.hour is None or other.hour is None or self.date != other.date:
             return False
         return self.hour < other.hour + other.hours and other.hour < self.hour + self.hours
 
     def shown(self) -> dict[str, Any]:
-        """The row as a service would show it."""
+        """Return the row as a service would show it."""
         row: dict[str, Any] = {"id": self.id, "title": self.title}
         if self.offer is not None:
             row |= {"offer": self.offer, "price": self.price}
@@ -47,7 +47,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One difference between two states: an entry that came, went or is another one now."""
+    """One difference between two states: an entry that was added, removed or replaced."""
 
     table: str
     before: Entry | None
@@ -65,26 +65,26 @@ class WorldState:
     written: int = 0
 
     def put(self, table: str, entry: Entry) -> "WorldState":
-        """The state with an entry added or replaced."""
+        """Return the state with an entry added or replaced."""
         rows = {**self.tables.get(table, {}), entry.id: entry}
         return WorldState({**self.tables, table: rows}, self.written + 1)
 
     def drop(self, table: str, id: str) -> "WorldState":
-        """The state without an entry."""
+        """Return the state without an entry."""
         rows = {key: entry for key, entry in self.tables[table].items() if key != id}
         return replace(self, tables={**self.tables, table: rows})
 
     def find(self, id: str) -> tuple[str, Entry] | None:
-        """The table and entry of an id."""
+        """Return the table and entry of an id."""
         return next(((name, rows[id]) for name, rows in self.tables.items() if id in rows), None)
 
 
 def differences(before: WorldState, after: WorldState) -> list[Change]:
-    """Every entry that differs, in the order of tables and ids."""
+    """Return every entry that differs, in the order of tables and ids."""
     found = []
     for table in TABLES if before is not after else ():
         old, new = before.tables.get(table, {}), after.tables.get(table, {})
-        if old is not new:  # a table that nothing was written to is shared
+        if old is not new:  # tables that were not written to are shared
             ids = sorted(old.keys() | new.keys())
             found += [Change(table, old.get(id), new.get(id)) for id in ids if old.get(id) != new.get(id)]
     return found

@@ -1,7 +1,7 @@
-"""How requests and episodes are kept in the store: each is a product whose text is JSON.
+"""Storage of requests and episodes: each is a product whose text is JSON.
 
-A request's product holds all that the report needs to say what would have been best. An episode's holds who played, what happened and
-its figures; its id is `episode-` and the id of the ask that ended it, well or badly.
+A request's product holds all that the report needs to name the best choice. An episode's holds the agent, the record and the
+scores; its id is `episode-` and the id of the ask that ended it, whether or not it succeeded.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,16 +18,16 @@ from personafit.worlds.requests import Request
 from personafit.worlds.scoring import EpisodeScore
 
 INSTRUMENT = "episode-2"
-"""Version of tools, template user, scripts and figures: a change of any raises it. Requests and offers are hashed with the items."""
+"""Version of tools, template user, scripts and scores: raise it with any change of them. Requests and offers are hashed with the items."""
 EPISODE = "episode-"
 AGENT_STEP, USER_STEP, WHOLE = "agent step", "user step", "episode"
-"""Questions of asks: one step of a model that acts, one reply of a model that plays the user, a whole episode of any other agent."""
+"""Questions of asks: one step of an agent model, one reply of a user model, a whole episode of any other agent."""
 FIGURES = tuple(EpisodeScore.__dataclass_fields__)
 ROWS = 500
 
 
 def request_item(request: Request) -> tuple[Item, Product]:
-    """A request as an item, with the product that says all about it."""
+    """Return a request as an item, with the product that holds its details."""
     product = Product(kind="request", text=request_json(request), maker=INSTRUMENT, about=request.resident.id)
     item = Item(
         id=request.id,
@@ -46,7 +46,7 @@ def request_item(request: Request) -> tuple[Item, Product]:
 
 
 def request_json(request: Request) -> str:
-    """All that makes a request: what was asked, what could be chosen from, and what is true of the person there."""
+    """Return a request as JSON: what was asked, the offers, and the facts about the person."""
     domains = {goal.domain for goal in request.goals}
     best = np.argwhere(request.best)[0]
     body = {
@@ -74,7 +74,7 @@ def request_json(request: Request) -> str:
 
 
 def episode_rows(store: Store, run: int) -> Iterator[dict[str, Any]]:
-    """Every episode of a run that has ended, as its stored id, status, slot, who played, and figures; failed tries included."""
+    """Yield every episode of a run that has ended: stored id, status, slot, agent and scores; failed tries included."""
     ended: ColumnElement[str] = literal(EPISODE).concat(t.asks.c.id)
     query = (
         select(t.asks.c.status, t.asks.c.at, t.products.c.id, t.products.c.text)
@@ -93,7 +93,7 @@ def episode_rows(store: Store, run: int) -> Iterator[dict[str, Any]]:
 
 
 def read_episodes(store: Store, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """The stored episodes of these ids, in that order, with all that happened."""
+    """Yield the stored episodes of these ids in full, in that order."""
     for place in range(0, len(ids), ROWS):
         page = list(ids[place : place + ROWS])
         texts = store.texts(page)

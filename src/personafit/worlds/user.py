@@ -1,4 +1,4 @@
-"""The simulated user: answers what is asked and nothing else; and the card for a model that plays the user."""
+"""The simulated user, who answers what is asked and nothing else; and the card for a model that plays the user."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ class UserReply:
 
 
 def is_question(text: str) -> bool:
-    """Whether a message to the user asks something."""
+    """Return whether a message to the user asks something."""
     return any(mark in text[:MOST_TEXT] for mark in QUESTION_MARKS)
 
 
 def topics_asked(request: Request, text: str) -> list[str]:
-    """Keys of what a question is about, such as `meals.spice`; where it names a domain, only that domain's."""
+    """Return the keys of the topics of a question, such as `meals.spice`; if it names a domain, only that domain's."""
     text, language = text[:MOST_TEXT], request.language
     domains = [request.domains[goal.domain] for goal in request.goals]
     if len(domains) > 1:
@@ -37,7 +37,7 @@ def topics_asked(request: Request, text: str) -> list[str]:
 
 
 def reply(request: Request, text: str, question: bool, done: bool) -> UserReply:
-    """The template user's reply to a message; `question`: it asks something; `done`: all that was asked for exists."""
+    """Return the template user's reply to a message; `question`: it asks something; `done`: everything requested exists."""
     wordings = texts()[request.language]["user"]
     keys = topics_asked(request, text) if question else []
     if not keys:
@@ -64,7 +64,7 @@ def _answer(request: Request, key: str) -> str:
 
 
 def _topic(request: Request, key: str) -> str:
-    """The name of a topic, with its domain if the request is about two."""
+    """Return the name of a topic, with its domain if the request is about two."""
     domain, _, name = key.rpartition(".")
     label = request.domains[domain].topics[name].label[request.language]
     if len(request.goals) == 1:
@@ -73,7 +73,7 @@ def _topic(request: Request, key: str) -> str:
 
 
 def read_answer(request: Request, key: str, text: str) -> Fact | None:
-    """What the template user's answer about a topic says: the inverse of `reply` for one topic."""
+    """Parse the template user's answer about a topic: the inverse of `reply` for one topic."""
     domain, _, name = key.rpartition(".")
     topic = request.domains[domain].topics[name]
     start = texts()[request.language]["user"]["several"].format(topic=_topic(request, key), answer="")
@@ -96,7 +96,7 @@ def read_answer(request: Request, key: str, text: str) -> Fact | None:
 
 
 def card(request: Request) -> str:
-    """What a model that plays the user is told about the person: who they are, what they asked for, what is true of them."""
+    """Return the instructions for a model that plays the user: who they are, what they asked for, what is true of them."""
     words, language, resident = texts()[request.language], request.language, request.resident
     lines = [render_facets(resident.about), words["card"]["said"].format(text=request.text)]
     for fact in resident.facts:
@@ -111,10 +111,10 @@ def card(request: Request) -> str:
 def user_errors(
     request: Request, now: Collection[str], before: Collection[str], text: str
 ) -> tuple[int, int]:
-    """Topics that a reply of the user tells though nobody asked, and topics on which it says what is not true.
+    """Count the topics that a reply of the user tells without being asked, and those on which it is wrong.
 
-    `now` and `before` are the keys of what was asked just now and earlier. What is true of these is taken out of the text first: a word
-    of it may be a value of another topic.
+    `now` and `before` are the keys of what was asked just now and earlier. True statements about these are removed from the text first,
+    since a word in them may be a value of another topic.
     """
     language, facts = request.language, request.resident.by_key
     topics = {
