@@ -15,11 +15,11 @@ demo: $(VENV)/installed
 	$(BIN)/personafit demo
 
 test: $(VENV)/installed-dev
-	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile -m "not slow"
+	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile -m "not slow"
 
 # What takes many seconds a test: whole clusters, wheels, large reports.
 test-slow: $(VENV)/installed-dev
-	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile -m slow --ignore tests/packaging
+	$(BIN)/python -m pytest --numprocesses 5 --dist loadfile -m slow --ignore tests/packaging
 
 # What a user installs: wheel and sdist in clean environments, outside this tree.
 test-wheel: $(VENV)/installed-dev
