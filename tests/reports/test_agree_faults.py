@@ -30,7 +30,7 @@ def test_what_cannot_be_said_is_said(tiny: Callable[[int, int], Path]) -> None:
     words = " ".join(cautions(found, source))
     assert "about 1 person only, so no interval can be given" in words
     assert value(found, "pair", "kappa", "ann", "ben") is None
-    no_nan(agreement_object(source, [found], ()))
+    no_nan(agreement_object(source, [found]))
 
     two_people = tiny(2, 4)
     vote(two_people, ann=lambda n: n % 2 == 0, ben=lambda n: n % 3 != 0)
@@ -83,7 +83,7 @@ def test_missing_votes_and_raters_who_share_nothing(folder: Path) -> None:
     assert cautions(found, source) == [
         "No two raters judged the same item, so nothing can be said about agreement."
     ]
-    no_nan(agreement_object(source, [found], ()))
+    no_nan(agreement_object(source, [found]))
 
 
 def test_refused_with_a_sentence(folder: Path) -> None:

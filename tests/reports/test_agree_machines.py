@@ -128,7 +128,7 @@ def test_nothing_is_claimed_about_a_rater_that_was_fitted_on_these_people() -> N
     assert "the machine, other, reaches" in said
     assert set(found.of_part("gap")) == {"other"}
     assert found.find("pair", "kappa", "fitted:mine", "ann") is not None, "its figures are still shown"
-    (words,) = agreement_object(source, [found], ())["words"]
+    (words,) = agreement_object(source, [found])["words"]
     assert any(MET in caution for caution in words["cautions"])
 
 

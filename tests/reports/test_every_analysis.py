@@ -348,7 +348,7 @@ def test_raters_of_a_study_stand_beside_those_of_a_run(kinds: Kinds, kind: str) 
 
 
 def test_attacked_choices_agree_with_gold_as_they_were(kinds: Kinds) -> None:
-    source, _ = run_votes(kinds.store, kinds.runs["injection"][0])
+    source = run_votes(kinds.store, kinds.runs["injection"][0])
     (table,) = [one.ratings for one in agreements(source)]
     clean = [
         i for i in kinds.store.items(kinds.runs["injection"][0].dataset) if i.slices["version"] == "clean"

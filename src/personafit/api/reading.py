@@ -14,7 +14,6 @@ from personafit.api.places import find_run, make_folder, require_judged, store_u
 from personafit.api.run import Run, open_store
 from personafit.benchmarks import is_file, open_benchmark
 from personafit.kinds import run_lines
-from personafit.kinds.choice import load_scores
 from personafit.kinds.lines import RunLines
 from personafit.reports.analysis import Analysis
 from personafit.reports.compare import Comparison, compare_runs, comparison_part, fitted_notes, rank_runs
@@ -22,7 +21,6 @@ from personafit.statistics.decisions import MARGIN, Conclusion
 from personafit.store import RunRecord, Store
 
 if TYPE_CHECKING:
-    from personafit.reports.agree import Finding
     from personafit.reports.agree_ratings import Source
 
 
@@ -106,7 +104,7 @@ def agree(
         margin: Largest difference from people that counts as equivalent, as a fraction; 0.05 by default.
         store: The store of the runs and studies.
     """
-    from personafit.reports.agree import agreement_object, agreement_part, agreements, ranking_findings
+    from personafit.reports.agree import agreement_object, agreement_part, agreements
 
     if not sources:
         raise UserError("agree needs a run, a benchmark folder with votes.jsonl, or a study.")
@@ -116,12 +114,7 @@ def agree(
         if len(people) > 1 or (not people and len(named) > 1):
             raise UserError("agree takes one run, or one study or folder with the runs on its items.")
         runs = [_judged(one, store, closing) for one in named]
-        rankings: Sequence[Finding] = ()
-        if people:
-            source = people[0][1]
-        else:
-            source, opened = run_votes(*runs[0])
-            rankings = ranking_findings(opened)
+        source = people[0][1] if people else run_votes(*runs[0])
         found = agreements(source, margin)
     there = {rater.name for one in found for rater in one.ratings.raters}
     for _, run in runs if people else ():
@@ -131,11 +124,11 @@ def agree(
             raise UserError(
                 f"{run.name} has judged none of the items of {source.name} in this store: nothing to compare."
             )
-    body = agreement_object(source, found, rankings)
+    body = agreement_object(source, found)
     return Analysis(
         "",
         (),
-        lambda drawn: agreement_part(source, found, rankings, drawn),
+        lambda drawn: agreement_part(source, found, drawn),
         body,
         rows=body["results"],
         brief=True,
@@ -170,21 +163,14 @@ def _votes(named: Run | str | Path, store: str | Path | Store | None, closing: E
     return votes_source(str(named), _opened(store, closing))
 
 
-def run_votes(store: Store, run: RunRecord) -> "tuple[Source, RunLines]":
-    """Return the answers of a run's raters and of people who voted on its items in studies of the same store; and its lines."""
-    from personafit.kinds.choice import choice_items, choice_lines
+def run_votes(store: Store, run: RunRecord) -> "Source":
+    """Return the answers of a run's raters and of people who voted on its items in studies of the same store."""
     from personafit.label.agreement import add_studies
-    from personafit.reports.agree_ratings import lines_source, run_source
+    from personafit.reports.agree_ratings import run_source
 
-    if choice_items(store, run) is None:
-        opened = run_lines(store, run)
-        source = lines_source(store, opened)
-    else:
-        scores = load_scores(store, run)
-        source = run_source(store, run, scores.answers)
-        opened = choice_lines(scores)
+    source = run_source(store, run)
     add_studies(source, store, run.dataset)
-    return source, opened
+    return source
 
 
 def audit(

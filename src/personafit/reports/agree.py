@@ -1,4 +1,4 @@
-"""Agreement between raters: with each other, with gold, by kind, with the majority of people, and in their rankings of systems.
+"""Agreement between raters: with each other, with gold, by kind, and with the majority of people.
 
 Gold is a rater too. Every figure has an interval over people and, where they recur, prompts, or the reason why it is undefined.
 The numbers are flat findings, shared by tables and JSON. Machines are compared with people by paired tests on the same items.
@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 import orjson
-import polars as pl
 
 from personafit._errors import UserError
 from personafit.items.preference import PREFERENCE
 from personafit.items.relevance import RELEVANCE
-from personafit.kinds.lines import CONTROL_RATERS, Metric, RunLines
+from personafit.kinds.lines import CONTROL_RATERS
 from personafit.reports.agree_ratings import (
     GOLD,
     HUMAN,
@@ -70,7 +69,6 @@ from personafit.statistics.raters import (
     alternative_annotator,
     compare_raters,
     panel_ceiling,
-    ranking_agreement,
 )
 
 ALL = "all raters"
@@ -82,7 +80,7 @@ class Finding:
 
     part: str
     """together, pair, block, reliability, panel (the ceiling), ceiling (each rater compared with it), gap (a machine minus the ceiling on
-    the same items), alternative (the alternative annotator test) or ranking."""
+    the same items) or alternative (the alternative annotator test)."""
     figure: str
     first: str
     second: str | None
@@ -152,47 +150,6 @@ def agreements(source: Source, margin: float = MARGIN) -> list[Agreement]:
         for table in tables
         if len(table.raters) > 1
     ]
-
-
-def ranking_findings(opened: RunLines) -> tuple[Finding, ...]:
-    """Return Kendall's τ between the rankings of systems by each two judges of a run, for each headline metric."""
-    return tuple(finding for metric in opened.headlines for finding in _rankings(opened, metric))
-
-
-def _rankings(opened: RunLines, metric: Metric) -> Iterator[Finding]:
-    lines = [
-        line for line in opened.by_system().lines if metric.applies(line) and line.asked_for and line.rater
-    ]
-    headline = opened.headline_view(lines)
-    lines = [line for line in lines if line.view == headline]
-    judges = {line.fingerprint: str(line.rater) for line in lines}
-    made = {(line.system, line.given) for line in lines}
-    if len(judges) < 2 or len(made) < 2 or metric.about == "rater":
-        return
-    frames = []
-    for line in lines:
-        frame = line.frame.filter(pl.col("item").is_not_null())
-        unit = [name for name in ("item", "target") if name in frame.columns]
-        frames.append(
-            frame.select(
-                pl.lit("|".join(filter(None, (line.system, line.given)))).alias("system"),
-                pl.concat_str(unit).alias("made"),
-                "person",
-                "prompt",
-                pl.lit(f"judge {list(judges).index(line.fingerprint)}").alias("judge"),
-                metric.per_row(frame).alias("score"),
-            )
-        )
-    keys = ["system", "made", "person", "prompt"]
-    whole = pl.concat(frames).pivot(
-        "judge", index=keys, values="score", aggregate_function="mean", maintain_order=True
-    )
-    table = whole.select(f"judge {place}" for place in range(len(judges))).fill_null(np.nan).to_numpy()
-    systems, people, prompts = (whole[name].to_numpy() for name in ("system", "person", "prompt"))
-    figure = "tau" if metric.name == opened.info["metric"] else f"tau of {metric.name}"
-    names = list(judges.values())
-    for pair in ranking_agreement(table, systems, people, prompts):
-        yield Finding("ranking", figure, names[int(pair.first)], names[int(pair.second)], pair.figure)
 
 
 def _together(table: Ratings) -> Iterator[Finding]:
@@ -410,9 +367,7 @@ def _nearest_gold(found: Agreement) -> list[str]:
     return [f"{most} {_figure(kappa)}; 0 is what chance gives."]
 
 
-def agreement_object(
-    source: Source, found: Sequence[Agreement], rankings: Sequence[Finding]
-) -> dict[str, Any]:
+def agreement_object(source: Source, found: Sequence[Agreement]) -> dict[str, Any]:
     """Return the object printed by `--json`: a list of raters and one flat record per number."""
     raters, results, words = [], [], []
     for agreement in found:
@@ -425,7 +380,6 @@ def agreement_object(
         results += [{**asked, **finding.as_dict()} for finding in agreement.findings]
         said = {"conclusions": conclusions(agreement), "legend": agreement.legend}
         words.append({**asked, **said, "cautions": cautions(agreement, source)})
-    results += [{"question": None, **finding.as_dict()} for finding in rankings]
     return {"source": source.name, "raters": raters, "results": results, "words": words}
 
 
@@ -439,13 +393,11 @@ FIGURES = {
     "fleiss": "Fleiss",
     "nominal": "alpha, nominal",
     "ordinal": "alpha, ordinal",
-    "tau": "τ",
 }
 TABLES = {
     "together": ("All raters at once", "raters"),
     "block": ("By kind of rater", "kind", "with"),
     "pair": ("Every two raters", "rater", "with"),
-    "ranking": ("Rankings of systems", "judge", "with"),
 }
 """Parts of the findings that have a table: its title and the headings of its first columns."""
 MOST_PAIRS = 60  # longer lists of pairs are only in --json
@@ -454,9 +406,7 @@ MATRIX = range(3, 11)  # numbers of raters for which the matrix of pairs is draw
 INTERVALS = "95 % intervals over people and prompts below."
 
 
-def agreement_part(
-    source: Source, found: Sequence[Agreement], rankings: Sequence[Finding] = (), pictures: bool = True
-) -> ReportPart:
+def agreement_part(source: Source, found: Sequence[Agreement], pictures: bool = True) -> ReportPart:
     """Return the report part on the agreement of a source's raters, question by question."""
     said = [
         true_minus(f"{one.ratings.question}: {text}" if len(found) > 1 else text)
@@ -477,18 +427,15 @@ def agreement_part(
         else:
             sections.append(Section(f"{question}each rater", first))
         sections += [replace(section, title=question + section.title) for section in _sections(one)]
-    if rankings:
-        how = "Kendall’s τ of the rankings that two judges give the systems."
-        sections.append(Section(TABLES["ranking"][0], [_findings_grid(rankings, "")], how))
     raters = {rater.name for one in found for rater in one.ratings.raters}
     units = max((len(one.ratings.codes) for one in found), default=0)
     facts = [f"{len(raters)} raters", f"{units:,} judged", people_words(len(set(source.people.values())))]
     return ReportPart(source.name, f"Agreement on {source.name}", said, lead, sections, facts=facts)
 
 
-def agreement_section(source: Source, opened: RunLines, margin: float = MARGIN) -> Section:
+def agreement_section(source: Source, margin: float = MARGIN) -> Section:
     """Return the agreement of a run's raters with each other, with people and with gold, as a report section."""
-    part = agreement_part(source, agreements(source, margin), ranking_findings(opened))
+    part = agreement_part(source, agreements(source, margin))
     pieces = [Sentences(part.sentences), *part.pieces()]
     return Section(
         "Agreement", pieces, "Agreement with each other, with people and with gold, beyond chance."
@@ -572,8 +519,7 @@ def _findings_grid(findings: Sequence[Finding], question: str) -> Grid:
         rows.append(Row(names, [count_cell(first.pairs if over_pairs else first.estimate.n), *cells]))
     rows += _published_rows(question, part, ["", *figures], len(heads))
     most = f"The first {MOST_PAIRS} of {len(lines)}; --json gives all. " if len(lines) > MOST_PAIRS else ""
-    counted = "pairs" if over_pairs else "systems" if part == "ranking" else "items"
-    columns = [counted, *(FIGURES.get(figure, figure) for figure in figures)]
+    columns = ["pairs" if over_pairs else "items", *(FIGURES.get(figure, figure) for figure in figures)]
     return Grid(title, f"{most}{INTERVALS}", heads, columns, rows, list(remarks))
 
 

@@ -11,7 +11,6 @@ from personafit.contexts import is_remembered
 from personafit.kinds.choice import (
     RESTRAINT,
     RunScores,
-    choice_lines,
     columns_of,
     load_scores,
     missing_halves,
@@ -301,7 +300,7 @@ class ChoiceReport(KindReport):
         return {
             "Human ceiling": lambda: Section("Human ceiling", ceiling_pieces(store, scores)),
             "Agreement": lambda: agreement_section(
-                run_source(store, self.record, scores.answers), choice_lines(scores), self.margin
+                run_source(store, self.record, scores.answers), self.margin
             ),
             "Bias": lambda: bias_section(store, scores, self.margin),
             "Aspects": lambda: aspects_section(store, scores),

@@ -24,7 +24,6 @@ LATEX = {
     "–": "--",
     "≥": r"$\geq$",
     "→": r"$\rightarrow$",
-    "τ": r"$\tau$",
     "ρ": r"$\rho$",
     "Δ": r"$\Delta$",
     "≠": r"$\neq$",

@@ -225,7 +225,7 @@ class KindReport(ABC):
         from personafit.reports.agree import agreement_section
         from personafit.reports.agree_ratings import lines_source
 
-        return agreement_section(lines_source(self.store, opened), opened, self.margin)
+        return agreement_section(lines_source(self.store, opened), self.margin)
 
     # -- tables and pictures by line ------------------------------------------------------------------------------------
 
@@ -265,6 +265,19 @@ class KindReport(ABC):
         headings = [heading for heading, *_ in columns] + ([] if coverage is None else ["coverage, %"])
         caption = " ".join(filter(None, [same, caption]))
         return Grid(title, caption, heads, headings, rows, list(remarks), note).filled()
+
+    def filled(
+        self,
+        title: str,
+        caption: str,
+        lines: Mapping[LineId, str | None],
+        columns: Sequence[Column],
+        note: str = "",
+        quoted: Sequence[Result] = (),
+    ) -> list[Piece]:
+        """Return the table of `grid` in a list; empty if it has no numbers."""
+        grid = self.grid(title, caption, lines, columns, None, quoted, note)
+        return [grid] if grid.rows and grid.columns else []
 
     def plot(
         self,

@@ -1,4 +1,4 @@
-"""Comparison of all raters: pairs, blocks by kind, reliability, the human ceiling, rankings, and the alternative annotator test.
+"""Comparison of all raters: pairs, blocks by kind, reliability, the human ceiling, and the alternative annotator test.
 
 A rater is a column of the ratings and has a kind, such as "human" or "llm"; all kinds are treated alike
 except where the caller names a panel. All intervals are clustered by person, and by prompt where prompts
@@ -12,12 +12,11 @@ better by less than ε, the value of its lower cost. Tests are corrected over an
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, combinations_with_replacement, product
+from itertools import combinations_with_replacement, product
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import coo_array
 
 from personafit.statistics.agreement import (
     Figure,
@@ -35,17 +34,14 @@ from personafit.statistics.agreement_intervals import (
     UnitGroups,
     pair_agreement,
 )
-from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate, dense_codes, too_few
-
-DRAWS = 2000
-FEWEST_DEFINED = 0.95
+from personafit.statistics.clusters import Estimate
 
 
 @dataclass(frozen=True)
 class RaterFigure:
     """The agreement of two raters (given by column), of two kinds of rater, or of a rater with all others of a kind."""
 
-    part: Literal["pair", "block", "reliability", "ranking"]
+    part: Literal["pair", "block", "reliability"]
     first: int | str
     second: int | str
     figure: Estimate
@@ -124,42 +120,6 @@ def panel_ceiling(
     return Ceiling(_mean_score(groups, total, voted), raters, tuple(gaps))
 
 
-def ranking_agreement(
-    scores: ArrayLike, systems: ArrayLike, people: ArrayLike, prompts: ArrayLike | None, seed: int = 0
-) -> list[RaterFigure]:
-    """Return Kendall's τ-b between the rankings of systems (by mean score) of every two judges (columns of scores).
-
-    τ is a step function of the means and has no derivative. Its interval comes from draws of all means from their joint
-    clustered distribution (Student's t), which preserves the correlations between judges and systems. If many systems are closer
-    together than their standard errors, the ranking is poorly determined and intervals cover less than 95 %.
-    """
-    table = np.asarray(scores, dtype=np.float64)
-    system, number = dense_codes(systems)
-    groups = UnitGroups.of(people, prompts, len(table))
-    judges = table.shape[1]
-    present = np.isfinite(table)
-    values = np.where(present, table, 0.0)
-    counts, totals = (
-        np.array([np.bincount(system, part, minlength=number) for part in columns.T]).reshape(judges, number)
-        for columns in (present, values)
-    )
-    means = ratio(totals, counts)
-    influence = np.where(present, (values - (totals / np.maximum(counts, 1))[:, system].T), 0.0)
-    influence /= np.maximum(counts, 1)[:, system].T
-    errors = _drawn_errors(influence, system, number, groups, seed)
-    drawn = means + errors.reshape(DRAWS, judges, number)
-    result = []
-    for i, j in combinations(range(judges), 2):
-        both = int((~np.isnan(means[[i, j]])).all(0).sum())
-        if both < 2:
-            point = Figure(None, "undefined: fewer than two systems were scored by both judges")
-        else:
-            point = defined(_tau_of(means[None, [i, j]])[0], "undefined: a judge scores all systems alike")
-        met = len(np.unique(groups.person[present[:, i] | present[:, j]]))
-        result.append(RaterFigure("ranking", i, j, _range_of(point, _tau_of(drawn[:, [i, j]]), both, met)))
-    return result
-
-
 def _panel_scores(table: Ints, members: Sequence[int], halves: bool) -> tuple[Floats, Floats]:
     """Return each rater's score and weight on each unit; an outsider's score is averaged over the left-out members."""
     labels = max(int(table.max(initial=0)) + 1, 1)
@@ -196,64 +156,6 @@ def _mean_score(
     if point.value is not None:
         influence[units] = (scores[units] - point.value * weights[units]) / total
     return groups.figure(point, influence, units, units, bounds)
-
-
-def _drawn_errors(influence: Floats, system: Ints, systems: int, groups: UnitGroups, seed: int) -> Floats:
-    """Draw joint errors of every judge's mean for every system: draws × (judges · systems)."""
-    person = groups.person
-    covariance, freedom = _covariance(influence, system, systems, person)
-    if groups.prompt is not None:
-        by_prompt, prompts = _covariance(influence, system, systems, groups.prompt)
-        both = dense_codes(person * (groups.prompt.max(initial=0) + 1) + groups.prompt)[0]
-        covariance = covariance + by_prompt - _covariance(influence, system, systems, both)[0]
-        freedom = min(freedom, prompts)
-    values, vectors = np.linalg.eigh(covariance)
-    rng = np.random.default_rng(seed)
-    normal = rng.standard_normal((DRAWS, len(values))) * np.sqrt(np.maximum(values, 0.0))
-    wider = np.sqrt(freedom / rng.chisquare(freedom, (DRAWS, 1))) if freedom else 1.0
-    return np.asarray(normal @ vectors.T * wider)
-
-
-def _covariance(influence: Floats, system: Ints, systems: int, cluster: Ints) -> tuple[Floats, int]:
-    """Return the clustered covariance of all means, and the number of clusters minus one."""
-    judges = influence.shape[1]
-    count = int(cluster.max(initial=-1)) + 1
-    columns = system[:, None] + systems * np.arange(judges)
-    rows = np.broadcast_to(cluster[:, None], columns.shape)
-    places = (rows.ravel(), columns.ravel())
-    sums = coo_array((influence.ravel(), places), shape=(max(count, 1), judges * systems)).tocsr()
-    return count / max(count - 1, 1) * (sums.T @ sums).toarray(), max(count - 1, 0)
-
-
-def _range_of(point: Figure, draws: Floats, n: int, people: int) -> Estimate:
-    """Return the interval that covers both the percentile range of the draws and its reflection about the point value.
-
-    Noise lowers the agreement of rankings, in the data and once more in the draws: the reflected range corrects for it where systems
-    are close, the percentile range is right where they are far apart.
-    """
-    if point.value is None:
-        return Estimate(None, None, None, n, people, point.note)
-    if people < FEWEST_PEOPLE:
-        return Estimate(point.value, None, None, n, people, too_few(people))
-    known = draws[~np.isnan(draws)]
-    if len(known) < FEWEST_DEFINED * len(draws):
-        note = "no interval: the figure is undefined in more than 5 % of the draws"
-        return Estimate(point.value, None, None, n, people, note)
-    low, high = (float(end) for end in np.quantile(known, [0.025, 0.975]))
-    ends = (low, high, 2 * point.value - high, 2 * point.value - low, point.value)
-    return Estimate(point.value, max(-1.0, min(ends)), min(1.0, max(ends)), n, people, point.note)
-
-
-def _tau_of(means: Floats) -> Floats:
-    """Return Kendall's τ-b of each draw, given the means of two judges: draws × 2 × systems."""
-    scored = np.asarray(~np.isnan(means).any(1, keepdims=True))
-    means = np.where(scored, means, 0.0)
-    i, j = np.triu_indices(means.shape[2], 1)
-    # Means equal up to rounding are ties: the order of summation must not rank two systems.
-    gap = np.round(means[:, :, i] - means[:, :, j], 12)
-    signs = np.sign(gap) * (scored[:, :, i] & scored[:, :, j])
-    together = (signs[:, 0] * signs[:, 1]).sum(-1)
-    return ratio(together, np.sqrt(np.abs(signs[:, 0]).sum(-1) * np.abs(signs[:, 1]).sum(-1)))
 
 
 # -- the alternative annotator test -------------------------------------------------------------------------------------------
