@@ -11,6 +11,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -151,12 +152,10 @@ def pack_browser(
         index: Columns of the list: id, question, person (by name), facets, verdicts, and answers, gold, texts, about, makers or statuses.
         people: Person → profile text, in the order of their indices.
         texts: Every text once, in the order of their indices.
-        asks: The asks of each item, as a row of lists, or as a list of asks with some of the keys in `ASKED`.
-        told: The contexts generated for each item; or titles with indices of texts.
-        marks: For items whose parts are rated one by one, the parts as rows: index of the text, index of a note, and cells of text,
-            whether it is highlighted, and score.
-        turns: For items that are transcripts, `turns` (speaker, role, index of the text, marks as start, end, kind, label, tags, thought),
-            `ended` and `notes`.
+        asks: The asks of each item, as a row of lists or a list of asks.
+        told: What was told about each item, see `BrowserItem`, as are the next two.
+        marks: The rated parts of each item.
+        turns: The transcript of each item.
         more: raters, controls, views, total, and facets, statuses, words, columns (headings of `marks`), verdicts or makers.
     """
     places = {person: place for place, person in enumerate(people)}
@@ -197,14 +196,6 @@ def _facets(rows: pl.DataFrame) -> list[tuple[str, list[str]]]:
     names = sorted(set(rows.columns) - NOT_FACETS, key=lambda name: (name != "tier", name != "half", name))
     facets = [(name, rows[name].drop_nulls().unique(maintain_order=True).to_list()) for name in names]
     return [(name, values) for name, values in facets if 2 <= len(values) <= MAX_FACET]
-
-
-def facet_columns(columns: Mapping[str, Sequence[str]]) -> tuple[list[dict[str, Any]], list[list[int]]]:
-    """Return filters by name and the index of each item's value, for columns with several values."""
-    values = {name: list(dict.fromkeys(column)) for name, column in columns.items()}
-    used = [name for name in columns if len(values[name]) > 1]
-    coded = [[values[name].index(one) for one in columns[name]] for name in used]
-    return [{"name": name, "values": values[name]} for name in used], coded
 
 
 def _coded(column: pl.Series, values: list[str]) -> list[int]:
@@ -367,6 +358,99 @@ def _cut(name: str) -> pl.Expr:
 
 
 # -- kinds whose items have parts ------------------------------------------------------------------------------------
+
+
+class PageTexts(dict[str, int]):
+    """Every text of a page once, with its index."""
+
+    def place(self, text: str) -> int:
+        """Return the index of a text, which is added if it is new."""
+        return self.setdefault(text, len(self))
+
+
+@dataclass(kw_only=True)
+class BrowserItem:
+    """One item as the browser shows it; its texts are given by their index."""
+
+    id: str
+    question: str
+    person: str
+    verdicts: str
+    """A letter per rater."""
+    about: str | None = None
+    """The line below the question in the list; by default counts of the verdicts."""
+    facets: Mapping[str, str] = field(default_factory=dict)
+    answers: Sequence[int] = ()
+    makers: Sequence[int] = ()
+    gold: str | None = None
+    statuses: str = ""
+    """A character per rater, whose lowest bits are what was counted."""
+    asks: Sequence[Mapping[str, Any]] = ()
+    """Asks with some of the keys in `ASKED`."""
+    told: Sequence[Sequence[Any]] = ()
+    """Titles with the index of a text; or a context's index, its text, status and sources."""
+    marks: Sequence[Sequence[Any]] | None = None
+    """Rows of parts that are rated one by one: index of the text, index of a note, and cells of text, whether it is highlighted, and
+    score."""
+    turns: Mapping[str, Any] | None = None
+    """A transcript: `turns` (speaker, role, index of the text, marks as start, end, kind, label, tags, thought), `ended` and `notes`."""
+
+    @property
+    def searched(self) -> list[int]:
+        """The texts to search besides the answers."""
+        told = [place for title, place, *_ in self.told if isinstance(title, str)]
+        said = [turn[2] for turn in self.turns["turns"]] if self.turns else []
+        return [*told, *said, *(one for row in self.marks or () for one in row[:2] if one is not None)]
+
+
+def pack_items(
+    store: Store,
+    run: RunRecord,
+    items: Sequence[BrowserItem],
+    texts: PageTexts,
+    raters: Sequence[str],
+    longest_profile: int | None = None,
+    **more: Any,
+) -> dict[str, Any]:
+    """Return the data of a browser of these items; `more` are further keys of `pack_browser`, such as `total` and `words`."""
+    people = people_texts(store, run, [one.person for one in items])
+    if longest_profile is not None:
+        people = {person: cut_text(text, longest_profile) or "" for person, text in people.items()}
+    columns: dict[str, list[str]] = {}
+    for one in items:
+        for name, value in one.facets.items():
+            columns.setdefault(name, []).append(value)
+    values = {name: [*dict.fromkeys(column)] for name, column in columns.items()}
+    facets = [name for name in columns if len(values[name]) > 1]
+    index: dict[str, list[Any]] = {
+        "id": [one.id for one in items],
+        "question": [one.question for one in items],
+        "person": [one.person for one in items],
+        "answers": [one.answers for one in items],
+        "gold": [one.gold for one in items],
+        "facets": [[values[name].index(value) for value in columns[name]] for name in facets],
+        "verdicts": ["".join(one.verdicts[place] for one in items) for place in range(len(raters))],
+    }
+    for name in ("about", "makers", "searched"):
+        if any(getattr(one, name) for one in items):
+            index["texts" if name == "searched" else name] = [getattr(one, name) for one in items]
+    if any(one.statuses for one in items):
+        index["statuses"] = ["".join(one.statuses[place] for one in items) for place in range(len(raters))]
+    parts = {
+        name: [getattr(one, name) for one in items]
+        for name in ("marks", "turns")
+        if any(getattr(one, name) is not None for one in items)
+    }
+    return pack_browser(
+        index=index,
+        people=people,
+        texts=texts,
+        asks=[one.asks for one in items],
+        told=[one.told for one in items],
+        raters=raters,
+        facets=[{"name": name, "values": values[name]} for name in facets],
+        **{"controls": [False] * len(raters)} | parts | more,
+    )
 
 
 def raw_replies(

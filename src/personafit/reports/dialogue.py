@@ -27,22 +27,14 @@ from personafit.kinds.dialogue_scores import (
     dialogue_lines,
     load_dialogues,
 )
-from personafit.kinds.lines import Line
 from personafit.people import render_person, select_facets
 from personafit.raters.counting import RULES, Counted
 from personafit.raters.counting.marks import Mark
-from personafit.reports.browse import (
-    LETTERS,
-    cut_text,
-    facet_columns,
-    pack_browser,
-    people_texts,
-    raw_replies,
-)
+from personafit.reports.browse import LETTERS, BrowserItem, PageTexts, cut_text, pack_items, raw_replies
 from personafit.reports.claims import MARKS, ClaimWords, claim, legend_for, people_words
 from personafit.reports.kind_report import Column, KindReport, LineId, quote, user_style
-from personafit.reports.line_results import differences_of, results_of
-from personafit.reports.pieces import Grid, Picture, Piece, Section
+from personafit.reports.line_results import context_pairs, differences_of, results_of
+from personafit.reports.pieces import Grid, Picture, Section
 from personafit.reports.result import Result
 from personafit.statistics.decisions import MARGIN, Hypothesis, HypothesisTest, decide_together
 from personafit.store import RunRecord, Store
@@ -114,7 +106,9 @@ class DialogueReport(KindReport):
         self.run = load_dialogues(store, run)
         self.opened = dialogue_lines(store, self.run)
         self.lines = [line for line in self.opened.lines if line.rater] or self.opened.lines
-        effects = differences_of(self.opened, _pairs(self.opened.lines), "effect", BY_KIND, lambda line: None)
+        effects = differences_of(
+            self.opened, context_pairs(self.opened.lines), "effect", BY_KIND, lambda line: None
+        )
         super().__init__(store, run, self.run.info, [*results_of(self.opened), *effects])
 
     def sentences(self) -> list[str]:
@@ -196,7 +190,8 @@ class DialogueReport(KindReport):
         quoted = published_results(self.benchmark)
         title = "Completion and personalization by kind of task"
         note = published()["note"] if quoted else ""
-        kinds = self._rows(title, CLUSTERED, "personalization", BY_TASK, note, quoted, more="completion")
+        judged = self.lines_of("personalization")
+        kinds = self.filled(title, CLUSTERED, judged | self.lines_of("completion"), BY_TASK, note, quoted)
         lead = "SD: tasks of one domain; MD: tasks of several domains; beside published figures."
         yield Section("By kind of task", kinds, lead)
         points, title = f"Completion and coverage in points. {CLUSTERED}", "Differences between contexts"
@@ -205,50 +200,37 @@ class DialogueReport(KindReport):
             "Effects of contexts", self.differences(title, points, COMPARED, "effect", CANNED), lead
         )
         shares = f"Shares in %. {CLUSTERED}"
-        counts = self._rows(
-            "Counted without a judge", shares, "exchanges", _columns([*COUNTED]), f"{COUNTS_NOTE}."
-        )
+        counted, held = _columns([*COUNTED]), self.lines_of("exchanges")
+        counts = self.filled("Counted without a judge", shares, held, counted, f"{COUNTS_NOTE}.")
         lead = "What fixed rules find in the transcripts, without a judge."
         yield Section("Counted preferences", counts, lead)
         simulated = "Marks from 1 to 5. The user is simulated: its marks say how good the simulation is."
-        yield Section("Language", self._rows("Naturalness and coherence", simulated, "naturalness", LANGUAGE))
+        natural = self.lines_of("naturalness")
+        yield Section("Language", self.filled("Naturalness and coherence", simulated, natural, LANGUAGE))
         domains = sorted({one.slice["domain"] for one in self.results if "domain" in one.slice})
         by_domain = [(one, "personalization", {"tasks": "SD", "domain": one}) for one in domains]
         later = "Later turns exist only in longer dialogues: a curve over turns is also one over dialogues."
         title = "Personalization by the assistant's turn"
         places = [
-            *self._rows("Personalization by domain, SD tasks", "", "personalization", by_domain),
-            *self._rows(title, later, "personalization", BY_TURN),
+            *self.filled("Personalization by domain, SD tasks", "", judged, by_domain),
+            *self.filled(title, later, judged, BY_TURN),
         ]
         yield Section("By domain and turn", places)
         note = f"{FAULTS_NOTE}; helped, hurt: a fault that made the task easier or harder for the assistant."
         spoilt = "Those in which it said something against its profile, told preferences unasked, or repeated the assistant."
         share, planned = "In % of dialogues.", "In % of the dialogues planned."
         user = [
-            *self._rows("Faults of the simulated user", share, "user_leaked", _columns(USER), note),
-            *self._rows("Without the dialogues that the user spoilt", spoilt, "personalization", UNSPOILT),
-            *self._rows("How dialogues ended", planned, "exchanges", ENDS),
+            *self.filled(
+                "Faults of the simulated user", share, self.lines_of("user_leaked"), _columns(USER), note
+            ),
+            *self.filled("Without the dialogues that the user spoilt", spoilt, judged, UNSPOILT),
+            *self.filled("How dialogues ended", planned, held, ENDS),
         ]
         yield Section("Simulated user", user)
         if any(reference.known(line) for reference in self.opened.references for line in self.opened.lines):
             yield self.agreement(self.opened)
         asks = self.run.answers.unique("ask", maintain_order=True)
         yield self.asks(asks, "Number of asks by their status.")
-
-    def _rows(
-        self,
-        title: str,
-        caption: str,
-        metric: str,
-        columns: Sequence[Column],
-        note: str = "",
-        quoted: Sequence[Result] = (),
-        more: str = "",
-    ) -> list[Piece]:
-        """Return the table of the lines that have `metric` or `more`; empty if it has no numbers."""
-        lines = self.lines_of(metric) | self.lines_of(more)
-        grid = self.grid(title, caption, lines, columns, None, quoted, note)
-        return [grid] if grid.rows and grid.columns else []
 
     def items(self) -> dict[str, Any]:
         """Return the data of the item browser."""
@@ -284,18 +266,6 @@ class DialogueReport(KindReport):
 
 
 # -- contexts ----------------------------------------------------------------------------------------------------------
-
-
-def _pairs(lines: Sequence[Line]) -> Iterator[tuple[Line, Line, str]]:
-    """Pair each context with none, and each right person's with the wrong person's."""
-    here = {(line.system, line.given, line.fingerprint, line.view): line for line in lines}
-    for line in lines:
-        given = str(line.given)
-        wrong = [] if given.startswith("wrong:") else [f"wrong:{given}"]
-        for base in ("none", *wrong):
-            other = here.get((line.system, base, line.fingerprint, line.view))
-            if other is not None and base != given:
-                yield line, other, base
 
 
 def context_effect(system: str, given: str, against: str, finding: HypothesisTest, judge: str) -> str:
@@ -381,68 +351,47 @@ WORDS = {
 def dialogue_items(store: Store, run: DialogueRun) -> dict[str, Any]:
     """Return the item browser's data; an item is a dialogue with each side's context, its turns, and the judges' marks."""
     kept = _kept(run)
-    dialogues = [run.counted[item].dialogue for item in kept]
     judges = {rater["fingerprint"]: rater["name"] for rater in run.judges}
     means, cells, tags = _marks(run, judges)
     replies = raw_replies(store, run.run, dict(zip(kept, kept, strict=True)), list(judges), run.views)
-    texts: dict[str, int] = {}  # each text is stored once
-    told = [_told(run, one, texts) for one in dialogues]
-    turns = [_transcript(run, run.counted[item], tags, texts) for item in kept]
-    facets, coded = facet_columns(
-        {
-            "assistant": [one.system_name for one in dialogues],
-            "system context": [one.given for one in dialogues],
-            "tasks": [one.task.kind for one in dialogues],
-            "ended": [one.stop.value for one in dialogues],
-        }
-    )
-    found = [{_kind(mark) for mark in run.counted[item].marks} for item in kept]
-    counted = [kind for kind in LABELS if any(kind in one for one in found)]
-    letters = "".join(
-        chr(LETTERS + sum(1 << n for n, kind in enumerate(counted) if kind in one)) for one in found
-    )
-    shown = [
-        [[texts.setdefault(name, len(texts)), None, row] for name, row in cells[item].items()]
-        for item in kept
-    ]
-    return pack_browser(
-        raters=list(judges.values()),
-        controls=[False] * len(judges),
+    found = {item: {_kind(mark) for mark in run.counted[item].marks} for item in kept}
+    counted = [kind for kind in LABELS if any(kind in one for one in found.values())]
+    texts, shown = PageTexts(), []
+    for item in kept:
+        one = run.counted[item].dialogue
+        bits = sum(1 << place for place, kind in enumerate(counted) if kind in found[item])
+        shown.append(
+            BrowserItem(
+                id=f"{one.id} · {one.task.id} · {' + '.join(one.task.domains)}",
+                question=one.task.intent,
+                person=one.person,
+                about=_about(one.task.id, one.stop.value, means[item]),
+                verdicts="".join(_letter(means[item].get(judge, {})) for judge in judges),
+                statuses=chr(LETTERS + bits) * len(judges),
+                facets={
+                    "assistant": one.system_name,
+                    "system context": one.given,
+                    "tasks": one.task.kind,
+                    "ended": one.stop.value,
+                },
+                asks=[{**ask, "about": ask["question"], "order": ""} for ask in replies.get(item, [])],
+                told=_told(run, one, texts),
+                turns=_transcript(run, run.counted[item], tags, texts),
+                marks=[[texts.place(name), None, row] for name, row in cells[item].items()],
+            )
+        )
+    return pack_items(
+        store,
+        run.run,
+        shown,
+        texts,
+        list(judges.values()),
         views=run.views,
         words=WORDS,
         verdicts=JUDGED,
-        facets=facets,
         statuses=[LABELS[kind] for kind in counted],
-        people=people_texts(store, run.run, [one.person for one in dialogues]),
-        texts=texts,
-        asks=[
-            [{**ask, "about": ask["question"], "order": ""} for ask in replies.get(item, [])] for item in kept
-        ],
-        told=told,
-        turns=turns,
         total=len(run.counted),
         columns=["question", *judges.values()],
-        marks=shown,
-        index={
-            "id": [f"{one.id} · {one.task.id} · {' + '.join(one.task.domains)}" for one in dialogues],
-            "question": [one.task.intent for one in dialogues],
-            "person": [one.person for one in dialogues],
-            "texts": [
-                [
-                    *(place for _, place in knew),
-                    *(turn[2] for turn in said["turns"]),
-                    *(row[0] for row in rows),
-                ]
-                for knew, said, rows in zip(told, turns, shown, strict=True)
-            ],
-            "about": [
-                _about(one.task.id, one.stop.value, means[item])
-                for item, one in zip(kept, dialogues, strict=True)
-            ],
-            "facets": coded,
-            "verdicts": ["".join(_letter(means[item].get(one, {})) for item in kept) for one in judges],
-            "statuses": [letters] * max(1, len(judges)),
-        },
     )
 
 
@@ -464,7 +413,7 @@ def _kind(mark: Mark) -> str:
     return mark.when if mark.kind == "covers" else mark.kind
 
 
-def _told(run: DialogueRun, one: Dialogue, texts: dict[str, int]) -> list[tuple[str, int]]:
+def _told(run: DialogueRun, one: Dialogue, texts: PageTexts) -> list[tuple[str, int]]:
     """Return what each side was told and the task's context, as titles and indices of texts."""
     person = run.people[one.person]
     situation = "\n".join(f"{name}: {value}" for name, value in one.task.situation.items())
@@ -474,11 +423,11 @@ def _told(run: DialogueRun, one: Dialogue, texts: dict[str, int]) -> list[tuple[
         f"The simulated user, {one.user_name}, was told": run.given.get(one.brief, ""),
         "The task": "\n\n".join(filter(None, [f"Goal: {one.task.goal}", preferences, situation])),
     }
-    return [(title, texts.setdefault(text or "Nothing.", len(texts))) for title, text in known.items()]
+    return [(title, texts.place(text or "Nothing.")) for title, text in known.items()]
 
 
 def _transcript(
-    run: DialogueRun, counted: Counted, tags: Mapping[tuple[str, int], list[str]], texts: dict[str, int]
+    run: DialogueRun, counted: Counted, tags: Mapping[tuple[str, int], list[str]], texts: PageTexts
 ) -> dict[str, Any]:
     """Return turns (speaker, role, index of the text, marks, tags, thought), how the dialogue ended, and the simulated user's faults."""
     one = counted.dialogue
@@ -492,7 +441,7 @@ def _transcript(
         [
             "Simulated user" if turn.role == "user" else "Assistant",
             turn.role,
-            texts.setdefault(_cut(turn.text), len(texts)),
+            texts.place(_cut(turn.text)),
             marks[turn.index],
             [*tags.get((one.id, place), []), *(["another domain"] if place in counted.switches else [])],
             _cut(turn.thought),
@@ -500,7 +449,7 @@ def _transcript(
         for place, turn in enumerate(one.turns)
     ]
     if one.closing:
-        said.append(["User, in closing", "user", texts.setdefault(one.closing, len(texts)), [], [], ""])
+        said.append(["User, in closing", "user", texts.place(one.closing), [], [], ""])
     faults = run.faults[one.id].found if one.id in run.faults else ()
     return {
         "turns": said,

@@ -15,7 +15,7 @@ from personafit.kinds.lines import Line
 from personafit.reports.claims import ClaimWords, FigureUnit, claim, legend_for, people_words
 from personafit.reports.episode_viewer import episode_items
 from personafit.reports.kind_report import Column, KindReport, LineId
-from personafit.reports.line_results import differences_of, results_of
+from personafit.reports.line_results import context_pairs, differences_of, results_of
 from personafit.reports.pieces import Grid, Picture, Piece, Section
 from personafit.reports.result import Result
 from personafit.statistics.decisions import Hypothesis, decide_together
@@ -58,7 +58,8 @@ class EpisodeReport(KindReport):
     def __init__(self, store: Store, run: RunRecord) -> None:
         self.opened = episode_lines(store, run)
         self.lines = [line for line in self.opened.lines if line.asked_for] or self.opened.lines
-        effects = differences_of(self.opened, _context_pairs(self.opened.lines), "effect")
+        told = (pair for pair in context_pairs(self.opened.lines) if "wrong:" not in str(pair[0].given))
+        effects = differences_of(self.opened, told, "effect")
         gaps = differences_of(self.opened, _control_pairs(self.opened.lines), "difference")
         super().__init__(store, run, dict(self.opened.info), [*results_of(self.opened), *effects, *gaps])
 
@@ -120,8 +121,8 @@ class EpisodeReport(KindReport):
         ]
         lead = "Easy requests turn on one preference, medium ones on several that conflict, hard ones on two domains at once."
         levels = [
-            *self._rows("By level", CLUSTERED, BY_LEVEL),
-            *self._rows("Regret by domain", "Requests of one domain.", by_domain),
+            *self.filled("By level", CLUSTERED, self._ladder, BY_LEVEL),
+            *self.filled("Regret by domain", "Requests of one domain.", self._ladder, by_domain),
         ]
         yield Section("By level and domain", levels, lead)
         yield Section("Regret by number of questions", self._curve(), "What asking buys, and what it costs.")
@@ -134,7 +135,7 @@ class EpisodeReport(KindReport):
         yield Section(
             "Effects of contexts", told, "What a system gains from what it is told, paired by request."
         )
-        counts = self._rows("Counted per episode", CLUSTERED, COUNTED, f"{LABELS}.")
+        counts = self.filled("Counted per episode", CLUSTERED, self._ladder, COUNTED, f"{LABELS}.")
         yield Section(
             "Leaks, errors and collateral damage", counts, "Counted from calls and states, without a judge."
         )
@@ -142,26 +143,19 @@ class EpisodeReport(KindReport):
             (f"{k} of {k}, %", "pass_k", {"k": str(k)}) for k in range(2, self.record.config["samples"] + 1)
         ]
         yield Section(
-            "Repeated episodes", self._rows("pass^k", "All of k episodes of a request succeed.", again)
+            "Repeated episodes",
+            self.filled("pass^k", "All of k episodes of a request succeed.", self._ladder, again),
         )
         spoilt = "Episodes in which the user volunteered an answer, contradicted itself or ended early."
-        yield Section(
-            "Simulated user", self._rows("Episodes that the user spoilt", spoilt, USER, systems=True)
-        )
+        systems = {line: control for line, control in self._ladder.items() if line[1]}
+        yield Section("Simulated user", self.filled("Episodes that the user spoilt", spoilt, systems, USER))
         asks = run_answers(self.store, self.record.id).unique("ask", maintain_order=True)
         yield self.asks(asks, "Number of asks by their status.", who="systems")
-
-    def _rows(
-        self, title: str, caption: str, columns: Sequence[Column], note: str = "", systems: bool = False
-    ) -> list[Piece]:
-        lines = {line: control for line, control in self._ladder.items() if line[1] or not systems}
-        grid = self.grid(title, caption, lines, columns, None, note=note)
-        return [grid] if grid.rows and grid.columns else []
 
     def _curve(self) -> list[Piece]:
         """Return regret by number of questions: a curve per system, and the table."""
         caption = "Means over the episodes with so many questions. They are not the same requests, so a curve is also one over requests."
-        pieces = self._rows("Regret by number of questions", caption, BY_QUESTIONS)
+        pieces = self.filled("Regret by number of questions", caption, self._ladder, BY_QUESTIONS)
         curves: dict[str, list[tuple[int, Result]]] = {}
         for line, control in self._ladder.items():
             found = [
@@ -211,17 +205,6 @@ def _words(control: str) -> ClaimWords:
         equivalent=f"its choices are worth as much as {control}",
         constant=f"the same regret as {control} on every request",
     )
-
-
-def _context_pairs(lines: Sequence[Line]) -> Iterator[tuple[Line, Line, str]]:
-    """Pair each context of a system with none, and each right person's with the wrong person's."""
-    here = {(line.system, line.given): line for line in lines}
-    for line in lines:
-        given = str(line.given)
-        for base in ("none", f"wrong:{given}"):
-            other = here.get((line.system, base))
-            if other is not None and base != given and not given.startswith("wrong:"):
-                yield line, other, base
 
 
 def _control_pairs(lines: Sequence[Line]) -> Iterator[tuple[Line, Line, str]]:

@@ -7,7 +7,7 @@ import orjson
 import polars as pl
 
 from personafit.kinds.lines import Line
-from personafit.reports.browse import cut_text, facet_columns, pack_browser, people_texts
+from personafit.reports.browse import BrowserItem, PageTexts, cut_text, pack_items
 from personafit.store import RunRecord, Store
 from personafit.worlds.chat_agents import spoken
 from personafit.worlds.episode import Call, EpisodeRecord
@@ -56,73 +56,46 @@ def episode_items(store: Store, run: RunRecord, lines: Sequence[Line]) -> dict[s
     kept = played.sort("rank", "regret", descending=True, maintain_order=True).head(MAX_EPISODES)
     figures = {row["episode"]: row for row in kept.iter_rows(named=True)}
     episodes = list(read_episodes(store, list(figures)))
-    rows = [figures[one["id"]] for one in episodes]
     stored = store.texts({one["context"] for one in episodes} | {one["request"] for one in episodes})
-    requests = [orjson.loads(stored[one["request"]]) for one in episodes]
-    records = [EpisodeRecord.from_json(orjson.dumps(one["record"]).decode()) for one in episodes]
-    texts: dict[str, int] = {}  # each text is stored once
-    turns = [_transcript(record, one["detail"], texts) for record, one in zip(records, episodes, strict=True)]
-    told = [
-        [("What the agent was told", texts.setdefault(text, len(texts)))]
-        if (text := stored.get(one["context"]))
-        else []
-        for one in episodes
-    ]
-    parts = [
-        [
-            [texts.setdefault(name, len(texts)), None, cells]
-            for name, cells in _choices(request, committed(record))
-        ]
-        for request, record in zip(requests, records, strict=True)
-    ]
-    facets, coded = facet_columns(
-        {
-            "system": [str(row["system"]) for row in rows],
-            "system context": [one["given"] or "–" for one in episodes],
-            "level": [row["level"] for row in rows],
-        }
-    )
-    counted = [name for name in FAULTS if any(row[name] for row in rows)]
-    return pack_browser(
-        raters=["figures"],
-        controls=[False],
+    counted = [name for name in FAULTS if any(row[name] for row in figures.values())]
+    texts, shown = PageTexts(), []
+    for one in episodes:
+        row, request = figures[one["id"]], orjson.loads(stored[one["request"]])
+        record = EpisodeRecord.from_json(orjson.dumps(one["record"]).decode())
+        told = stored.get(one["context"])
+        bits = sum(1 << place for place, name in enumerate(counted) if row[name])
+        shown.append(
+            BrowserItem(
+                id=f"{row['request']} · {row['domain']}",
+                question=request["text"],
+                person=one["person"],
+                about=_about(row),
+                verdicts=_letter(row),
+                statuses=chr(BITS + bits),
+                facets={
+                    "system": str(row["system"]),
+                    "system context": one["given"] or "–",
+                    "level": row["level"],
+                },
+                turns=_transcript(record, one["detail"], texts),
+                told=[("What the agent was told", texts.place(told))] if told else [],
+                marks=[
+                    [texts.place(name), None, cells] for name, cells in _choices(request, committed(record))
+                ],
+            )
+        )
+    return pack_items(
+        store,
+        run,
+        shown,
+        texts,
+        ["figures"],
         views=[""],
         words=WORDS,
         verdicts=OUTCOMES,
-        facets=facets,
         statuses=[FAULTS[name] for name in counted],
-        people=people_texts(store, run, [one["person"] for one in episodes]),
-        texts=texts,
-        asks=[[] for _ in episodes],
-        told=told,
-        turns=turns,
         total=len(played),
         columns=PARTS,
-        marks=parts,
-        index={
-            "id": [f"{row['request']} · {row['domain']}" for row in rows],
-            "question": [request["text"] for request in requests],
-            "person": [one["person"] for one in episodes],
-            "answers": [[] for _ in episodes],
-            "texts": [
-                [
-                    *(place for _, place in knew),
-                    *(turn[2] for turn in said["turns"]),
-                    *(part[0] for part in cells),
-                ]
-                for knew, said, cells in zip(told, turns, parts, strict=True)
-            ],
-            "about": list(map(_about, rows)),
-            "gold": [None] * len(rows),
-            "facets": coded,
-            "verdicts": ["".join(map(_letter, rows))],
-            "statuses": [
-                "".join(
-                    chr(BITS + sum(1 << place for place, name in enumerate(counted) if row[name]))
-                    for row in rows
-                )
-            ],
-        },
     )
 
 
@@ -139,11 +112,11 @@ def _about(row: Mapping[str, Any]) -> str:
     return " · ".join([done, *(label for name, label in FAULTS.items() if row[name])])
 
 
-def _transcript(record: EpisodeRecord, detail: str | None, texts: dict[str, int]) -> dict[str, Any]:
+def _transcript(record: EpisodeRecord, detail: str | None, texts: PageTexts) -> dict[str, Any]:
     """Return the agent's actions and the replies, with the changes made by each call."""
 
     def place(text: str) -> int:
-        return texts.setdefault(cut_text(text, MAX_TEXT) or "–", len(texts))
+        return texts.place(cut_text(text, MAX_TEXT) or "–")
 
     said: list[list[Any]] = []
     for turn in record.turns:

@@ -460,6 +460,18 @@ def differences_of(
     return marked_met(opened.run, found)
 
 
+def context_pairs(lines: Sequence[Line]) -> Iterator[tuple[Line, Line, str]]:
+    """Pair each system context with none, and each right person's with the wrong person's, for `differences_of`."""
+    here = {(line.system, line.given, line.fingerprint, line.view): line for line in lines}
+    for line in lines:
+        given = str(line.given)
+        wrong = [] if given.startswith("wrong:") else [f"wrong:{given}"]
+        for base in ("none", *wrong):
+            other = here.get((line.system, base, line.fingerprint, line.view))
+            if other is not None and base != given:
+                yield line, other, base
+
+
 def _parts(rows: pl.DataFrame, slices: Sequence[Layout]) -> Iterator[tuple[Where, pl.DataFrame]]:
     for layout in slices:
         parts = rows.partition_by(layout, as_dict=True, maintain_order=True) if layout else {(): rows}

@@ -24,7 +24,7 @@ from personafit.kinds.preference import (
     opened_preferences,
     rated_units,
 )
-from personafit.reports.browse import YES_NO, facet_columns, pack_browser, people_texts, raw_replies
+from personafit.reports.browse import YES_NO, BrowserItem, PageTexts, pack_items, raw_replies
 from personafit.reports.claims import (
     MARKS,
     ClaimWords,
@@ -428,13 +428,8 @@ PAIR_ORDERS = {f"{GENERIC}{PERSONAL}": "generic first", f"{PERSONAL}{GENERIC}": 
 
 def preference_items(store: Store, scores: PreferenceScores) -> dict[str, Any]:
     """Return the item browser's data; an item is a pair of answers with all marks for each attribute, and the raw replies."""
-    pairs = scores.units.group_by("item", maintain_order=True).agg(
-        pl.col("target", "attribute", "names", "human"),
-        pl.col("person", "prompt").first(),
-        pl.col("generator", "given").fill_null("").first(),
-    )
-    pairs = pairs.head(MOST_ITEMS)
-    items = {item.id: item for item in store.items(scores.run.dataset) if item.id in set(pairs["item"])}
+    kept = scores.units["item"].unique(maintain_order=True)[:MOST_ITEMS]
+    items = {item.id: item for item in store.items(scores.run.dataset) if item.id in set(kept)}
     products = store.texts({one for item in items.values() for one in item.products[: PERSONAL + 1]})
     controls = {rater["fingerprint"]: bool(rater["control"]) for rater in scores.run.config["raters"]}
     names = {rater["fingerprint"]: rater["name"] for rater in scores.run.config["raters"]}
@@ -444,62 +439,55 @@ def preference_items(store: Store, scores: PreferenceScores) -> dict[str, Any]:
         {(item, target): mark for item, target, mark in frame.select("item", "target", "rating").iter_rows()}
         for frame in frames.values()
     ]
+    letters = [_pair_letters(frames.get(key)) for key in names]
     replies = raw_replies(store, scores.run, {item: item for item in items}, list(names))
     for ask in (ask for asks in replies.values() for ask in asks):
         ask["about"] = PAIR_ORDERS.get(ask.pop("order"))
-    texts: dict[str, int] = {}
-    marks: list[list[list[Any]]] = []
-    columns = ("item", "target", "attribute", "names", "human")
-    for item, *parts in pairs.select(columns).iter_rows():
-        rows = []
-        for target, attribute, named, human in zip(*parts, strict=True):
-            people = [human] if scores.people_are else []
-            given = [
-                "–" if one is None else plain(one) for one in (*people, *(r[item, target] for r in ratings))
-            ]
-            cells = [[one, False, None] for one in (YES_NO[named] or "–", *given)]
-            rows.append([texts.setdefault(attribute, len(texts)), None, cells])
-        marks.append(rows)
-    answers = [
-        [texts.setdefault(products[one], len(texts)) for one in items[item].products[: PERSONAL + 1]]
-        for item in pairs["item"]
-    ]
-    facets, coded = facet_columns(
-        {"system": pairs["generator"].to_list(), "system context": pairs["given"].to_list()}
-    )
+    texts, shown = PageTexts(), []
+    for (item,), rows in scores.units.filter(pl.col("item").is_in(kept.implode())).group_by(
+        "item", maintain_order=True
+    ):
+        marks = []
+        for target, attribute, named, human in rows.select(
+            "target", "attribute", "names", "human"
+        ).iter_rows():
+            given = [*([human] if scores.people_are else []), *(one[item, target] for one in ratings)]
+            written = [YES_NO[named] or "–", *("–" if one is None else plain(one) for one in given)]
+            marks.append([texts.place(attribute), None, [[one, False, None] for one in written]])
+        system, told, prompt, person = rows.select("generator", "given", "prompt", "person").row(0)
+        shown.append(
+            BrowserItem(
+                id=str(item),
+                question=prompt,
+                person=person,
+                verdicts="".join(one.get(str(item), "n") for one in letters),
+                facets={"system": system or "", "system context": told or ""},
+                answers=[texts.place(products[one]) for one in items[str(item)].products[: PERSONAL + 1]],
+                makers=[GENERIC, PERSONAL],
+                asks=replies.get(str(item), []),
+                marks=marks,
+            )
+        )
     whose = [scores.people_are] if scores.people_are else []
-    return pack_browser(
-        raters=list(names.values()),
+    return pack_items(
+        store,
+        scores.run,
+        shown,
+        texts,
+        list(names.values()),
         controls=[controls.get(key, True) for key in names],
         views=["attributes"],
         words=PAIR_WORDS,
-        facets=facets,
         makers=MAKERS,
-        people=people_texts(store, scores.run, pairs["person"]),
-        texts=texts,
-        asks=[replies.get(item, []) for item in pairs["item"]],
         total=scores.units["item"].n_unique(),
         columns=["attribute", "named", *whose, *(str(line.rater) for line in scores.lines)],
-        marks=marks,
-        index={
-            "id": pairs["item"].to_list(),
-            "question": pairs["prompt"].to_list(),
-            "person": pairs["person"].to_list(),
-            "answers": answers,
-            "makers": [[GENERIC, PERSONAL] for _ in answers],
-            "texts": [[row[0] for row in rows] for rows in marks],
-            "facets": coded,
-            "verdicts": [_pair_letters(frames.get(key), pairs["item"]) for key in names],
-        },
     )
 
 
-def _pair_letters(frame: pl.DataFrame | None, items: pl.Series) -> str:
-    """Return a letter per pair: mean mark above, below or at the middle, or none."""
+def _pair_letters(frame: pl.DataFrame | None) -> dict[str, str]:
+    """Return a letter per pair that a rater marked: mean mark above, below or at the middle."""
     if frame is None:
-        return "n" * len(items)
+        return {}
     mean = pl.col("rating").mean()
     letter = pl.when(mean > MIDDLE).then(pl.lit("r")).when(mean < MIDDLE).then(pl.lit("w"))
-    known = frame.drop_nulls("rating").group_by("item").agg(letter.otherwise(pl.lit("m")))
-    letters = dict(known.iter_rows())
-    return "".join(letters.get(item, "n") for item in items)
+    return dict(frame.drop_nulls("rating").group_by("item").agg(letter.otherwise(pl.lit("m"))).iter_rows())

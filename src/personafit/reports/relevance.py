@@ -17,7 +17,7 @@ from personafit.kinds.relevance import (
     load_relevance,
     opened_relevance,
 )
-from personafit.reports.browse import YES_NO, pack_browser, people_texts, raw_replies
+from personafit.reports.browse import YES_NO, BrowserItem, PageTexts, pack_items, raw_replies
 from personafit.reports.claims import POINTS, ClaimWords, claim, legend_for, people_words
 from personafit.reports.kind_report import PUBLISHED as QUOTED
 from personafit.reports.kind_report import Column, KindReport, line_id, quote
@@ -305,9 +305,6 @@ LIST_VERDICTS = {
 def relevance_items(store: Store, scores: RelevanceScores) -> dict[str, Any]:
     """Return the item browser's data; an item is a list of attributes with every rater's picks, and the raw replies."""
     pairs = _kept(scores.items)
-    lists = pairs.group_by("list_name", maintain_order=True).agg(
-        pl.col("item", "attribute", "relevant"), pl.col("person", "prompt").first()
-    )
     first: dict[str, Line] = {}  # first line of each rater
     for line in scores.lines:
         first.setdefault(str(line.fingerprint), line)
@@ -315,39 +312,43 @@ def relevance_items(store: Store, scores: RelevanceScores) -> dict[str, Any]:
     reasons = attribute_reasons(store, (scores.attributes[item] for item in pairs["item"]))
     asks = _list_replies(store, scores, pairs, list(first), views)
     said = [_picks(line) for line in scores.lines]
-    texts: dict[str, int] = {}
-    marks: list[list[list[Any]]] = []
-    for items, attributes, golds in lists.select("item", "attribute", "relevant").iter_rows():
-        rows = []
-        for item, attribute, gold in zip(items, attributes, golds, strict=True):
+    letters = [_list_letters(line) for line in first.values()]
+    texts, shown = PageTexts(), []
+    for (name,), rows in pairs.group_by("list_name", maintain_order=True):
+        marks = []
+        for item, attribute, gold in rows.select("item", "attribute", "relevant").iter_rows():
+            place = texts.place(attribute or "(empty)")
             reason = reasons.get(scores.attributes[item])
-            note = None if reason is None else texts.setdefault(reason, len(texts))
             cells = [[YES_NO[gold] or "–", False, None], *(one[item] for one in said)]
-            rows.append([texts.setdefault(attribute or "(empty)", len(texts)), note, cells])
-        marks.append(rows)
-    about = [f"{len(golds)} attributes, {sum(map(bool, golds))} relevant" for golds in lists["relevant"]]
+            marks.append([place, None if reason is None else texts.place(reason), cells])
+        person, about = (
+            rows["person"][0],
+            f"{len(rows)} attributes, {int(rows['relevant'].sum() or 0)} relevant",
+        )
+        shown.append(
+            BrowserItem(
+                id=f"{person}, {about}",
+                question=rows["prompt"][0],
+                person=person,
+                about=about,
+                verdicts="".join(one.get(str(name), "n") for one in letters),
+                asks=asks.get(str(name), []),
+                marks=marks,
+            )
+        )
     named = [str(one.rater) if one.view == "none" else f"{one.rater}, {one.view}" for one in scores.lines]
-    return pack_browser(
-        raters=[str(line.rater) for line in first.values()],
+    return pack_items(
+        store,
+        scores.run,
+        shown,
+        texts,
+        [str(line.rater) for line in first.values()],
         controls=[not line.asked_for for line in first.values()],
         views=views,
         words=LIST_WORDS,
         verdicts=LIST_VERDICTS,
-        people=people_texts(store, scores.run, lists["person"]),
-        texts=texts,
-        asks=[asks.get(name, []) for name in lists["list_name"]],
         total=scores.items["list_name"].n_unique(),
         columns=["attribute", scores.info["gold"], *named],
-        marks=marks,
-        index={
-            "id": [f"{person}, {size}" for person, size in zip(lists["person"], about, strict=True)],
-            "question": lists["prompt"].to_list(),
-            "person": lists["person"].to_list(),
-            "texts": [[one for row in rows for one in row[:2] if one is not None] for rows in marks],
-            "about": about,
-            "facets": [],
-            "verdicts": [_list_letters(line, lists["list_name"]) for line in first.values()],
-        },
     )
 
 
@@ -370,16 +371,15 @@ def _picks(line: Line) -> dict[str, list[Any]]:
     return found
 
 
-def _list_letters(line: Line, lists: pl.Series) -> str:
-    """Return one letter per list, see `LIST_VERDICTS`."""
+def _list_letters(line: Line) -> dict[str, str]:
+    """Return the letter of each list, see `LIST_VERDICTS`."""
     yes, relevant = pl.col("yes"), pl.col("relevant")
     over, under = (yes & ~relevant).any(), (~yes & relevant).any()
     letter = (
         pl.when(over & under).then(pl.lit("b")).when(over).then(pl.lit("o")).when(under).then(pl.lit("u"))
     )
     known = line.frame.drop_nulls(["yes", "relevant"]).group_by("list_name")
-    letters = dict(known.agg(letter.otherwise(pl.lit("r"))).iter_rows())
-    return "".join(letters.get(name, "n") for name in lists)
+    return dict(known.agg(letter.otherwise(pl.lit("r"))).iter_rows())
 
 
 def _list_replies(

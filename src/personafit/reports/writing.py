@@ -5,12 +5,11 @@ the text is closer to the person's own than without a person or with a wrong one
 """
 
 from collections.abc import Iterator, Mapping
-from itertools import product
 from typing import Any, ClassVar
 
 from personafit.benchmarks.lamp import MAKERS
 from personafit.kinds.writing import METRICS, WritingScores, load_writing, writing_lines
-from personafit.reports.browse import cut_text, facet_columns, pack_browser, people_texts
+from personafit.reports.browse import BrowserItem, PageTexts, pack_items
 from personafit.reports.claims import decided_lifts, legend_for, people_words
 from personafit.reports.kind_report import Column, KindReport, LineId, line_id, quote
 from personafit.reports.line_results import results_of
@@ -142,54 +141,47 @@ def writing_browser(store: Store, scores: WritingScores) -> dict[str, Any]:
     items = scores.lines[0].frame.head(MAX_ITEMS)
     written = [line for line in scores.lines if line.fingerprint is not None]
     copied = {line.system: line for line in scores.lines if line.fingerprint is None}
-    contexts = list(scores.run.config["contexts"])
     systems = {system["fingerprint"]: system["name"] for system in scores.run.config["systems"]}
     said = [scores.own]  # per maker: item → text
     for line in [*(copied.get(maker) for maker in MAKERS[1:]), *written]:
         found = () if line is None else line.frame.select("item", "text").drop_nulls().iter_rows()
         said.append(dict(found))
-    makers = [[maker for maker, found in enumerate(said) if item in found] for item in items["item"]]
-    texts: dict[str, int] = {}  # each text is stored once
-    answers = [
-        [texts.setdefault(said[maker][item], len(texts)) for maker in made]
-        for item, made in zip(items["item"], makers, strict=True)
-    ]
     near = {
         (str(line.fingerprint), str(line.given)): dict(line.frame.select("item", METRICS[0]).iter_rows())
         for line in written
     }
     asks, told = _asks(store, scores, set(items["item"]), near)
-    people = people_texts(store, scores.run, items["person"])
-    facets, coded = facet_columns({"task": items["task"].to_list()})
     first = scores.run.config["givens"][:1]
-    return pack_browser(
-        index={
-            "id": items["item"].to_list(),
-            "question": items["prompt"].to_list(),
-            "person": items["person"].to_list(),
-            "answers": answers,
-            "makers": makers,
-            "gold": ["0"] * len(items),
-            "facets": coded,
-            "verdicts": [
-                "".join(_verdict(near, system, given, item) for item in items["item"])
-                for system, given in product(systems, first)
-            ],
-        },
-        people={person: cut_text(text, MAX_PROFILE) or "" for person, text in people.items()},
-        texts=texts,
-        asks=[asks.get(item, []) for item in items["item"]],
-        told=[
-            [[place, text, Status.OK.value, []] for place, text in sorted(told.get(item, {}).items())]
-            for item in items["item"]
-        ],
-        raters=list(systems.values()),
-        controls=[False] * len(systems),
-        views=contexts,
-        facets=facets,
+    texts, shown = PageTexts(), []
+    for item, prompt, person, task in items.select("item", "prompt", "person", "task").iter_rows():
+        makers = [maker for maker, of in enumerate(said) if item in of]
+        shown.append(
+            BrowserItem(
+                id=item,
+                question=prompt,
+                person=person,
+                verdicts="".join(
+                    _verdict(near, system, *first, item) if first else "n" for system in systems
+                ),
+                facets={"task": task},
+                gold="0",
+                answers=[texts.place(said[maker][item]) for maker in makers],
+                makers=makers,
+                asks=asks.get(item, []),
+                told=[[view, text, Status.OK.value, []] for view, text in sorted(told.get(item, {}).items())],
+            )
+        )
+    return pack_items(
+        store,
+        scores.run,
+        shown,
+        texts,
+        list(systems.values()),
+        views=list(scores.run.config["contexts"]),
         makers=[*MAKERS, *(f"{line.system}, told {line.given}" for line in written)],
         total=len(scores.own),
         words=WORDS,
+        longest_profile=MAX_PROFILE,
     )
 
 
