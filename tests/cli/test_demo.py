@@ -42,9 +42,9 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return folder / "demo", run_cli("demo", "--out", "demo", cwd=folder, path=path).stdout
 
 
-def results_of(folder: Path, run: str) -> list[dict[str, Any]]:
+def results_of(folder: Path, run: str, **where: str) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = json.loads((folder / "results.json").read_bytes())["runs"][run]["results"]
-    return [row for row in rows if not row["slice"]]
+    return [row for row in rows if row["slice"] == where]
 
 
 def one(rows: list[dict[str, Any]], metric: str, rater: str, context: str, system: str | None) -> Any:
@@ -96,10 +96,11 @@ def test_the_judges_printed_figures_are_those_of_the_results(done: tuple[Path, s
 
 def test_the_assistants_printed_figures_and_gates_are_those_of_the_results(done: tuple[Path, str]) -> None:
     folder, printed = done
-    rows = results_of(folder, "assistant")
+    rows, generic = results_of(folder, "assistant"), results_of(folder, "assistant", against="generic")
     lifts = {}
     for rater, title in ((JUDGE, JUDGE), (LABELS, LABELS)):
-        win, lifts[rater] = (one(rows, metric, rater, "profile", WITH) for metric in ("win_rate", "lift"))
+        lifts[rater] = one(rows, "lift", rater, "profile", WITH)
+        win = one(generic, "win_rate", rater, "profile", WITH)
         assert line(printed, WITH, title).split("  ")[-1].strip() == points(lifts[rater])
         assert share(win) in line(printed, WITH, title)
         nothing = one(rows, "lift", rater, "profile", WITHOUT)

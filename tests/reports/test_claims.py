@@ -172,7 +172,7 @@ def test_relevance_claims() -> None:
 
 def test_dialogue_and_mark_claims() -> None:
     assert context_effect("bot", "profile", "none", finding(0.5, 0.1), "").startswith(
-        "bot: being told profile helps (personalization over none, +0.50 marks"
+        "bot: being told “profile” helps (personalization over none, +0.50 marks"
     )
     judged = Result.of(estimate(3.1, 0.15), metric="rating", rater="j")
     unclear, clear = finding(3.1, 0.15, 3.0), finding(3.9, 0.1, 3.0)

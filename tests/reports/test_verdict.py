@@ -46,7 +46,7 @@ def test_a_teams_own_assistant_is_the_subject_and_not_its_judge() -> None:
 
 def test_a_lift_that_is_not_shown_says_what_could_have_been() -> None:
     (said,) = run_verdict("run", "choice", answers((0.02, -0.1, 0.14))).sentences
-    assert "no evidence that it uses the profile (lift +2.0 points" in said
+    assert "no evidence that its answers fit the person they are for (lift +2.0 points" in said
     assert "this run could have detected" in said
     assert "adds" not in said
 

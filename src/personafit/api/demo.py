@@ -38,11 +38,12 @@ JUDGE = f"{MODEL}-recorded"
 LABELS = "starter-labels"
 WITH, WITHOUT = "assistant with memory", "assistant without memory"
 SHOWN = ("profile", "none", "wrong:profile")
-SPECIFIC = {"half": "specific"}
+SPECIFIC, GENERIC = {"half": "specific"}, {"against": "generic"}
 LIVE = "embedded"
 LIVE_PEOPLE, LIVE_ITEMS = ["nadia"], 6
 """Six items of one person, under the profile, in both orders: twelve live asks."""
 LIVE_SECONDS = 20.0
+LIVE_TITLE = "Do live models run on this machine?"
 QUESTIONS = (
     "Can a judge tell which of two answers fits the person?",
     "Does memory make an assistant's answers fit the person better?",
@@ -62,6 +63,10 @@ NOTE_ASSISTANT = (
     "the draft that is likelier for anybody. If it sent simply the likelier draft in both cases, memory would seldom change its mind (8 "
     "% of comparisons), and the lift would be 1.6 points. The bars of the gates were set for the demo once its figures were known."
 )
+SCRIPTED = (
+    f"The assistant is scripted: for each question it sends one of two written drafts, chosen by the recorded {MODEL}, which knows "
+    "three memories of the person or none. “How it was made” has the details."
+)
 NOTE_JUDGES = (
     "The model that chose the drafts also judges them, told the profile in place of memories. The authors' own labels of which "
     "draft suits whom judge beside it and depend on no model."
@@ -75,9 +80,9 @@ NOTE_LIVE = (
 class _Starter(FolderBenchmark):
     """The starter set under a title that fits any selection of it, with a note on its judge."""
 
-    def __init__(self, title: str, note: str) -> None:
+    def __init__(self, title: str, note: str, **described: str) -> None:
         super().__init__(FOLDER)
-        self.info = self.info.model_copy(update={"title": title})
+        self.info = self.info.model_copy(update={"title": title, **described})
         self._note = note
 
     def notes(self) -> list[str]:
@@ -116,7 +121,7 @@ def run_demo(out: Path, say: Callable[[str], None] = print) -> Path:
         _say_judge(judge.figures, say)
         assistant = _evaluated(store, assistant_answers(), raters=[recorded, labels])
         _say_assistant(assistant.figures, say)
-        say("\n4. Do live models run on this machine?")
+        say(f"\n4. {LIVE_TITLE}")
         live = _run_live(store, say)
         runs = {"judge": judge, "assistant": assistant} | ({"live": live} if live else {})
         body = {"runs": {name: run.as_dict() for name, run in runs.items()}}
@@ -140,7 +145,7 @@ def _evaluated(store: Store, benchmark: Any, **asked: Any) -> Run:
 
 def _run_live(store: Store, say: Callable[[str], None], seconds: float = LIVE_SECONDS) -> Run | None:
     """Ask the embedded model a dozen times, stopping after `seconds`; prints what came of it."""
-    benchmark = _Starter("Starter set: a dozen live asks", NOTE_LIVE)
+    benchmark = _Starter(LIVE_TITLE, NOTE_LIVE, description=NOTE_LIVE)
     stop = Stop()
     timer = threading.Timer(seconds, stop.stop)
     timer.daemon = True
@@ -199,7 +204,7 @@ def assistant_answers() -> Answers:
             )
     people = {person.id: person for person in benchmark.people()}
     answers = Answers(rows, people, 0, [NOTE_ASSISTANT, NOTE_JUDGES])
-    answers.info = answers.info.model_copy(update={"title": QUESTIONS[1]})
+    answers.info = answers.info.model_copy(update={"title": QUESTIONS[1], "description": SCRIPTED})
     return answers
 
 
@@ -261,15 +266,16 @@ def _say_judge(results: Sequence[Result], say: Callable[[str], None]) -> None:
 
 def _say_assistant(results: Sequence[Result], say: Callable[[str], None]) -> None:
     """Print how the assistant's answers score with memory and without, and what gates decide about it."""
-    first = _total(results, "win_rate", JUDGE, system=WITH)
-    say(f"\n2. {QUESTIONS[1]} {first.n} comparisons")
+    first = _total(results, "win_rate", JUDGE, system=WITH, **GENERIC)
+    say(f"\n2. {QUESTIONS[1]} {first.n} questions")
     say(f"   Scripted: it sends one of two written drafts, chosen by the recorded {MODEL} from")
     say("   three memories of the person or none; judged against its generic and its wrong-person answer.")
-    say(f"   {'':<24}  {'judged by':<28}  {'win rate':<17}  lift")
+    say(f"   {'':<24}  {'judged by':<28}  {'beats its generic':<17}  lift")
     for system, named in ((WITH, (JUDGE, LABELS)), (WITHOUT, (JUDGE,))):
         for name in named:
             title = name if system == WITH else "both"
-            win, lift = (_total(results, metric, name, system=system) for metric in ("win_rate", "lift"))
+            win = _total(results, "win_rate", name, system=system, **GENERIC)
+            lift = _total(results, "lift", name, system=system)
             say(
                 f"   {system:<24}  {title:<28}  {with_interval(win):<17}  {with_interval(lift, difference=True)}"
             )
@@ -287,12 +293,12 @@ def _findings(judged: Sequence[Result], answered: Sequence[Result]) -> list[tupl
         f"{can}: {MODEL} chooses the fitting answer in {told} % of {lift.n} questions told the person's profile, in {none} % told "
         f"nothing, in {wrong} % told a wrong person's. Knowing the person adds {with_interval(lift, unit=' points', difference=True)}."
     )
-    wins = [_total(answered, "win_rate", name, system=WITH) for name in (JUDGE, LABELS)]
+    wins = [_total(answered, "win_rate", name, system=WITH, **GENERIC) for name in (JUDGE, LABELS)]
     helps = "Yes" if all((win.low or 0) > 0.5 for win in wins) else "Not shown"
     shares = " and ".join(with_interval(win, unit=" %") for win in wins)
     second = (
-        f"{helps}: with memory the assistant's answers win {shares} of {wins[0].n} comparisons by its two judges, where 50 % is "
-        "chance. Without memory it sends everybody the same."
+        f"{helps}: with memory the assistant's answers beat its own generic ones in {shares} of {wins[0].n} questions by its two "
+        "judges, where 50 % is chance. Without memory it sends everybody the same."
     )
     outcomes = {(system, bar): _gate(answered, system, bar).partition(" (")[0] for system, bar in GATES}
     bar = GATES[0][1]
@@ -318,13 +324,18 @@ def _gate(results: Sequence[Result], system: str, bar: float) -> str:
 
 
 def _total(
-    results: Sequence[Result], metric: str, rater: str, context: str = "profile", system: str | None = None
+    results: Sequence[Result],
+    metric: str,
+    rater: str,
+    context: str = "profile",
+    system: str | None = None,
+    **where: str,
 ) -> Result:
-    wanted = (metric, rater, context, system)
+    wanted = (metric, rater, context, system, where)
     (found,) = (
         result
         for result in results
-        if (result.metric, result.rater, result.view, result.system) == wanted and not result.slice
+        if (result.metric, result.rater, result.view, result.system, result.slice) == wanted
     )
     return found
 

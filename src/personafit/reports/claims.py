@@ -239,6 +239,15 @@ def lift_words(row: Result, tested: HypothesisTest) -> ClaimWords:
     """Return the claims on a lift, by the control that it is over."""
     told = told_name(row.given if row.rater is None else row.view)
     wrong = "over wrong:" in (row.note or "")
+    if row.system and row.rater:  # a rater judged the system's answers, knowing the person or not
+        other = "somebody else" if wrong else "nobody"
+        return ClaimWords(
+            above="its answers fit the person they are for",
+            below=f"its answers win less often with a judge who knows the person than with one who knows {other}",
+            unclear="no evidence that its answers fit the person they are for",
+            equivalent=f"knowing the person changes how often its answers win by less than {POINTS.plain(tested.margin)}",
+            constant=f"the judge chooses the same whether it knows the person or {other}",
+        )
     return ClaimWords(
         above=f"uses {told}",
         below=f"does worse with {told} than with a wrong person's"

@@ -271,11 +271,11 @@ class DialogueReport(KindReport):
 def context_effect(system: str, given: str, against: str, finding: HypothesisTest, judge: str) -> str:
     """Return the claim on a context's effect on personalization, over no context or a wrong person's."""
     words = ClaimWords(
-        above=f"being told {given} helps",
-        below=f"being told {given} harms",
-        unclear=f"no evidence that being told {given} changes anything",
-        equivalent=f"{given} and {against} differ by less than {MARKS.plain(finding.margin)}",
-        constant=f"the same marks told {given} and {against}",
+        above=f"being told “{given}” helps",
+        below=f"being told “{given}” harms",
+        unclear=f"no evidence that being told “{given}” changes anything",
+        equivalent=f"“{given}” and “{against}” differ by less than {MARKS.plain(finding.margin)}",
+        constant=f"the same marks told “{given}” and “{against}”",
     )
     return claim(system, finding, words, f"personalization over {against}{judge},", MARKS)
 

@@ -7,7 +7,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from personafit.reports.claims import decided_lifts, lift_claim, line_name, people_words, same_words
+from personafit.reports.claims import (
+    count_words,
+    decided_lifts,
+    lift_claim,
+    line_name,
+    people_words,
+    same_words,
+)
 from personafit.reports.gate import Bar, GateVerdict, gate_verdicts, short_names
 from personafit.reports.pieces import SHARES, headline_text, metric_name
 from personafit.reports.result import Result, plain, with_interval
@@ -15,7 +22,7 @@ from personafit.statistics.decisions import MARGIN, Conclusion, HypothesisTest
 
 MOST = 6  # subjects with a sentence of their own; the table has all
 FEW = 20  # up to this many items, shares are given as counts
-WHOLE = 1e-6  # tolerance for a share to be a whole number of items
+WHOLE = 1e-6  # tolerance for a share to be a number of items
 GENERIC = "generic"
 FROM_DATA = frozenset(
     {"published votes", "votes in the data", "people", "simulated people", "labels in the data"}
@@ -391,8 +398,8 @@ def _subject(found: Result, name: str, sentence: str) -> SubjectVerdict:
 def _in_share(found: Result, what: str) -> str:
     """Format `in 75.0 % of 49 questions (59.0–91.0)`; for few items as a count."""
     hits = (found.value or 0.0) * found.n
-    if found.n <= FEW and abs(hits - round(hits)) < WHOLE:
-        return f"in {round(hits)} of {found.n:,} {what}"
+    if found.n <= FEW and abs(2 * hits - round(2 * hits)) < WHOLE:  # ties count ½
+        return f"in {count_words(hits)} of {found.n:,} {what}"
     same = same_words(found) if found.low is None else ""
     said = with_interval(found, unit=f" % of {found.n:,} {what}")
     return f"in {said} ({same})" if same else f"in {said}"
