@@ -72,6 +72,18 @@ def test_two_systems_get_two_sentences_with_their_names() -> None:
     assert second.startswith("them (profile): its answers beat")
 
 
+def test_a_control_asked_for_by_name_is_described_as_any_rater_is() -> None:
+    rows = [result("f1", 0.4, 0.3, 0.5, rater="rule:overlap", control="shared words", fingerprint="o")]
+    (said,) = run_verdict("run", "relevance", rows, named=("o",)).sentences
+    assert said.startswith(
+        "rule:overlap picks the attributes that people call relevant with F1 40.0 (30.0–50.0)"
+    )
+    (said,) = run_verdict("run", "relevance", rows).sentences
+    assert said.startswith(
+        "Only controls were run. The best of them, rule:overlap (shared words), reaches F1 40.0 %"
+    )
+
+
 @pytest.mark.parametrize(
     ("low", "high", "outcome"), [(0.1, 0.4, "passes"), (-0.3, 0.02, "fails"), (-0.1, 0.7, "cannot tell")]
 )

@@ -120,8 +120,9 @@ def test_the_page_shows_the_ladder_and_every_piece(run: pf.Run, tmp_path: Path) 
     for piece in ("Systems among the controls", "Regret by number of questions", "pass^k", "Leaks, errors"):
         assert piece in text
     report = EpisodeReport(run._store, run.record)
-    regrets = [row.cells[1].sort for row in report.table().rows]
-    assert regrets == sorted(regrets, key=lambda one: one if one is not None else 9.0)
+    rows = [(row.control is not None, row.cells[1].sort) for row in report.table().rows]
+    assert rows == sorted(rows, key=lambda one: (one[0], 9.0 if one[1] is None else one[1]))
+    assert not rows[0][0], "a system first, not a control"
 
 
 def test_the_browser_says_where_regret_arose(run: pf.Run) -> None:

@@ -1,6 +1,6 @@
 """Commands that are imported when they are used, so that `--help` and `--version` stay fast."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from importlib import import_module
 from typing import Any
@@ -14,7 +14,11 @@ LARGEST = 2**31 - 1  # the largest integer that every database accepts
 
 
 class PlainCommand(TyperCommand):
-    """A command whose help does not list `--help`."""
+    """A command whose help does not list `--help`, nor a type beside its flags."""
+
+    def __init__(self, *given: Any, **settings: Any) -> None:
+        super().__init__(*given, **settings)
+        _untyped_flags(self.params)
 
     def get_help_option(self, ctx: Any) -> Any:
         """Return the `--help` option, hidden from its own output."""
@@ -22,6 +26,13 @@ class PlainCommand(TyperCommand):
         if option is not None:
             option.hidden = True
         return option
+
+
+def _untyped_flags(params: Iterable[Any]) -> None:
+    """Keep typer from printing `<bool>` beside flags."""
+    for one in params:
+        if getattr(one, "is_flag", False) and one.metavar is None:
+            one.metavar = ""
 
 
 class LazyCommand(TyperCommand):
@@ -68,8 +79,15 @@ class LazyGroup(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
+        _untyped_flags(self.params)
         for name, target, line in self.registered:
             self.add_command(LazyCommand(name, target, line))
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """Return the `--help` option."""
+        option = super().get_help_option(ctx)
+        _untyped_flags([option])
+        return option
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Return the command that the arguments name, imported."""

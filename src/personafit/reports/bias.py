@@ -529,9 +529,9 @@ def bias_pieces(found: Sequence[RaterBias]) -> tuple[list[str], list[Piece]]:
         (name, f"{', '.join(features)} cannot be measured: {why}") for (name, why), features in silent.items()
     )
     small = small_notes([*notes, *bias_legend(found)])
+    rows = [row for row in rows if row.cells[0].text]  # people's effect alone says nothing about a judge
     if not rows:
-        return said, [*small]
-    rows = [row for row in rows if row.cells[0].text] or rows  # drop rows that have only people's effect
+        return (said, [*small]) if said else (notes, [])
     caption, over = "On the scale of their answers (shares in %), 95 % intervals below.", "difference"
     note, people = "", found[0].people_are
     if people:

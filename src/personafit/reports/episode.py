@@ -109,9 +109,10 @@ class EpisodeReport(KindReport):
         return self.plot("Systems among the controls", caption, self._ladder, panels)
 
     def table(self) -> Grid:
-        """Return the table of systems and controls, by regret."""
+        """Return the table of systems, then controls, by regret."""
         note = f"Regret: {REGRET}. Questions and leaks are means per episode."
-        return self.grid("Systems and controls", CLUSTERED, self._ladder, FEW, "success", note=note)
+        lines = dict(sorted(self._ladder.items(), key=lambda line: line[1] is not None))
+        return self.grid("Systems and controls", CLUSTERED, lines, FEW, "success", note=note)
 
     def sections(self) -> Iterator[Section]:
         """Yield the sections, one per topic."""
@@ -164,7 +165,7 @@ class EpisodeReport(KindReport):
                 if (one := self.figures.find(metric, None, None, line[0], line[1], **where)) is not None
                 and one.value is not None
             ]
-            if control is None and found:
+            if control is None and len(found) > 1:
                 curves[" · ".join(filter(None, line[:2]))] = found
         return [_curve_picture(curves, caption), *pieces] if curves else pieces
 

@@ -144,22 +144,13 @@ def run_verdict(
     if not asked and not silent:
         heads = [one for one in whole if one.metric == headline]
         ran = [one for one in heads if one.control not in FROM_DATA] or heads
-        own = {one.fingerprint: one for one in reversed(ran) if one.fingerprint in named}
-        if own and kind == "choice":
-            rows = [one for one in whole if one.fingerprint in own and one.view == own[one.fingerprint].view]
-            return RunVerdict(tuple(_choices(results, rows, margin)), gates, answers=answers)
-        shown = [*reversed(own.values())] or [max(ran, key=lambda one: one.value or 0.0)]
-        start = "" if own else "Only controls were run. The best of them, "
-        comma = "" if own else ","
-        subjects = (
-            _subject(
-                one,
-                str(one.rater or one.system),
-                f"{start}{one.rater or one.system} ({one.control}){comma} reaches {_named(one)} on {_items(one)}.",
-            )
-            for one in shown
-        )
-        return RunVerdict(tuple(subjects), gates, answers=answers)
+        views = {one.fingerprint: one.view for one in reversed(ran) if one.fingerprint in named}
+        asked = [one for one in whole if (one.fingerprint, one.view) in views.items()]
+        if not asked:
+            best = max(ran, key=lambda one: one.value or 0.0)
+            name = str(best.rater or best.system)
+            said = f"Only controls were run. The best of them, {name} ({best.control}), reaches {_named(best)} on {_items(best)}."
+            return RunVerdict((_subject(best, name, said),), gates, answers=answers)
     told = (
         _choices(results, asked, margin)
         if kind == "choice"
