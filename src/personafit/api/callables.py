@@ -37,7 +37,8 @@ class Callables:
             if found is None or not hasattr(found, NAME):
                 return named
             named = found
-        if not callable(named):
+        scores = what == "raters" and callable(getattr(named, "score", None))
+        if not (callable(named) or scores):
             raise UserError(
                 f"{what} takes specs such as 'rule:length' and callables, not {type(named).__name__} ({named!r:.60})."
             )
