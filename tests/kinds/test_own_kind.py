@@ -192,8 +192,10 @@ def test_a_kind_that_asks_nothing_or_measures_nothing_is_refused(tmp_path: Path)
     (folder / "items.jsonl").write_text(items.replace('{"id"', '{"kind": "silent", "id"'), encoding="utf-8")
     with pytest.raises(UserError, match="The kind silent does not say what is asked"):
         pf.evaluate(folder, raters=["rule:length"], store=tmp_path / "s.db", progress=False)
-    Silent.asks = CHOICES
-    run = pf.evaluate(folder, raters=["rule:length"], store=tmp_path / "s.db", progress=False)
+    Silent.asks, Silent.own_options = CHOICES, {"tone": ("soft", "hard")}
+    asked: dict[str, Any] = {"raters": ["rule:length"], "store": tmp_path / "s.db", "progress": False}
+    run, other = (pf.evaluate(folder, options={"tone": tone}, **asked) for tone in ("soft", "hard"))
+    assert run.name != other.name
     with pytest.raises(UserError, match="The kind silent has no metrics"):
         _ = run.results
 

@@ -270,8 +270,9 @@ class Kind:
 
     def facts(self, plan: RunPlan) -> dict[str, Any]:
         """Entries of this kind in the run's record."""
-        question = self.asks.asked[0]
-        return {"kind": self.name, "question": question.name, "instrument": question.instrument}
+        question, options = self.asks.asked[0], dict(plan.config.options)
+        told = {"options": options} if options else {}
+        return {"kind": self.name, "question": question.name, "instrument": question.instrument, **told}
 
     def rater_facts(self, plan: RunPlan, rater: Rater) -> dict[str, Any]:
         """Entries of this kind in a rater's part of the run's record."""
