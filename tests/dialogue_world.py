@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from personafit.benchmarks.benchmark import BenchmarkInfo, ingest
+from personafit import ChatReply, Status, Store
+from personafit.benchmarks import BenchmarkInfo, ingest
 from personafit.benchmarks.config import RunConfig
 from personafit.benchmarks.tasks import FolderTasks
 from personafit.contexts import People
@@ -16,14 +17,14 @@ from personafit.engine import Runner, Silence
 from personafit.items.dialogue import DIALOGUE_QUESTIONS, Dialogue, DialogueTurn, StopReason, judge_key
 from personafit.kinds import RunPlan
 from personafit.kinds.dialogue import DialogueKind
-from personafit.models import ChatReply, ChatRequest
+from personafit.models import ChatRequest
 from personafit.people import Person, Task
 from personafit.raters import Rater
 from personafit.raters.prompted import PromptedRater
 from personafit.run import rating_lanes
 from personafit.simulate import dialogues, task_items
 from personafit.simulate.records import DIALOGUE, QUESTIONS, dialogue_product
-from personafit.store import Ask, Outcome, Product, RunRecord, Status, Store
+from personafit.store import Ask, Outcome, Product, RunRecord
 
 ONTOLOGY = {
     "Dining": {

@@ -7,6 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import func, select
+
+from personafit import Store
+from personafit.store import tables as t
+
 
 def python_path(folder: Path) -> str:
     """Where a process finds modules: in a folder, and then where this one does."""
@@ -39,3 +44,14 @@ def results_of(folder: Path) -> list[dict[str, Any]]:
     (path,) = (folder / ".personafit" / "runs").glob("*/results.json")
     results: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["results"]
     return results
+
+
+def count_status(store: Store, run: int) -> dict[str, int]:
+    """Count the asks of a run by status, retries included."""
+    query = (
+        select(t.asks.c.status, func.count())
+        .select_from(t.run_jobs.join(t.asks, t.asks.c.job == t.run_jobs.c.job))
+        .where(t.run_jobs.c.run == run)
+        .group_by(t.asks.c.status)
+    )
+    return {row[0]: row[1] for row in store.frame(query).iter_rows()}

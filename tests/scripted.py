@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
+from personafit import ChatReply, Part, Shown, Store
 from personafit.benchmarks import Benchmark
 from personafit.benchmarks.config import Finished, RunConfig
 from personafit.cli import main
 from personafit.contexts import Context
 from personafit.engine import Silence
-from personafit.items import FIT, Part, Shown
+from personafit.items import FIT
 from personafit.items.relevance import ALONE, CONTEXTS, LIST, PAIR, with_parts
-from personafit.models import ChatReply, ChatRequest
+from personafit.models import ChatRequest
 from personafit.run import execute
-from personafit.store import Store
 
 VIEWS = ("profile", "none", "wrong:profile")
 

@@ -76,6 +76,18 @@ def nothing(answers: list[str]) -> None:
     return None
 
 
+def endless(answers: list[str]) -> list[int]:
+    return [10**400, 0]
+
+
+def cancelling(answers: list[str]) -> int:
+    raise asyncio.CancelledError
+
+
+async def cancelling_later(answers: list[str]) -> int:
+    raise asyncio.CancelledError
+
+
 @pytest.mark.parametrize(
     ("rater", "detail"),
     [
@@ -83,6 +95,9 @@ def nothing(answers: list[str]) -> None:
         (a_mapping, "a_mapping must return 2 finite numbers, an index or a letter, not {'a': 1, 'b': 2}."),
         (out_of_range, "out_of_range must return 2 finite numbers, an index or a letter, not 2."),
         (nothing, "nothing must return 2 finite numbers, an index or a letter, not None."),
+        (endless, f"endless must return 2 finite numbers, an index or a letter, not {[10**400, 0]!r:.80}."),
+        (cancelling, "cancelling raised CancelledError: CancelledError."),
+        (cancelling_later, "cancelling_later raised CancelledError: CancelledError."),
     ],
 )
 def test_what_goes_wrong_in_a_judge_is_a_status_with_its_sentence(
@@ -97,6 +112,23 @@ def test_what_goes_wrong_in_a_judge_is_a_status_with_its_sentence(
     assert run.stopped == [f"8 asks failed ({detail.rstrip('.')}); the same command tries again."]
     assert run.coverage_gap is not None
     assert judged([rater, by_length], tmp_path).asked == 8  # tried again, and only they
+
+
+class Warmth:
+    """A reward model of one's own."""
+
+    version = "1"
+
+    def score(self, prompt: str, person: str, answer: str) -> float:
+        return float(len(answer))
+
+
+def test_an_object_that_scores_answers_is_a_rater(tmp_path: Path) -> None:
+    run = judged(Warmth(), tmp_path)
+    assert accuracy(run, "Warmth") == 1.0
+    assert judged(Warmth(), tmp_path).asked == 0
+    with pytest.raises(pf.UserError, match="systems takes specs"):
+        pf.evaluate("answers", systems=Warmth(), store=tmp_path / "s.db")  # type: ignore[arg-type]
 
 
 def test_a_parameter_that_nobody_can_fill_is_named(tmp_path: Path) -> None:

@@ -86,6 +86,37 @@ def test_a_judge_of_dialogues_whose_replies_cannot_be_read_gives_no_score(
     assert said in run.verdict.sentence
 
 
+def brief(person: str, question: str) -> str:
+    return "Yes."
+
+
+def test_a_rule_compares_assistants_by_which_it_scores_higher(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"data": "starter", "user": user, "limit": 6, "store": tmp_path / "s.db"}
+    long, short = (
+        pf.evaluate("personalens", systems=one, raters="rule:length", progress=False, **asked)
+        for one in (assistant, brief)
+    )
+    (row,) = pf.compare(long, short).as_dict()["comparisons"]
+    assert (row["metric"], row["value"], row["n"]) == ("scored_higher", 1.0, 6)
+    with pytest.raises(pf.UserError, match="nothing can be compared"):
+        pf.compare(long, short, metric="completion")
+
+
+def test_systems_that_answer_prompts_are_named_in_the_verdict(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"data": "starter", "limit": 4, "system_contexts": "attributes:all"}
+    run = pf.evaluate(
+        "responses",
+        systems=[assistant, brief],
+        raters=judge,
+        store=tmp_path / "s.db",
+        progress=False,
+        **asked,
+    )
+    told = [one.sentence.partition(":")[0] for one in run.verdict.subjects[:2]]
+    assert told == ["assistant told “attributes", "brief told “attributes"]
+    assert pf.analyze(run, "bias").results.height > 0  # though nobody's marks are there
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with choices, attributes and preferences."""

@@ -4,10 +4,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from personafit.benchmarks import check_folder, starter
+from personafit import UserError
+from personafit.benchmarks import check_folder, open_benchmark, starter
 from personafit.benchmarks.starter import FOLDER
 from personafit.people import facet_values
 from personafit.store import Item
@@ -21,6 +23,11 @@ def right_places() -> dict[str, int]:
     """Item to the place of the right answer."""
     asked = {item.id for item in choices()}
     return {row.item: int(row.label or "") for row in starter().gold() if row.item in asked}
+
+
+def test_data_of_ones_own_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="run starter brings its own data"):
+        open_benchmark("starter", tmp_path)
 
 
 def test_it_checks_out_and_is_as_large_as_promised() -> None:

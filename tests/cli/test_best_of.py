@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from personafit._errors import UserError
+from personafit import UserError, load
 from personafit.api.candidates import BestCandidate, BestOfChoices, CandidateSet
 from personafit.cli.app import app
 from tests.raters.reward.scoring_server import ScoringServer
@@ -100,6 +100,8 @@ def test_any_rater_scores(tmp_path: Path) -> None:
     result = called(tmp_path, str(file), "--rater", "rule:length", "--out", str(out))
     assert "Too few questions" in result.stdout
     assert [row["chosen"] for row in lines(out)] == [row["longest"] for row in lines(out)]
+    with pytest.raises(UserError, match="chose the best of several answers"):
+        _ = load("last", store=tmp_path / "store.db").results
     first = lines(out)[0]["candidates"]
     base = next(one for one in first if one["score"] == 0)
     assert all(one["score"] == one["length"] - base["length"] for one in first)

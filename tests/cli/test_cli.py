@@ -13,8 +13,8 @@ from personafit import __version__
 from personafit.benchmarks import ImportedPairs, write_folder
 from personafit.cli.app import app
 from personafit.cli.lazy import LazyCommand
-from personafit.store import Store, count_status
-from tests.helpers import run_cli
+from personafit.store import Store
+from tests.helpers import count_status, run_cli
 from tests.scripted import invoke, simple_pairs, write_pairs
 from tests.stub_endpoint import StubEndpoint
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from personafit import Status, Store
-from personafit.engine import Job, Lane, Runner, Silence, Summary
-from personafit.engine.limits import RetryPolicy
+from personafit.engine import Job, Lane, RetryPolicy, Runner, Silence, Summary
 from personafit.models import Unanswerable, Unusable
 from personafit.models.purse import Payment
 from personafit.store import Ask, Outcome

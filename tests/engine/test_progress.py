@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from personafit.engine.progress import Bars
+from personafit.engine import Bars
 
 
 def test_without_a_terminal_each_lane_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ import personafit as pf
 from personafit import Kind, Metric, UserError
 from personafit.benchmarks import write_folder
 from personafit.benchmarks.rows import rows_benchmark
+from personafit.items.choice import CHOICES
 from personafit.kinds import Line
 from personafit.kinds.lines import CONTROL_CONTEXTS, RunLines, control_of
 from personafit.reports.line_results import differences_of, line_shares, results_of, worst_coverage
@@ -151,6 +152,52 @@ def test_a_metric_without_its_column_is_named(tmp_path: Path) -> None:
         record = pf.load("last", store=store).record
         with pytest.raises(UserError, match="kind unscored have no column 'skill', which its metric skill"):
             Unscored().lines(store, record)
+
+
+@pytest.mark.parametrize(
+    ("scored", "sentence"),
+    [
+        (lambda rows: rows.with_columns(skill=pl.lit(7.0)), "has the value 7, outside its bounds of 0 to 1"),
+        (
+            lambda rows: rows.with_columns(skill=pl.lit("high")),
+            "column 'skill' of kind odd-scores holds no numbers",
+        ),
+        (lambda rows: rows.select("no such"), "kind odd-scores cannot score: ColumnNotFoundError"),
+    ],
+)
+def test_scores_that_cannot_be_right_are_one_sentence(scored: Any, sentence: str, tmp_path: Path) -> None:
+    class OddScores(Kind):
+        name = "odd-scores"
+
+        def metrics(self, info: Any) -> list[Metric]:
+            return [Metric("skill")]
+
+        def score(self, rows: pl.DataFrame) -> pl.DataFrame:
+            found: pl.DataFrame = scored(rows)
+            return found
+
+    run = pf.evaluate(ROWS, raters=["rule:length"], store=tmp_path / "s.db", progress=False)
+    with pytest.raises(UserError, match=sentence):
+        OddScores().lines(run._store, run.record)
+
+
+def test_a_kind_that_asks_nothing_or_measures_nothing_is_refused(tmp_path: Path) -> None:
+    @pf.kind("silent")
+    class Silent(Kind):
+        """It lacks what is asked."""
+
+    folder = tmp_path / "silent"
+    write_folder(folder, rows_benchmark(ROWS))
+    items = (folder / "items.jsonl").read_text(encoding="utf-8")
+    (folder / "items.jsonl").write_text(items.replace('{"id"', '{"kind": "silent", "id"'), encoding="utf-8")
+    with pytest.raises(UserError, match="The kind silent does not say what is asked"):
+        pf.evaluate(folder, raters=["rule:length"], store=tmp_path / "s.db", progress=False)
+    Silent.asks, Silent.own_options = CHOICES, {"tone": ("soft", "hard")}
+    asked: dict[str, Any] = {"raters": ["rule:length"], "store": tmp_path / "s.db", "progress": False}
+    run, other = (pf.evaluate(folder, options={"tone": tone}, **asked) for tone in ("soft", "hard"))
+    assert run.name != other.name
+    with pytest.raises(UserError, match="The kind silent has no metrics"):
+        _ = run.results
 
 
 def test_a_kind_that_nobody_knows_is_named(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from personafit import ChatReply, Status, Store
-from personafit.benchmarks.benchmark import BenchmarkInfo
+from personafit.benchmarks import BenchmarkInfo
 from personafit.benchmarks.config import RunConfig
 from personafit.contexts import People, make_context
 from personafit.engine import Job, Lane

@@ -12,12 +12,18 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from personafit import Store, UserError
-from personafit.benchmarks import FolderBenchmark, ImportedPairs, PersonaFeedback, check_folder
-from personafit.benchmarks.benchmark import Benchmark, ingest
+from personafit.benchmarks import (
+    Benchmark,
+    FolderBenchmark,
+    ImportedPairs,
+    PersonaFeedback,
+    check_folder,
+    ingest,
+)
 from personafit.benchmarks.lines import DEEPEST, read_lines, read_object
 from personafit.benchmarks.rows import file_benchmark
+from personafit.models import parse_spec
 from personafit.models.replay import ReplayModel
-from personafit.models.spec import parse_spec
 from tests.properties.strategies import JSON, TEXTS, THOROUGH, lines, nearly, one_sentence
 
 PERSON = nearly(id="p0", language="en", facets=st.dictionaries(TEXTS, TEXTS, max_size=2), memories=[])

@@ -12,7 +12,7 @@ from personafit.benchmarks.config import RunConfig
 from personafit.models import Unanswerable
 from personafit.raters import Rater, Verdict, make_rater
 from personafit.reports.totals import load_totals, run_results
-from personafit.store import count_status
+from tests.helpers import count_status
 from tests.scripted import run, shown, simple_pairs, write_pairs
 
 MODULE = """

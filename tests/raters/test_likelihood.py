@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from personafit import ChatReply, Shown, Status, UserError
-from personafit.models import Unanswerable, make_model
-from personafit.models.chat import ChatRequest
+from personafit.models import ChatRequest, Unanswerable, make_model
 from personafit.raters import Verdict, make_rater
 from personafit.raters.prompted import TELLING, LikelihoodRater
 from tests.models.test_embedded import ENGINE, weights

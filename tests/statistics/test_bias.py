@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import t as student
 
+from personafit.statistics import Estimate
 from personafit.statistics.bias import (
     NO_SCALE,
     Fit,
@@ -19,7 +20,6 @@ from personafit.statistics.bias import (
     separated,
     taste_difference,
 )
-from personafit.statistics.clusters import Estimate
 
 Floats = NDArray[np.float64]
 TINY = 1e-9  # a ridge too small to see, to compare with statsmodels, which has none

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 import pytest
 
-from personafit.statistics.accuracy import choice_scores
+from personafit.statistics import choice_scores
 
 
 def scored(

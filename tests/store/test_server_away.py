@@ -15,7 +15,7 @@ from sqlalchemy import text
 
 from personafit import Status, Store
 from personafit.cli import main
-from personafit.label.studies import Studies
+from personafit.label import Studies
 from personafit.label.votes import study_votes
 from personafit.store import database, run_answers
 from tests.faults.world import sentences, write_benchmark

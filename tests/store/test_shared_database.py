@@ -12,7 +12,7 @@ from aiohttp import web
 from sqlalchemy import func, select
 
 from personafit import Store
-from personafit.label.studies import Studies
+from personafit.label import Studies
 from personafit.label.votes import study_votes
 from personafit.simulate import dialogues
 from personafit.store import run_answers, tables

@@ -17,7 +17,6 @@ from personafit.store import (
     Item,
     Judgment,
     Product,
-    count_status,
     gold_answers,
     item_rows,
     run_answers,
@@ -25,6 +24,7 @@ from personafit.store import (
 )
 from personafit.store.connection import HEAD, create_tables, migrate, open_engine
 from personafit.store.tables import asks, metadata
+from tests.helpers import count_status
 from tests.store.outcomes import outcome
 
 VERSIONS = Path(sys.modules["personafit.store"].__file__ or "").parent / "migrations" / "versions"

@@ -17,7 +17,6 @@ from personafit._hashing import content_hash
 from personafit.api.candidates import (
     BestOfChoices,
     CandidateSet,
-    Scores,
     choose,
     comparisons,
     questions,
@@ -26,17 +25,18 @@ from personafit.api.candidates import (
 from personafit.api.loops import run_to_end
 from personafit.api.places import results_object
 from personafit.api.run import open_store
-from personafit.benchmarks import ingest
+from personafit.benchmarks import Benchmark, ingest
 from personafit.benchmarks.config import RunConfig
-from personafit.contexts import People, default_model, make_context, make_contexts
-from personafit.engine import Bars, ProgressView, Runner, Summary, check_budget
+from personafit.contexts import ContextBuilder, People, default_model, make_context
+from personafit.engine import Bars, ProgressView, Summary
+from personafit.kinds import RunPlan
+from personafit.kinds.attempts import left_of
 from personafit.kinds.choice import ChoiceKind
-from personafit.kinds.kind import RunPlan
-from personafit.models import make_model
+from personafit.kinds.making import let_answer
 from personafit.people import Person
-from personafit.raters import Rater, make_rater, rater_lane
+from personafit.raters import Rater, make_rater
 from personafit.reports.result import Result
-from personafit.simulate.answering import Answering
+from personafit.run import carry_out, check_judges
 from personafit.store import Status, Store, run_answers
 
 
@@ -64,7 +64,7 @@ class BestOfOutcome:
     asked: BestOf
     choice: BestOfChoices | None
     summaries: list[Summary]
-    fingerprint: str
+    fingerprint: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the object that `--json` prints."""
@@ -133,30 +133,35 @@ async def run_best_of(store: Store, asked: BestOf, progress: ProgressView) -> Be
     """Make missing candidates, compare all, and choose the best of each question."""
     prompts, people = read_candidates(asked.prompts)
     _check(asked, prompts)
-    rater = make_rater(asked.rater)  # a misspelt spec is found before anything is spent on answers
+    config = RunConfig("best-of", raters=[asked.rater], budget=asked.budget)
+    await check_judges(config, ChoiceKind())  # a misspelt spec is found before anything is spent on answers
     summaries: list[Summary] = []
-    try:
-        check_budget(asked.budget, [(rater.record.name, rater)])
-        if asked.system is not None:
-            prompts, made = await _sampled(store, asked, prompts, people, progress)
-            summaries.append(made)
-            if made.ended_early:
-                return BestOfOutcome(asked, None, summaries, rater.record.fingerprint)
-            if not any(prompt.answers for prompt in prompts):
-                raise UserError(
-                    f"No answer could be made: {made.last_failure or 'the system answered nothing'}", code=1
-                )
-            if asked.budget is not None:
-                asked = replace(asked, budget=max(0.0, asked.budget - made.cost))
-        scores, compared = await _compared(store, asked, prompts, people, rater, progress)
-        summaries.append(compared)
-        if scores is None:
-            return BestOfOutcome(asked, None, summaries, rater.record.fingerprint)
-    finally:
-        await rater.close()
-    return BestOfOutcome(
-        asked, choose(prompts, scores, asked.control_length), summaries, rater.record.fingerprint
-    )
+    if asked.system is not None:
+        prompts, made = await _sampled(store, asked, prompts, people, progress)
+        summaries.append(made)
+        if made.ended_early:
+            return BestOfOutcome(asked, None, summaries)
+        asked = replace(asked, budget=left_of(asked.budget, made))
+    plan = _plan(store, asked, comparisons(prompts, people), config)
+    view = make_context(asked.view, plan.people, asked.seed, default_model([asked.rater]))
+    rater = make_rater(asked.rater)
+    plan.contexts, plan.builders, plan.raters = [view.name], [view], [rater]
+    plan.record = {
+        "benchmark": "best-of",
+        "kind": "best-of",
+        "dataset": plan.dataset,
+        "view": asked.view,
+        "seed": asked.seed,
+        "raters": [{"fingerprint": rater.record.fingerprint, "name": rater.record.name}],
+        "notes": [],
+    }
+    finished = await carry_out(plan, progress)
+    summaries.append(finished.summary)
+    if all(lane.name != rater.record.name for lane in finished.summary.lanes):  # its context was not made
+        return BestOfOutcome(asked, None, summaries)
+    scores = dict(_scores(store, finished.run.id, prompts, rater))
+    choice = choose(prompts, scores, asked.control_length)
+    return BestOfOutcome(asked, choice, summaries, rater.record.fingerprint)
 
 
 def _check(asked: BestOf, prompts: list[CandidateSet]) -> None:
@@ -171,6 +176,14 @@ def _check(asked: BestOf, prompts: list[CandidateSet]) -> None:
             )
 
 
+def _plan(store: Store, asked: BestOf, benchmark: Benchmark, config: RunConfig) -> RunPlan:
+    """Return the plan of one part of the work."""
+    config = replace(config, seed=asked.seed, budget=asked.budget, retry=asked.retry)
+    dataset = ingest(store, benchmark)
+    people = People(store.people(dataset))
+    return RunPlan(ChoiceKind(), store, config, benchmark.info, dataset, people, [])
+
+
 async def _sampled(
     store: Store,
     asked: BestOf,
@@ -179,70 +192,23 @@ async def _sampled(
     progress: ProgressView,
 ) -> tuple[list[CandidateSet], Summary]:
     """Return the questions with the answers that the system made."""
-    assert asked.system is not None
-    dataset = ingest(store, questions(prompts, people))
-    everyone = People(store.people(dataset))
-    model = make_model(asked.system)
-    try:
-        check_budget(asked.budget, [(model.name, model)])
-        given = make_context(asked.given, everyone, asked.seed, default_model([asked.system]))
-        sampling = Answering(
-            store,
-            dataset,
-            everyone,
-            model,
-            [given],
-            samples=asked.count,
-            temperature=asked.temperature,
-        )
-        name = (
-            f"best-of-answering-{content_hash([dataset, sampling.fingerprint, asked.given, asked.seed])[:8]}"
-        )
-        record = {"benchmark": "best-of", "kind": "best-of", "systems": [asked.system], "stage": "answering"}
-        run = store.begin_run(name, dataset, record, store.count_items(dataset) * asked.count)
-        runner = Runner(store, run.id, progress, asked.retry, asked.budget)
-        told = await make_contexts([given], store, everyone, lambda: store.items(dataset), runner)
-        if told is not None and told.ended_early:
-            return prompts, told
-        summary = await runner.run([sampling.lane()])
-    finally:
-        await model.close()
-    made = {item.id: tuple(dict.fromkeys(texts.values())) for item, texts in sampling.answers()}
-    return [replace(prompt, answers=made.get(f"best-of/{prompt.id}", ())) for prompt in prompts], summary
+    config = RunConfig("best-of", systems=[str(asked.system)])
+    plan = _plan(store, asked, questions(prompts, people), config)
 
+    async def told(spec: str, *_: Any) -> tuple[list[ContextBuilder], None]:
+        return [make_context(asked.given, plan.people, asked.seed, default_model([spec]))], None
 
-async def _compared(
-    store: Store,
-    asked: BestOf,
-    prompts: list[CandidateSet],
-    people: dict[str, Person],
-    rater: Rater,
-    progress: ProgressView,
-) -> tuple[Scores | None, Summary]:
-    """Return the scores of all candidates; None if the run ended before any was compared."""
-    benchmark = comparisons(prompts, people)
-    dataset = ingest(store, benchmark)
-    everyone = People(store.people(dataset))
-    view = make_context(asked.view, everyone, asked.seed, default_model([asked.rater]))
-    kind = ChoiceKind()
-    config = RunConfig("best-of", raters=[asked.rater], seed=asked.seed)
-    plan = RunPlan(kind, store, config, benchmark.info, dataset, everyone, [view.name], builders=[view])
-    record = {
-        "benchmark": "best-of",
-        "kind": "best-of",
-        "dataset": dataset,
-        "view": asked.view,
-        "seed": asked.seed,
-        "raters": [{"fingerprint": rater.record.fingerprint, "name": rater.record.name}],
-    }
-    run = store.begin_run(f"best-of-{content_hash(record)[:8]}", dataset, record, kind.count(plan, rater))
-    store.add_raters([rater.record])
-    runner = Runner(store, run.id, progress, asked.retry, asked.budget)
-    told = await make_contexts([view], store, everyone, plan.items, runner)
-    if told is not None and told.ended_early:
-        return None, told
-    summary = await runner.run([rater_lane(rater, kind.shown(plan, rater), kind.count(plan, rater))])
-    return dict(_scores(store, run.id, prompts, rater)), summary
+    def name(attempt: int) -> str:
+        parts = [plan.dataset, asked.system, asked.given, asked.seed, asked.temperature, attempt]
+        return f"best-of-answering-{content_hash(parts)[:8]}"
+
+    record = {"benchmark": "best-of", "kind": "best-of"}
+    done = await let_answer(plan, progress, name, record, 1, told, asked.count, asked.temperature)
+    answers = (row for one in done.answerings for row in one.answers())
+    made = {item.id: tuple(dict.fromkeys(texts.values())) for item, texts in answers}
+    if done.answerings:
+        done.refuse_nothing(text for texts in made.values() for text in texts)
+    return [replace(prompt, answers=made.get(f"best-of/{prompt.id}", ())) for prompt in prompts], done.summary
 
 
 def _scores(
@@ -250,7 +216,8 @@ def _scores(
 ) -> Iterator[tuple[str, list[float | None]]]:
     """Yield each prompt's id and the scores of its candidates: a reward model's own, or else their margins over the base."""
     answers = run_answers(store, run)
-    asked = _by_item(answers.filter(pl.col("target") == ""))
+    parts = answers.filter(pl.col("target") == "").partition_by("item", as_dict=True)
+    asked = {str(item): rows.to_dicts() for (item,), rows in parts.items()}
     replies = store.replies(answers["job"]) if rater.record.kind == "reward" and asked else {}
     orders = 2 if rater.order_matters else 1
     for prompt in prompts:
@@ -278,7 +245,3 @@ def _scores(
         if len(scores) == 1 or ahead:
             scores[prompt.base] = level
         yield prompt.id, scores
-
-
-def _by_item(answers: pl.DataFrame) -> dict[str, list[dict[str, Any]]]:
-    return {str(rows[0]["item"]): rows for rows in (part.to_dicts() for part in answers.partition_by("item"))}

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Protocol
 
 from personafit._errors import UserError
 from personafit._plugins import NAME, find_plugin
@@ -12,13 +12,23 @@ Named = str | Callable[..., Any]
 """A spec, such as `openai:gpt-4.1-mini` or `rule:length`, or a callable."""
 
 
+class ScoringObject(Protocol):
+    """An object that scores answers by themselves, such as a reward model; higher is better."""
+
+    def score(self, prompt: str, person: str, answer: str, /) -> Any:
+        """Return a number, or an awaitable of one."""
+
+
+Judge = Named | ScoringObject
+
+
 class Callables:
     """The callables of one evaluation, by the names assigned to them."""
 
     def __init__(self) -> None:
         self.given: dict[str, GivenCallable] = {}
 
-    def specs(self, named: Named | Iterable[Named] | None, what: str) -> list[str]:
+    def specs(self, named: Judge | Iterable[Judge] | None, what: str) -> list[str]:
         """Return the specs of the given raters or systems; `what` is the name of the argument."""
         return [self._spec(one, what) for one in each_of(named)]
 
@@ -37,7 +47,8 @@ class Callables:
             if found is None or not hasattr(found, NAME):
                 return named
             named = found
-        if not callable(named):
+        scores = what == "raters" and callable(getattr(named, "score", None))
+        if not (callable(named) or scores):
             raise UserError(
                 f"{what} takes specs such as 'rule:length' and callables, not {type(named).__name__} ({named!r:.60})."
             )

@@ -1,6 +1,6 @@
 """Candidate answers to questions: read from a file, compared in pairs, and the best chosen by length-controlled scores."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
 from personafit._errors import UserError, writing
-from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo
+from personafit.benchmarks.benchmark import BenchmarkInfo, HeldBenchmark
 from personafit.benchmarks.lines import read_lines, validated
 from personafit.benchmarks.rows import RowChecks, inline_person
 from personafit.people import Person
@@ -73,49 +73,31 @@ def read_candidates(path: Path) -> tuple[list[CandidateSet], dict[str, Person]]:
     return prompts, checks.people
 
 
-class Candidates(Benchmark):
-    """Questions of people as items that a system answers or a rater compares. There is no gold."""
-
-    def __init__(
-        self,
-        name: str,
-        people: Mapping[str, Person],
-        items: Sequence[Item],
-        products: Sequence[Product] = (),
-    ) -> None:
-        self.info = BenchmarkInfo(
-            name=name,
-            version="1",
-            title="Candidate answers, to be chosen among",
-            licence="the user's own",
-            language=sorted({person.language for person in people.values()}),
-            layout=[],
-        )
-        self._people, self._products, self._items = people, products, items
-
-    def people(self) -> Iterator[Person]:
-        """Yield everyone who asked, or may stand in as the wrong person."""
-        yield from self._people.values()
-
-    def products(self) -> Iterator[Product]:
-        """Yield the candidates; none if they are still to be made."""
-        yield from self._products
-
-    def items(self) -> Iterator[Item]:
-        """Yield the questions, or each candidate against the base."""
-        yield from self._items
+def _benchmark(
+    name: str, people: Mapping[str, Person], items: Sequence[Item], products: Sequence[Product] = ()
+) -> HeldBenchmark:
+    """Return questions of people as items that a system answers or a rater compares. There is no gold."""
+    info = BenchmarkInfo(
+        name=name,
+        version="1",
+        title="Candidate answers, to be chosen among",
+        licence="the user's own",
+        language=sorted({person.language for person in people.values()}),
+        layout=[],
+    )
+    return HeldBenchmark(info, people.values(), items, products)
 
 
-def questions(prompts: Sequence[CandidateSet], people: Mapping[str, Person]) -> Candidates:
+def questions(prompts: Sequence[CandidateSet], people: Mapping[str, Person]) -> HeldBenchmark:
     """Return a benchmark of the questions alone, for a system to answer."""
     items = [
         Item(id=f"best-of/{one.id}", kind="prompt", person=one.person, prompt=one.question, products=[])
         for one in prompts
     ]
-    return Candidates("best-of-questions", people, items)
+    return _benchmark("best-of-questions", people, items)
 
 
-def comparisons(prompts: Sequence[CandidateSet], people: Mapping[str, Person]) -> Candidates:
+def comparisons(prompts: Sequence[CandidateSet], people: Mapping[str, Person]) -> HeldBenchmark:
     """Return a benchmark of pairs: each candidate with its question's base."""
     products, items = [], []
     for one in prompts:
@@ -131,7 +113,7 @@ def comparisons(prompts: Sequence[CandidateSet], people: Mapping[str, Person]) -
             for index, product in enumerate(made)
             if index != one.base
         ]
-    return Candidates("best-of", people, items, products)
+    return _benchmark("best-of", people, items, products)
 
 
 # -- choosing ------------------------------------------------------------------------------------------------------------------

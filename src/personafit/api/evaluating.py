@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from personafit._errors import UserError
-from personafit.api.callables import Named
+from personafit.api.callables import Judge, Named
 from personafit.api.loops import run_to_end
 from personafit.api.places import hint, make_folder, working_on
 from personafit.api.planning import Evaluation, EvaluationPlan, gated, prepare
@@ -31,7 +31,7 @@ R = TypeVar("R")
 def evaluate(
     benchmark: "str | Path | pl.DataFrame | Iterable[Mapping[str, Any]] | Benchmark",
     *,
-    raters: Named | Iterable[Named] = (),
+    raters: Judge | Iterable[Judge] = (),
     contexts: Named | Iterable[Named] = (),
     systems: Named | Iterable[Named] = (),
     system_contexts: Named | Iterable[Named] = (),
@@ -68,7 +68,7 @@ def evaluate(
             `generic` or `wrong`; `expect` is `generic` if a good answer should not be personal.
         raters: The judges: specs such as `openai:gpt-4.1-mini` or `rule:length`, or callables. A callable takes `person`,
             `question` and `answers`, or one parameter for all that is shown (`Shown`), and returns a score per answer, the
-            index or letter of its choice, or `tie`; it may be async.
+            index or letter of its choice, or `tie`; it may be async. An object with `score(prompt, person, answer)` scores answers.
         contexts: What raters are told about the person: `profile`, `none`, `wrong:profile` ...; the benchmark's own by default.
         systems: Systems under test, for benchmarks whose answers are made: specs or callables `answer(person, question)`, which may
             also take `messages` and `person_id`.

@@ -78,6 +78,10 @@ def require_judged(run: RunRecord) -> RunRecord:
             f"{run.name} found attributes in conversations; its files are in {run.config['out']}, and `personafit extract measure` "
             "reads them."
         )
+    if run.config.get("kind") == "best-of":
+        raise UserError(
+            f"{run.name} chose the best of several answers; its choices are in the file that --out named."
+        )
     if "raters" not in run.config:
         raise UserError(
             f"{run.name} only made answers so far; the same `run answers` command goes on to judge them."

@@ -265,6 +265,8 @@ def known_slices(one: Evaluation) -> dict[str, set[str]]:
 
 def check_bars(one: Evaluation, bars: Sequence[str]) -> None:
     """Raise a UserError for bars on a metric or a slice that the run cannot have, before anything is paid for."""
+    if not bars:
+        return
     kind, contexts = one.kind, one.config.contexts
     metrics, slices = gate_metrics(one), None
     for text in bars:

@@ -107,7 +107,7 @@ class Run:
 
     @property
     def kind(self) -> str:
-        """What was judged: choice, relevance, preference, dialogue, injection or writing."""
+        """The kind of the items: choice, relevance, preference, dialogue, writing, injection, episode, or a plugin's."""
         return str(self.record.config.get("kind", "choice"))
 
     @property

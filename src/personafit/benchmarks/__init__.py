@@ -68,8 +68,15 @@ _PUBLISHED = {
 }
 """Published benchmarks that are read from a folder: the reader, and what the folder must hold."""
 
+
+def _starter(data: Path | None) -> Benchmark:
+    if data is not None:
+        raise UserError("run starter brings its own data: leave --data out, or run that folder.")
+    return starter()
+
+
 BENCHMARKS: dict[str, Callable[[Path | None], Benchmark]] = {
-    "starter": lambda _: starter(),
+    "starter": _starter,
     **{name: _read_from(name, *how) for name, how in _PUBLISHED.items()},
     "recentering": _opened_by("recentering:open_relevance"),
     "responses": _opened_by("recentering.responses:open_responses"),

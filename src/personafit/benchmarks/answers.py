@@ -14,7 +14,7 @@ import polars as pl
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from personafit._hashing import draw
-from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo
+from personafit.benchmarks.benchmark import BenchmarkInfo, HeldBenchmark
 from personafit.benchmarks.spending import SPENT, spent_notes
 from personafit.contexts.context import HISTORY, UNTIL
 from personafit.items.choice import TESTED_ANSWER
@@ -83,21 +83,21 @@ class AnswerRow(BaseModel):
     cost: float | None = Field(None, ge=0, description="What the answer cost, in USD.")
 
 
-class Answers(Benchmark):
+class Answers(HeldBenchmark):
     """Answer rows as a benchmark of pairs."""
 
     def __init__(
         self, rows: Iterable[AnswerRow], people: dict[str, Person], seed: int, notes: list[str] | None = None
     ) -> None:
-        self.info = INFO.model_copy(
-            update={"language": sorted({person.language for person in people.values()})}
-        )
+        languages = sorted({person.language for person in people.values()})
         self.rows = list(rows)
         """The answers under test."""
-        self._people = people
-        self._notes = list(notes or [])
         self._wrong = _wrong_answers(self.rows, people, seed)
         self._pairs = list(self._make_pairs())
+        items = (item for item, _, _ in self._pairs)
+        products = (product for _, *both in self._pairs for product in both)
+        info = INFO.model_copy(update={"language": languages})
+        super().__init__(info, people.values(), items, products, notes or ())
         self._note_missing()
         self._notes += spent_notes(self.spent)
 
@@ -107,31 +107,13 @@ class Answers(Benchmark):
         known = [(row.system, row.system_context, row.seconds, row.cost) for row in self.rows]
         return pl.DataFrame(known, schema=SPENT, orient="row")
 
-    def people(self) -> Iterator[Person]:
-        """Iterate over the people in the log."""
-        yield from self._people.values()
-
-    def products(self) -> Iterator[Product]:
-        """Iterate over the tested and the opposing answers."""
-        for _, tested, other in self._pairs:
-            yield tested
-            yield other
-
-    def items(self) -> Iterator[Item]:
-        """Iterate over the pairs, one per comparison, with the answers in an order that reveals nothing."""
-        for item, _, _ in self._pairs:
-            yield item
-
     def gold(self) -> Iterator[Judgment]:
         """Iterate over the gold: the index of the tested answer."""
         for item, tested, _ in self._pairs:
             yield Judgment(item=item.id, rater=TESTED, label=str(item.products.index(tested.id)))
 
-    def notes(self) -> list[str]:
-        """Return notes on answers that are missing or could not be compared, one sentence each."""
-        return self._notes
-
     def _make_pairs(self) -> Iterator[tuple[Item, Product, Product]]:
+        """Yield the comparisons, with the answers in an order that reveals nothing, and their two answers, the tested one first."""
         for row in self.rows:
             person = _person_id(row)
             tested = _product(row.answer or "", row, person)

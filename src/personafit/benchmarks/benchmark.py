@@ -122,6 +122,38 @@ class Benchmark(Protocol):
         return []
 
 
+class HeldBenchmark(Benchmark):
+    """A benchmark whose records are in memory."""
+
+    def __init__(
+        self,
+        info: BenchmarkInfo,
+        people: Iterable[Person],
+        items: Iterable[Item],
+        products: Iterable[Product] = (),
+        notes: Iterable[str] = (),
+    ) -> None:
+        self.info = info
+        self._people, self._items, self._products = list(people), list(items), list(products)
+        self._notes = list(notes)
+
+    def people(self) -> Iterator[Person]:
+        """Iterate over the people."""
+        return iter(self._people)
+
+    def products(self) -> Iterator[Product]:
+        """Iterate over the products."""
+        return iter(self._products)
+
+    def items(self) -> Iterator[Item]:
+        """Iterate over the items."""
+        return iter(self._items)
+
+    def notes(self) -> list[str]:
+        """Return the notes."""
+        return self._notes
+
+
 def ingest(store: Store, benchmark: Benchmark) -> str:
     """Store a benchmark unless it is stored already; return the id of the data set, its name and a hash of its content."""
     fingerprint = hash_stream(

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import orjson
 
-from personafit.benchmarks.benchmark import BenchmarkInfo, Published
-from personafit.people import Memory, Person
+from personafit.benchmarks.benchmark import Benchmark, Published
+from personafit.people import Memory
 from personafit.store import Item, Judgment, Product
 
 PUBLISHED = Path(__file__).parent / "published"
@@ -33,14 +33,8 @@ class MultipleChoice:
     tier: str | None = None
 
 
-class ChoiceBenchmark(ABC):
+class ChoiceBenchmark(Benchmark, ABC):
     """Base of readers of published multiple-choice data."""
-
-    info: BenchmarkInfo
-
-    @abstractmethod
-    def people(self) -> Iterator[Person]:
-        """Iterate over the people the choices are for."""
 
     @abstractmethod
     def read(self) -> Iterable[MultipleChoice]:

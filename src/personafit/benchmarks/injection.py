@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from personafit._errors import UserError
 from personafit._hashing import draw, hash_text
-from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls
+from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls, HeldBenchmark
 from personafit.benchmarks.starter import starter
 from personafit.items.hostile import signs
 from personafit.people import Memory, Person
@@ -165,41 +165,24 @@ class _AttackedChoice(NamedTuple):
     gold: int
 
 
-class Injection(Benchmark):
-    """Choices of the starter set with hostile text added to answers and profiles."""
+class Injection(HeldBenchmark):
+    """Choices of the starter set with hostile text added to answers and profiles; each is followed by its attacks and placebos."""
 
     becomes = "injection"
     """The kind of its items: choices in several versions."""
 
-    info = INFO
-
-    def __init__(self, source: Benchmark | None = None) -> None:
-        self._made = [
-            made
-            for place, choice in enumerate(_choices(source or starter()))
-            for made in _versions(choice, place)
-        ]
-
-    def people(self) -> Iterator[Person]:
-        """Iterate over the people, with a copy for every profile with an added note."""
-        yield from {made.person.id: made.person for made in self._made}.values()
-
-    def products(self) -> Iterator[Product]:
-        """Iterate over all answers, attacked or not."""
-        for made in self._made:
-            yield from made.products
-
-    def items(self) -> Iterator[Item]:
-        """Iterate over each clean choice, followed by each attack and its placebo."""
-        return (made.item for made in self._made)
+    def __init__(self) -> None:
+        made = [one for place, choice in enumerate(_choices(starter())) for one in _versions(choice, place)]
+        people = {
+            one.person.id: one.person for one in made
+        }.values()  # a profile with a note is a person of its own
+        products = (product for one in made for product in one.products)
+        super().__init__(INFO, people, (one.item for one in made), products, [INFO.description])
+        self._gold = {one.item.id: str(one.gold) for one in made}
 
     def gold(self) -> Iterator[Judgment]:
         """Iterate over the starter set's gold, which attacks do not change."""
-        return (Judgment(item=made.item.id, rater=INFO.gold, label=str(made.gold)) for made in self._made)
-
-    def notes(self) -> list[str]:
-        """Return the benchmark's description."""
-        return [INFO.description]
+        return (Judgment(item=item, rater=INFO.gold, label=label) for item, label in self._gold.items())
 
 
 def open_injection(data: Path | None) -> Injection:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from personafit._errors import UserError
-from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls, Published
+from personafit.benchmarks.benchmark import BenchmarkInfo, Controls, HeldBenchmark, Published
 from personafit.benchmarks.choices import ChoiceBenchmark, MultipleChoice, read_published
 from personafit.benchmarks.lines import FilledText, read_entries, read_object, validated
 from personafit.contexts.retrieval import Retriever
@@ -306,43 +306,27 @@ WritingItem = tuple[Person, Item, list[Product]]
 """A writing item with its person and its products: the gold text and the controls."""
 
 
-class LaMPWriting(Benchmark):
-    """The writing tasks in a folder."""
+class LaMPWriting(HeldBenchmark):
+    """The writing tasks in a folder: people with their earlier texts as memories, gold texts, and controls that need no writing."""
 
     becomes = "writing"
     """The kind of item that a system's texts turn them into."""
 
-    info = WRITING_INFO
-
     def __init__(self, folder: Path) -> None:
-        self._made, self._notes = read_tasks(
+        made, notes = read_tasks(
             folder,
             WRITING_TASKS,
             partial(_written, Retriever("bm25")),
             "LaMP task that is written: expected LaMP_4/dev_questions.json and LaMP_4/dev_outputs.json, or LaMP_5, LaMP_6 or "
             "LaMP_7; the choices are read by `run lamp`.",
         )
-
-    def people(self) -> Iterator[Person]:
-        """Iterate over the people, with their earlier texts as memories."""
-        return (person for person, _, _ in self._made)
-
-    def products(self) -> Iterator[Product]:
-        """Iterate over the gold texts and the controls that need no writing."""
-        for _, _, products in self._made:
-            yield from products
-
-    def items(self) -> Iterator[Item]:
-        """Iterate over the items, one per text."""
-        return (item for _, item, _ in self._made)
+        people, items = (person for person, _, _ in made), (item for _, item, _ in made)
+        products = (product for *_, texts in made for product in texts)
+        super().__init__(WRITING_INFO, people, items, products, notes)
 
     def published(self) -> list[Published]:
         """Return the scores others have published on the same questions."""
         return read_published(WRITING)
-
-    def notes(self) -> list[str]:
-        """Return notes on what was read, one sentence each."""
-        return self._notes
 
 
 def _written(retriever: Retriever, name: str, question: LampQuestion) -> WritingItem:

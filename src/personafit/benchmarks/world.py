@@ -4,15 +4,11 @@ Without --data it is the shipped world. With `--data` it is built from PersonaLe
 or from your own domains: a folder with a TOML file for each.
 """
 
-from collections.abc import Iterator
-from functools import cached_property
 from pathlib import Path
 
 from personafit._errors import UserError
 from personafit._names import as_name
-from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls
-from personafit.people import Person
-from personafit.store import Item, Product
+from personafit.benchmarks.benchmark import BenchmarkInfo, Controls, HeldBenchmark
 from personafit.worlds.building import build
 from personafit.worlds.ontology import WorldDomain, read_domain
 from personafit.worlds.people import generate
@@ -27,13 +23,13 @@ ABOUT = (
 )
 
 
-class WorldBenchmark(Benchmark):
+class WorldBenchmark(HeldBenchmark):
     """The people and requests of a world."""
 
     def __init__(self, world: World, licence: str, source: str) -> None:
         self.world = world
         languages = sorted({resident.language for resident in world.residents.values()})
-        self.info = BenchmarkInfo(
+        info = BenchmarkInfo(
             name=world.name,
             version=INSTRUMENT,
             title="World: requests carried out with tools, for people who differ",
@@ -45,23 +41,9 @@ class WorldBenchmark(Benchmark):
             controls=Controls(contexts=[], raters=[]),
             kind="episode",
         )
-
-    @cached_property
-    def _requests(self) -> list[tuple[Item, Product]]:
-        """The requests as items and products; cached, since ingesting reads them several times."""
-        return [request_item(request) for request in self.world.requests.values()]
-
-    def people(self) -> Iterator[Person]:
-        """Iterate over the people, as assistants may see them."""
-        return (resident.person for resident in self.world.residents.values())
-
-    def products(self) -> Iterator[Product]:
-        """Iterate over the products of the requests."""
-        return (product for _, product in self._requests)
-
-    def items(self) -> Iterator[Item]:
-        """Iterate over the requests."""
-        return (item for item, _ in self._requests)
+        requests = [request_item(request) for request in world.requests.values()]
+        people = (resident.person for resident in world.residents.values())  # as assistants may see them
+        super().__init__(info, people, (item for item, _ in requests), (product for _, product in requests))
 
 
 def open_world(data: Path | None) -> WorldBenchmark:

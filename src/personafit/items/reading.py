@@ -356,6 +356,6 @@ def numbers_for(wanted: Sized, returned: Any) -> list[float] | None:
         return None  # characters of a text and keys of a mapping could be read as numbers
     try:
         numbers = [float(one) for one in returned]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return numbers if len(numbers) == len(wanted) and all(map(math.isfinite, numbers)) else None

@@ -7,6 +7,7 @@ from typing import Any
 from personafit._errors import UserError
 from personafit._plugins import find_plugin
 from personafit.benchmarks.benchmark import Benchmark
+from personafit.items import QuestionSet
 from personafit.kinds.kind import Kind, RunPlan
 from personafit.kinds.lines import Line, Metric, RunLines
 from personafit.store import RunRecord, Store
@@ -39,6 +40,10 @@ def find_kind(name: str, place: Callable[[str], str] | None = None) -> Kind:
             "installed packages."
         )
     made: Kind = found() if isinstance(found, type) else found
+    if not isinstance(getattr(made, "asks", None), QuestionSet):
+        raise UserError(
+            f"The kind {name} does not say what is asked: it needs asks = personafit.QuestionSet('{name}', (QUESTION,))."
+        )
     return made
 
 

@@ -15,11 +15,18 @@ from sqlalchemy import select
 
 from personafit.benchmarks.benchmark import Benchmark
 from personafit.benchmarks.config import RunConfig
-from personafit.contexts import context_fingerprint
 from personafit.items.choice import CHOICES, TESTED_ANSWER, UNMADE_NOTE
 from personafit.items.reading import Part, QuestionSet
 from personafit.kinds.kind import Kind, Made, RunPlan, note_fitted
-from personafit.kinds.lines import CONTROL_CONTEXTS, CONTROL_RATERS, Line, Metric, RunLines, control_of
+from personafit.kinds.lines import (
+    CONTROL_CONTEXTS,
+    CONTROL_RATERS,
+    Line,
+    Metric,
+    RunLines,
+    at_equal_length,
+    control_of,
+)
 from personafit.raters.rater import fitted_mark
 from personafit.statistics import Estimate, choice_scores
 from personafit.statistics.clusters import ClusteredSums
@@ -95,9 +102,7 @@ class ChoiceKind(Kind):
         found = {name: value for name, value in super().facts(plan).items() if name != "kind"}
         if alone := _without_wrong(plan):
             found["without_wrong"] = alone
-        if prints := {one.name: print for one in plan.builders if (print := context_fingerprint(one))}:
-            found["contexts"] = prints
-        return found
+        return found | plan.context_prints
 
     def notes(self, plan: RunPlan, benchmark: Benchmark) -> Iterator[str]:
         """Yield notes on raters that met the people in training, and on items without a wrong person."""
@@ -234,7 +239,15 @@ def choice_metrics(run: RunRecord, info: dict[str, Any]) -> list[Metric]:
         by = tuple(dict.fromkeys(map(tuple, info["layout"])))
         found.insert(
             4,
-            Metric(name, "accuracy", estimate=_at_equal_length, holds=held, by=by, about="product", even=0.5),
+            Metric(
+                name,
+                "accuracy",
+                estimate=at_equal_length("accuracy"),
+                holds=held,
+                by=by,
+                about="product",
+                even=0.5,
+            ),
         )
     return found
 
@@ -243,12 +256,6 @@ def _orderless(kept: ClusteredSums) -> Estimate:
     if not kept.people.count:
         return kept.estimate()
     return Estimate(1.0, None, None, kept.people.count, kept.people.number, ORDERLESS)
-
-
-def _at_equal_length(rows: pl.DataFrame) -> Estimate:
-    from personafit.statistics.length import length_controlled_rate
-
-    return length_controlled_rate(rows["accuracy"], rows["length_difference"], rows["person"], rows["prompt"])
 
 
 # -- scores -------------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from personafit._errors import UserError
 from personafit._hashing import content_hash
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls
 from personafit.benchmarks.config import UNNAMED, RunConfig
-from personafit.contexts import Context, context_fingerprint, default_model, make_context
+from personafit.contexts import Context, default_model, make_context
 from personafit.engine import Lane
 from personafit.items.dialogue import (
     DIALOGUE_QUESTIONS,
@@ -29,7 +29,7 @@ from personafit.items.dialogue import (
 from personafit.items.reading import Part, Question, QuestionSet, Shown
 from personafit.kinds.attempts import price_words
 from personafit.kinds.dialogue_scores import dialogue_lines, load_dialogues
-from personafit.kinds.kind import Kind, RunPlan, ShownAgain
+from personafit.kinds.kind import Kind, RunPlan, ShownAgain, speaker_record
 from personafit.kinds.lines import RunLines
 from personafit.kinds.selecting import rows_of_people, rows_where, select_items
 from personafit.models import Model
@@ -41,7 +41,7 @@ from personafit.raters import Rater
 from personafit.simulate import Simulation, dialogues, make_assistant, make_user, task_items
 from personafit.simulate.dialogue import USUAL_TOKENS
 from personafit.simulate.speakers import Assistant, UserAgent
-from personafit.store import Product, RaterRecord, RunRecord, Store
+from personafit.store import Product, RunRecord, Store
 
 DEFAULT = "embedded"
 GIVENS = ("none", "I", "wrong:I")  # nothing, the history, and as a control somebody else's
@@ -118,7 +118,8 @@ class DialogueKind(Kind):
         systems = [make_assistant(spec) for spec in dict.fromkeys(config.systems)]
         user = make_user(config.user or DEFAULT)
         plan.models = [*(system.model for system in systems), user.model]
-        plan.speakers = [_speaker("user", user), *(_speaker("system", system) for system in systems)]
+        plan.speakers = [speaker_record("user", user.fingerprint, user.model)]
+        plan.speakers += [speaker_record("system", one.fingerprint, one.model) for one in systems]
         makes = default_model(config.systems)
         plan.builders = [
             make_context(name, plan.people, config.seed, makes) for name in config.system_contexts or GIVENS
@@ -177,9 +178,7 @@ class DialogueKind(Kind):
             "givens": [given.name for given in plan.builders],
             "tasks": plan.config.options.get("tasks", "all"),
         }
-        if prints := {one.name: print for one in plan.builders if (print := context_fingerprint(one))}:
-            found["contexts"] = prints
-        return found
+        return found | plan.context_prints
 
     def rater_facts(self, plan: RunPlan, rater: Rater) -> dict[str, Any]:
         """Return how often the rater is asked each question."""
@@ -343,12 +342,6 @@ def _is_default_model(text: str) -> bool:
 
 def _who(speaker: Assistant | UserAgent) -> dict[str, str]:
     return {"fingerprint": speaker.fingerprint, "name": speaker.model.name}
-
-
-def _speaker(role: str, speaker: Assistant | UserAgent) -> RaterRecord:
-    """Return the record of a speaker, so that the maker of a turn has a name."""
-    model = speaker.model
-    return RaterRecord(fingerprint=speaker.fingerprint, name=model.name, kind=role, settings=model.settings)
 
 
 def _cost_line(name: str, who: Model | Rater, calls: int, tokens_in: int, tokens_out: int) -> str:

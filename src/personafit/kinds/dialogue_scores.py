@@ -15,12 +15,11 @@ import polars as pl
 from sqlalchemy import select
 
 from personafit.items.dialogue import DIALOGUE_QUESTIONS, QUESTIONS_BY_NAME, SCORE, StopReason
-from personafit.kinds.lines import Line, Metric, Reference, RunLines, control_of
+from personafit.kinds.lines import Line, Metric, Reference, RunLines, at_least_zero, control_of
 from personafit.people import Person
 from personafit.raters.counting import Counted, MajorityGuess, UserFaults, count_dialogue, user_faults
 from personafit.simulate import dialogues
 from personafit.statistics import Estimate
-from personafit.statistics.clusters import ClusteredSums
 from personafit.store import RunRecord, Status, Store, run_answers, run_items
 from personafit.store import tables as t
 
@@ -76,6 +75,7 @@ HOW = "interval clustered by person and task"
 GOAL_ONLY = "none"  # the context under which completion is judged by the goal, without preferences
 NOT_JUDGED = "counted, not judged"
 SCORE_RANK = "score_rank"
+SCORED_HIGHER = "scored_higher"
 
 
 @dataclass(frozen=True)
@@ -244,9 +244,12 @@ def _metrics() -> Iterator[Metric]:
             )
     beats = "share of the other dialogues on the same task that it outscores"
     yield Metric(SCORE_RANK, label=beats, compared=True, note="by rank; a score is no mark", how=HOW)
+    yield Metric(
+        SCORED_HIGHER, "score", by=(), by_sign=True, label="share of tasks on which it scores higher"
+    )
     counted = partial(Metric, optional=True, note=NOT_JUDGED, how="")
     for name, label in COUNTED.items():
-        scale = {"bounds": (0.0, 1.0)} if name in SHARES else {"bounds": None, "from_sums": _count}
+        scale = {"bounds": (0.0, 1.0)} if name in SHARES else {"bounds": None, "from_sums": at_least_zero}
         yield counted(name, label=label, compared=name in COUNTED_EFFECTS, **scale)
     part = partial(Metric, by=ALL, answered="", optional=True, how="")
     for name in USER:
@@ -260,12 +263,6 @@ def _metrics() -> Iterator[Metric]:
     for turn in range(1, LAST_TURN + 1):
         under, bounds = (("turn", str(turn)),), BOUNDS["personalization"]
         yield part("personalization", f"turn {turn}", bounds, under=under, note=longer)
-
-
-def _count(sums: ClusteredSums) -> Estimate:
-    """Estimate a mean of counts, with the interval clipped at 0."""
-    found = sums.estimate(None)
-    return found if found.low is None else replace(found, low=max(0.0, found.low))
 
 
 def _by_person(name: str, bounds: tuple[float, float]) -> Callable[[pl.DataFrame], Estimate]:
@@ -329,7 +326,7 @@ def dialogue_lines(store: Store, held: DialogueRun) -> RunLines:
         DIALOGUE_METRICS,
         [("tasks",), ("tasks", "domain")],
         references=references,
-        summed=HEADLINES,
+        summed=HEADLINES if held.judges else (SCORED_HIGHER,),
     )
 
 
@@ -410,7 +407,7 @@ def _ranked(held: DialogueRun, planned: pl.DataFrame, rater: Mapping[str, Any]) 
     others = (pl.col("value").count() - 1).over("task", "sample")
     beaten = pl.col("value").rank("average").over("task", "sample") - 1
     ranked = held.units.join(mine.select("item", "value", "answered"), on="item").select(
-        "item", "answered", pl.when(others > 0).then(beaten / others).alias(SCORE_RANK)
+        "item", "answered", pl.when(others > 0).then(beaten / others).alias(SCORE_RANK), score="value"
     )
     frame = planned.join(ranked, on="item", how="left", maintain_order="left")
     return frame.with_columns(pl.col("answered").fill_null(0), asked=pl.lit(1))

@@ -5,7 +5,6 @@ lost, and lowers coverage; one that was not played yet has no scores.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 from math import comb
@@ -17,16 +16,15 @@ from personafit._errors import UserError
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls
 from personafit.benchmarks.config import RunConfig
 from personafit.benchmarks.world import WorldBenchmark
-from personafit.contexts import context_fingerprint, default_model, make_context
+from personafit.contexts import default_model, make_context
 from personafit.engine import Lane
 from personafit.items.choice import CHOICES
 from personafit.items.reading import QuestionSet
-from personafit.kinds.kind import Kind, RunPlan
-from personafit.kinds.lines import Line, Metric, RunLines, control_of
+from personafit.kinds.attempts import price_words
+from personafit.kinds.kind import Kind, RunPlan, speaker_record
+from personafit.kinds.lines import Line, Metric, RunLines, at_least_zero, control_of
 from personafit.models.purse import request_tokens
-from personafit.statistics import Estimate
-from personafit.statistics.clusters import ClusteredSums
-from personafit.store import RaterRecord, RunRecord, Status, Store, run_items
+from personafit.store import RunRecord, Status, Store, run_items
 from personafit.worlds.agents import Agent, make_agent, make_world_user
 from personafit.worlds.chat_agents import ChatAgent, ChatUser
 from personafit.worlds.playing import EpisodePlan
@@ -98,9 +96,9 @@ class EpisodeKind(Kind):
         plan.systems = acting
         plan.models = [one for one in acting if not isinstance(one, ScriptedAgent)]
         plan.models += [user.model] if user else []
-        plan.speakers = [_speaker("system", one) for one in (*systems, *controls)]
+        plan.speakers = [speaker_record("system", one.fingerprint, one) for one in (*systems, *controls)]
         if user is not None:
-            plan.speakers.append(_speaker("user", user))
+            plan.speakers.append(speaker_record("user", user.fingerprint, user.model))
         plan.state |= {
             "world": benchmark.world,
             "systems": systems,
@@ -125,9 +123,7 @@ class EpisodeKind(Kind):
             "user": _who(user) if user else TEMPLATE_USER,
             "givens": [given.name for given in plan.builders],
         }
-        if prints := {one.name: print for one in plan.builders if (print := context_fingerprint(one))}:
-            found["contexts"] = prints
-        return found
+        return found | plan.context_prints
 
     def notes(self, plan: RunPlan, benchmark: Benchmark) -> Iterator[str]:
         """Yield no notes of its own."""
@@ -151,15 +147,9 @@ class EpisodeKind(Kind):
             )
             calls, (more, out) = total * USUAL_STEPS, USUAL_TOKENS
             tokens_in, tokens_out = calls * (first + more * USUAL_STEPS // 2), calls * out
-            price = agent.model.price
-            money = (
-                "; its price is unknown (add ,price=IN/OUT)"
-                if price is None
-                else f", about {(tokens_in * price[0] + tokens_out * price[1]) / 1e6:.2f} USD"
-            )
             lines.append(
                 f"  {agent.name}: {calls:,} calls at about {USUAL_STEPS} an episode, about {tokens_in:,} tokens in and "
-                f"{tokens_out:,} out{money}."
+                f"{tokens_out:,} out{price_words(agent.model.price, tokens_in, tokens_out)}."
             )
         return lines
 
@@ -195,25 +185,13 @@ def _who(one: Agent | ChatUser) -> dict[str, str]:
     return {"fingerprint": one.fingerprint, "name": one.name}
 
 
-def _speaker(role: str, one: Agent | ChatUser) -> RaterRecord:
-    """Return the record of an agent or simulated user, so that the maker of an episode has a name."""
-    settings = one.model.settings if isinstance(one, ChatUser) else one.settings
-    return RaterRecord(fingerprint=one.fingerprint, name=one.name, kind=role, settings=settings)
-
-
 # -- metrics -----------------------------------------------------------------------------------------------------------
 
 REGRET = "what the choice lost against the best offer, as a share of what the best is worth over the mean offer; 1 where nothing was chosen"
 ALL = ((),)
 
 
-def _at_least_zero(sums: ClusteredSums) -> Estimate:
-    """Estimate a mean of values that are never negative, with the interval clipped at 0."""
-    found = sums.estimate(None)
-    return found if found.low is None else replace(found, low=max(0.0, found.low))
-
-
-LESS: dict[str, Any] = {"bounds": None, "from_sums": _at_least_zero, "better": "lower"}
+LESS: dict[str, Any] = {"bounds": None, "from_sums": at_least_zero, "better": "lower"}
 """Arguments shared by metrics that count from 0 and for which lower is better."""
 
 

@@ -15,11 +15,19 @@ from personafit._errors import UserError
 from personafit._hashing import draw, hash_text
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls
 from personafit.benchmarks.config import RunConfig, run_name
-from personafit.contexts import Context, ContextBuilder, People, Unmade, default_model, make_context
+from personafit.contexts import (
+    Context,
+    ContextBuilder,
+    People,
+    Unmade,
+    context_fingerprint,
+    default_model,
+    make_context,
+)
 from personafit.engine import Lane, Summary
 from personafit.items.reading import PLACES, Part, QuestionSet, Shown, order_places
 from personafit.kinds.lines import CONTROL_CONTEXTS, Line, Metric, RunLines
-from personafit.models import Model
+from personafit.models import Model, one_line
 from personafit.people import Person
 from personafit.raters import Rater
 from personafit.store import (
@@ -97,6 +105,12 @@ class RunPlan:
     def count_items(self) -> int:
         """How many items there are to judge."""
         return self.store.count_items(self.dataset) if self.selected is None else len(self.selected)
+
+    @property
+    def context_prints(self) -> dict[str, Any]:
+        """Record entry: the fingerprints of the contexts that have one."""
+        prints = {one.name: print for one in self.builders if (print := context_fingerprint(one))}
+        return {"contexts": prints} if prints else {}
 
     def priced(self) -> list[tuple[str, Any]]:
         """Raters and models by name, to check prices before the run."""
@@ -256,8 +270,9 @@ class Kind:
 
     def facts(self, plan: RunPlan) -> dict[str, Any]:
         """Entries of this kind in the run's record."""
-        question = self.asks.asked[0]
-        return {"kind": self.name, "question": question.name, "instrument": question.instrument}
+        question, options = self.asks.asked[0], dict(plan.config.options)
+        told = {"options": options} if options else {}
+        return {"kind": self.name, "question": question.name, "instrument": question.instrument, **told}
 
     def rater_facts(self, plan: RunPlan, rater: Rater) -> dict[str, Any]:
         """Entries of this kind in a rater's part of the run's record."""
@@ -313,6 +328,35 @@ class Kind:
         """
         return rows
 
+    def _scored(self, rows: pl.DataFrame, metrics: Sequence[Metric]) -> pl.DataFrame:
+        """Return what `score` makes of the rows; raise a UserError unless it has every metric's column, within its bounds."""
+        try:
+            scored = self.score(rows)
+        except UserError:
+            raise
+        except Exception as error:  # the code is a plugin's
+            raise UserError(
+                f"The kind {self.name} cannot score: {type(error).__name__}: {one_line(error)}."
+            ) from error
+        for metric in metrics:
+            if metric.source not in scored.columns:
+                raise UserError(
+                    f"The scores of kind {self.name} have no column '{metric.source}', which its metric {metric.name} needs."
+                )
+            dtype = scored.schema[metric.source]
+            if not (dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
+                raise UserError(
+                    f"The column '{metric.source}' of kind {self.name} holds no numbers, which its metric {metric.name} needs."
+                )
+            if metric.estimate is None and metric.bounds is not None:
+                values, (low, high) = scored[metric.source].cast(pl.Float64).drop_nulls(), metric.bounds
+                if len(out := values.filter(~values.is_between(low, high))):
+                    raise UserError(
+                        f"The metric {metric.name} of kind {self.name} has the value {out[0]:g}, outside its bounds of {low:g} to "
+                        f"{high:g}; give Metric(bounds=...) that hold, or None."
+                    )
+        return scored
+
     def lines(self, store: Store, run: RunRecord) -> RunLines:
         """Return the lines of a run: for each rater and context every planned item with its scored judgments."""
         info = store.dataset_info(run.dataset)
@@ -324,17 +368,14 @@ class Kind:
             gold.select("item", "gold", "gold_value"), on="item", how="left", maintain_order="left"
         )
         answers, metrics = run_answers(store, run.id), self.metrics(info)
+        if not metrics:
+            raise UserError(f"The kind {self.name} has no metrics, so there is nothing to report.")
         lines = []
         for rater in run.config["raters"]:
             for name in run.config["views"]:
                 asked = rater.get("orders", 1) * run.config["samples"]
                 rows = _joined(items, answers, rater["fingerprint"], name, asked)
-                scored = self.score(rows)
-                for metric in metrics:
-                    if metric.source not in scored.columns:
-                        raise UserError(
-                            f"The scores of kind {self.name} have no column '{metric.source}', which its metric {metric.name} needs."
-                        )
+                scored = self._scored(rows, metrics)
                 frame = _by_unit(scored, [metric.source for metric in metrics])
                 control = CONTROL_CONTEXTS.get("wrong" if name.startswith("wrong:") else name)
                 lines.append(Line.of(rater, name, frame, "rule" if rater["control"] else control))
@@ -367,6 +408,11 @@ def _by_unit(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
     rest = [pl.col(name).first() for name in rows.columns if name not in ("unit", "order", *columns)]
     by_order = rows.group_by("unit", "order", maintain_order=True).agg(*means, *rest)
     return by_order.group_by("unit", maintain_order=True).agg(*means, *rest)
+
+
+def speaker_record(role: str, fingerprint: str, model: Any) -> RaterRecord:
+    """Return the record of a system or simulated user, so that the maker of what it says has a name and settings."""
+    return RaterRecord(fingerprint=fingerprint, name=model.name, kind=role, settings=model.settings)
 
 
 def orders(item: str, answers: int, rater: Rater, seed: int) -> list[tuple[int, ...]]:

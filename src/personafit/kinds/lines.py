@@ -116,6 +116,8 @@ class Metric:
     figure's, so that two lines can be compared by the values of the units they share."""
     answered: str = "answered"
     """The column that counts its answers; empty if it has no coverage."""
+    by_sign: bool = False
+    """Whether two lines are compared by which of them is higher in each unit: for scores whose distances mean nothing."""
     holds: tuple[str, ...] = ()
     """Columns that its estimator needs: they are kept of every row."""
     from_sums: Callable[[ClusteredSums], Estimate] | None = None
@@ -200,6 +202,23 @@ class Metric:
         return found.cast(pl.Float64)
 
 
+def at_least_zero(sums: ClusteredSums) -> Estimate:
+    """Estimate a mean of values that are never negative, with the interval clipped at 0."""
+    found = sums.estimate(None)
+    return found if found.low is None else replace(found, low=max(0.0, found.low))
+
+
+def at_equal_length(column: str) -> Callable[[pl.DataFrame], Estimate]:
+    """Return an estimator of the mean of a column of wins if both answers were equally long."""
+
+    def estimate(rows: pl.DataFrame) -> Estimate:
+        from personafit.statistics.length import length_controlled_rate
+
+        return length_controlled_rate(rows[column], rows["length_difference"], rows["person"], rows["prompt"])
+
+    return estimate
+
+
 def control_of(
     name: str, context: str | None, names: Mapping[str, str], contexts: Mapping[str, str]
 ) -> str | None:
@@ -274,6 +293,11 @@ class Feature:
     """The units that have it, in the plural."""
     inside: Callable[[pl.DataFrame], pl.Series]
     """Returns whether each row has it; null if unknown."""
+
+
+def over_median(values: pl.Series) -> pl.Series:
+    """Return whether each value is above the median; null if it is unknown."""
+    return values.to_frame("value").select(pl.col("value") > pl.col("value").median()).to_series()
 
 
 @dataclass(frozen=True)
@@ -388,6 +412,9 @@ def paired_rows(first: Line, second: Line, metric: Metric) -> pl.DataFrame:
         known = known.group_by("unit", maintain_order=True).agg(pl.col("value").mean(), pl.col(rest).first())
         means = other.group_by("unit").agg(pl.col("other").mean())
         both = known.join(means, on="unit", how="inner", maintain_order="left")
+    if metric.by_sign:
+        higher = ((pl.col("value") - pl.col("other")).sign() + 1) / 2
+        both = both.with_columns(value=higher, other=1 - higher)
     difference = pl.col("value") - pl.col("other")
     return both.with_columns(difference=difference).filter(pl.col("difference").is_not_null())
 

@@ -52,14 +52,20 @@ async def let_answer(
     record: Mapping[str, Any],
     contexts: int,
     told: Told,
+    samples: int = 0,
+    temperature: float = 0.0,
 ) -> Answered:
-    """Let every system answer the plan's questions, each under `contexts` contexts, as jobs of a run with this name and record."""
+    """Let every system answer the plan's questions, each under `contexts` contexts, as jobs of a run with this name and record.
+
+    `samples` and `temperature` are those of `Answering`.
+    """
     store, config, people, selected = plan.store, plan.config, plan.people, plan.selected
     models = [make_model(spec) for spec in config.systems]
     check_budget(config.budget, [(model.name, model) for model in models])
     attempt, owner = open_attempt(store, config, models, name)
     about = {**record, "systems": config.systems, "stage": "answering", "owner": owner}
-    run = store.begin_run(name(attempt), plan.dataset, about, plan.count_items() * contexts * len(models))
+    asks = plan.count_items() * contexts * len(models) * max(1, samples)
+    run = store.begin_run(name(attempt), plan.dataset, about, asks)
     summary: Summary | None = None
     answerings = []
     try:
@@ -69,14 +75,14 @@ async def let_answer(
             if summary is not None and summary.ended_early:
                 return Answered([], summary, run.name, {})
             own = run.name if attempt else ""
-            answerings.append(Answering(store, plan.dataset, people, model, builders, selected, own))
+            drawn = (selected, own, samples, temperature)
+            answerings.append(Answering(store, plan.dataset, people, model, builders, *drawn))
         every = [builder for answering in answerings for builder in answering.givens]
         check_budget(config.budget, [(maker.model.name, maker.model) for maker in makers(every)])
         runner = Runner(store, run.id, progress, config.retry, left_of(config.budget, summary))
-        summary = _added(summary, await make_contexts(every, store, people, answerings[0].items, runner))
-        if summary is not None and summary.ended_early:
-            return Answered([], summary, run.name, {})
-        runner = Runner(store, run.id, progress, config.retry, left_of(config.budget, summary))
+        took = await make_contexts(every, store, people, answerings[0].items, runner)
+        if took is not None and took.ended_early:
+            return Answered([], _added(summary, took) or took, run.name, {})
         answered = await runner.run([answering.lane() for answering in answerings])
     finally:
         for model in models:

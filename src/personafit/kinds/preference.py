@@ -44,7 +44,16 @@ from personafit.items.preference import (
 )
 from personafit.items.reading import Part, Question, QuestionSet, Shown, order_places
 from personafit.kinds.kind import Kind, Made, RunPlan, ShownAgain, order_name, orders
-from personafit.kinds.lines import Feature, Line, Metric, Reference, RunLines, control_of
+from personafit.kinds.lines import (
+    Feature,
+    Line,
+    Metric,
+    Reference,
+    RunLines,
+    at_equal_length,
+    control_of,
+    over_median,
+)
 from personafit.raters import Rater
 from personafit.raters.naming import names_attribute
 from personafit.statistics import Estimate
@@ -344,7 +353,7 @@ def opened_preferences(scores: PreferenceScores) -> RunLines:
         "preference", "rating", "rating", "human", scores.people_are, SCALE, orders=("first", "last")
     )
     features = [
-        Feature("length", "longer answers", lambda frame: frame["longer"] > frame["longer"].median()),
+        Feature("length", "longer answers", lambda frame: over_median(frame["longer"])),
         Feature("mention", "answers that name the attribute", lambda frame: frame["names"]),
     ]
     return RunLines(
@@ -376,7 +385,7 @@ def preference_metrics(detectors: Mapping[str, str]) -> list[Metric]:
         Metric("no_better", better="lower"),
         Metric("no_better_items", better="lower"),
         Metric("win_rate", "win", even=0.5),
-        Metric("win_rate_length_controlled", "win", estimate=_at_equal_length, holds=lengths),
+        Metric("win_rate_length_controlled", "win", estimate=at_equal_length("win"), holds=lengths),
         Metric("position_effect", "pull", None, better=None, even=0.0),
         Metric("consistency", "same"),
         *(_mention_effect(detector, column) for detector, column in detectors.items()),
@@ -387,12 +396,6 @@ def preference_metrics(detectors: Mapping[str, str]) -> list[Metric]:
     ]
     of_rater = ("position_effect", "consistency")
     return [replace(one, about="rater" if one.name in of_rater else "product") for one in found]
-
-
-def _at_equal_length(rows: pl.DataFrame) -> Estimate:
-    from personafit.statistics.length import length_controlled_rate
-
-    return length_controlled_rate(rows["win"], rows["length_difference"], rows["person"], rows["prompt"])
 
 
 def _mention_effect(detector: str, column: str) -> Metric:

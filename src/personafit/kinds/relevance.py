@@ -41,7 +41,15 @@ from personafit.items.relevance import (
     with_parts,
 )
 from personafit.kinds.kind import Kind, RunPlan, ShownAgain
-from personafit.kinds.lines import Feature, Line, Metric, Reference, RunLines, control_of
+from personafit.kinds.lines import (
+    Feature,
+    Line,
+    Metric,
+    Reference,
+    RunLines,
+    control_of,
+    over_median,
+)
 from personafit.raters import Rater
 from personafit.statistics import Estimate
 from personafit.statistics import detection as detecting
@@ -426,8 +434,7 @@ def opened_relevance(scores: RelevanceScores) -> RunLines:
 
 def _on_long_lists(frame: pl.DataFrame) -> pl.Series:
     """Return whether the list is longer than the median row's list."""
-    size = frame.select(pl.len().over("list_name")).to_series()
-    return size > size.median()
+    return over_median(frame.select(pl.len().over("list_name")).to_series())
 
 
 def _detected(name: detecting.Metric) -> Metric:

@@ -19,13 +19,13 @@ from personafit.engine import Lane
 from personafit.items.choice import CHOICES
 from personafit.items.reading import QuestionSet
 from personafit.kinds.attempts import price_words
-from personafit.kinds.kind import Kind, RunPlan
+from personafit.kinds.kind import Kind, RunPlan, speaker_record
 from personafit.kinds.lines import CONTROL_CONTEXTS, Line, Metric, RunLines, control_of
 from personafit.models import make_model
 from personafit.simulate import Answering
 from personafit.simulate.answering import QUESTION
 from personafit.statistics.rouge import INSTRUMENT, rouge
-from personafit.store import RaterRecord, RunRecord, Status, Store, run_answers, run_items
+from personafit.store import RunRecord, Status, Store, run_answers, run_items
 
 METRICS = ("rouge_1", "rouge_l")
 MEASURE, SEEN = "rouge", "own words"
@@ -68,12 +68,7 @@ class WritingKind(Kind):
                 Answering(plan.store, plan.dataset, plan.people, make_model(spec), told, plan.selected)
             )
         plan.models = plan.systems = [one.system for one in answerings]
-        plan.speakers = [
-            RaterRecord(
-                fingerprint=one.fingerprint, name=one.system.name, kind="system", settings=one.system.settings
-            )
-            for one in answerings
-        ]
+        plan.speakers = [speaker_record("system", one.fingerprint, one.system) for one in answerings]
         plan.making = [partial(_lane, plan, one) for one in answerings]
         # Contexts by their own name: memory:k=3 is memory.
         names = [builder.name for builder in plan.builders[: len(every)]]

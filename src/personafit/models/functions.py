@@ -6,6 +6,7 @@ values it carries (defaults, closure, arguments of a partial, attributes). Other
 client or loaded weights, are not seen: give a `version` if they matter.
 """
 
+import asyncio
 import importlib
 import inspect
 import math
@@ -128,7 +129,10 @@ async def call_named(name: str, function: Callable[..., Any], *arguments: Any, *
     """Call a user's function and turn whatever it raises into an `Unanswerable` that names it."""
     try:
         return await call(function, *arguments, **named)
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, asyncio.CancelledError) as error:
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+            raise  # the run was stopped; any other cancellation is the function's own
         raise Unanswerable(f"{name} raised {type(error).__name__}: {one_line(error)}.") from error
 
 

@@ -159,7 +159,7 @@ class AspectFunctionRater(FunctionRater):
     def _marks(self, result: Any, count: int) -> list[Scores]:
         try:
             marks = [{aspect: float(row[aspect]) for aspect in ASPECTS} for row in result]
-        except (TypeError, ValueError, KeyError, IndexError):
+        except (TypeError, ValueError, OverflowError, KeyError, IndexError):
             marks = []
         if len(marks) != count or not all(math.isfinite(mark) for row in marks for mark in row.values()):
             raise Unanswerable(

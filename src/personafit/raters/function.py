@@ -121,7 +121,7 @@ class ObjectRater(ScoredRater):
         said = await call_named(self._name, self._scoring.score, unit.prompt, unit.context.text, unit.text)
         try:
             score = float(said)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             score = math.nan
         if not math.isfinite(score):
             raise Unanswerable(f"{self._name} must give a finite number, not {said!r:.80}.")

@@ -225,6 +225,11 @@ def compare_runs(
     `margin` is a share of the metric's scale; `metric` names another than those a run of this kind is summed up by.
     """
     made = [one for other in runs[1:] for one in _compared(runs[0], other, anyway, metric)]
+    if not made:
+        listed = " and ".join(opened.run.name for opened in runs)
+        raise UserError(
+            f"{listed} have no rater or system in common that scored the same: nothing can be compared."
+        )
     tested = decide_together(
         [Hypothesis(gap, margin=margin * scale_width(measured)) for _, _, measured, gap, _ in made]
     )

@@ -154,9 +154,10 @@ def run_verdict(
     told = (
         _choices(results, asked, margin)
         if kind == "choice"
-        else _others(kind, asked, headline, whole, margin)
+        else _others(kind, asked, headline, whole, margin, tested=bool(made))
     )
-    return RunVerdict((*told, *silent), gates, answers=answers)
+    nothing = f"Nothing can be said in {run}: no item that counts was answered."
+    return RunVerdict((*told, *silent), gates, nothing, answers)
 
 
 def name_users(verdict: RunVerdict, users: str) -> RunVerdict:
@@ -273,9 +274,12 @@ def _line(result: Result, view: str | None) -> tuple[str | None, str | None, str
 
 
 def _others(
-    kind: str, asked: Sequence[Result], headline: str, whole: Sequence[Result], margin: float
+    kind: str, asked: Sequence[Result], headline: str, whole: Sequence[Result], margin: float, tested: bool
 ) -> Iterator[SubjectVerdict]:
-    """Yield a sentence for everything that was asked for, by the kind's headline figure, with the controls' figures beside it."""
+    """Yield a sentence for everything that was asked for, by the kind's headline figure, with the controls' figures beside it.
+
+    Systems under test come before figures of all systems together.
+    """
     controls = {f"{one.metric} of {one.system}": one for one in whole if one.control and one.given is None}
     by_line: dict[Any, dict[str, Result]] = {}
     for one in asked:
@@ -287,7 +291,7 @@ def _others(
     )
     write = WORDS.get(kind, _plain)
     judges = {found[headline].rater for found in by_line.values() if headline in found}
-    for found in by_line.values():
+    for found in sorted(by_line.values(), key=lambda one: tested and next(iter(one.values())).system is None):
         if (head := found.get(headline)) is not None:
             name = line_name(head.rater, head.system, head.given)
             judged = f", judged by {head.rater}" if head.system and head.rater and len(judges) > 1 else ""
@@ -303,8 +307,11 @@ def _relevance(head: Result, found: Mapping[str, Result]) -> str:
 
 
 def _preference(head: Result, found: Mapping[str, Result]) -> str:
-    said = f"{head.rater} rates the personalized answers {with_interval(head, 1, 2)} on a scale from 1 to 5, where 3 is as good as the generic ones"
-    return f"{said}, on {_items(head)}"
+    told = f" told “{head.given}”" if head.given else ""
+    whose = f"{head.system}{told}: its personalized answers are rated" if head.system else ""
+    said = whose or f"{head.rater} rates the personalized answers"
+    scale = "on a scale from 1 to 5, where 3 is as good as the generic ones"
+    return f"{said} {with_interval(head, 1, 2)} {scale}, on {_items(head)}"
 
 
 SIMULATED = "users are simulated"

@@ -2,7 +2,6 @@
 
 from personafit.store.reading import (
     any_prompt_recurs,
-    count_status,
     export_frame,
     gold_answers,
     item_rows,
@@ -41,7 +40,6 @@ __all__ = [
     "Store",
     "StoredPeople",
     "any_prompt_recurs",
-    "count_status",
     "export_frame",
     "gold_answers",
     "item_rows",

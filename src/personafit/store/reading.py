@@ -139,17 +139,6 @@ def run_items(store: Store, run: RunRecord) -> pl.DataFrame:
     return items if selected is None else items.filter(pl.col("item").is_in(selected))
 
 
-def count_status(store: Store, run: int) -> dict[str, int]:
-    """Count the asks of a run by status, retries included."""
-    query = (
-        select(t.asks.c.status, func.count())
-        .select_from(t.run_jobs.join(t.asks, t.asks.c.job == t.run_jobs.c.job))
-        .where(t.run_jobs.c.run == run)
-        .group_by(t.asks.c.status)
-    )
-    return {row[0]: row[1] for row in store.frame(query).iter_rows()}
-
-
 ITEMS = 4_000
 ANSWERS_A_PAGE = 400_000  # with many answers per item, a page has fewer items
 ANSWERS = 10_000

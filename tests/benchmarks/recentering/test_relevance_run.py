@@ -8,7 +8,7 @@ from personafit import Store, UserError
 from personafit.benchmarks import write_folder
 from personafit.benchmarks.config import Finished, RunConfig
 from personafit.benchmarks.recentering import RelevanceLabels
-from personafit.kinds.lines import Line
+from personafit.kinds import Line
 from personafit.kinds.relevance import RelevanceScores, load_relevance, opened_relevance
 from personafit.reports.line_results import line_coverage
 from personafit.reports.relevance import relevance_results

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from personafit.benchmarks.benchmark import Controls
+from personafit.benchmarks import Controls
 from personafit.items.relevance import ALONE
 from personafit.kinds.relevance import RelevanceKind
 from tests.scripted import write_lines

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from personafit._errors import UserError, located
 from personafit._hashing import hash_text
-from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls
+from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls, HeldBenchmark
 from personafit.benchmarks.folder import FolderBenchmark
 from personafit.benchmarks.folder_records import FolderRecords
 from personafit.benchmarks.lines import FilledText, PublishedLine, read_records
@@ -236,42 +236,30 @@ def open_responses(data: Path | None) -> Benchmark:
     return ResponsePairs(folder) if (folder / PAIRS).is_file() else has_items(PreferenceFolder(folder))
 
 
-class ResponsePrompts(Benchmark):
-    """The prompts as a benchmark without answers."""
+class ResponsePrompts(HeldBenchmark):
+    """The prompts, and the people who ask with all their known attributes, as a benchmark without answers."""
 
     becomes = PREFERENCE
     """The kind of item that a system's answers turn them into."""
 
     def __init__(self, source: Benchmark, situations: Sequence[Situation]) -> None:
-        info = source.info
-        self.info = BenchmarkInfo(
-            name=f"{info.name}-prompts",
-            version=info.version,
-            licence=info.licence,
-            language=info.language,
-            layout=[],
-        )
-        self.source = info
+        self.source = source.info
         self.situations = {one.id: one for one in _apart(situations)}
         attributes = ((one.person, text) for one in situations for text in one.known)
         known = {person.id: person for person in source.people()}
         found = {person.id: person for person in users_with(attributes, known)}
-        self._people = [found[person] for person in known if person in found]
-
-    def people(self) -> Iterator[Person]:
-        """Iterate over the people who ask, with all their known attributes."""
-        return iter(self._people)
-
-    def products(self) -> Iterator[Product]:
-        """Iterate over nothing: the answers are yet to be made."""
-        yield from ()
-
-    def items(self) -> Iterator[Item]:
-        """Iterate over the prompts as items."""
-        for one in self.situations.values():
-            yield Item(
-                id=one.id, kind="prompt", person=one.person, prompt=one.prompt, products=[], group=one.id
-            )
+        info = BenchmarkInfo(
+            name=f"{source.info.name}-prompts",
+            version=source.info.version,
+            licence=source.info.licence,
+            language=source.info.language,
+            layout=[],
+        )
+        items = (
+            Item(id=one.id, kind="prompt", person=one.person, prompt=one.prompt, products=[], group=one.id)
+            for one in self.situations.values()
+        )
+        super().__init__(info, (found[person] for person in known if person in found), items)
 
 
 def open_prompts(data: Path | None) -> ResponsePrompts:
