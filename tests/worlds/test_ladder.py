@@ -36,8 +36,7 @@ def world_of(name: str) -> World:
 def scores_of(name: str, agent: str) -> list[EpisodeScore]:
     world = world_of(name)
     return [
-        score(play(world, request, agent).record, request, told_to(agent, request))
-        for request in world.requests.values()
+        score(play(world, request, agent), told_to(agent, request)) for request in world.requests.values()
     ]
 
 
@@ -95,15 +94,14 @@ def test_both_people_of_a_pair_get_the_same_offers_and_different_best_choices(na
     for one, other in pairs.values():
         assert (one.text, one.offers, one.goals) == (other.text, other.offers, other.goals)
         assert one.resident is other.other
-        assert not (one.best & other.best).any()
+        assert not (one.own.best & other.own.best).any()
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_at_least_two_choices_are_near_the_best(name: str) -> None:
     for request in world_of(name).requests.values():
-        utilities, valid = request.choices(request.resident.tastes)
-        top, mean = request.yardstick
-        assert (valid & (top - utilities <= 0.25 * (top - mean) + 1e-9)).sum() >= 2
+        own, (top, mean) = request.own, request.yardstick
+        assert (own.valid & (top - own.utility <= 0.25 * (top - mean) + 1e-9)).sum() >= 2
         assert top - mean >= (0.05 if request.level == "easy" else 0.2)
 
 
@@ -114,7 +112,7 @@ def test_no_surface_cue_finds_the_best(name: str) -> None:
     chance = 0.0
     for world in worlds_of(name):
         for request in world.requests.values():
-            top = request.best
+            top = request.own.best
             for axis, offers in enumerate(request.by_goal):
                 among = top if top.ndim == 1 else np.asarray(top.any(axis=1 - axis))
                 chance += among.mean()

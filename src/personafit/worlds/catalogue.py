@@ -6,6 +6,7 @@ of the two, and 24 are random. Names, prices, order and the number of needs met 
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -99,10 +100,8 @@ class OfferSampler:
         several = len(varying) > 1
         drafts = list(self._drafts(varying, conflict) if several else self._one_attribute(varying[0]))
         self._rng.shuffle(drafts)
-        return [
-            self._offer(number, name, draft, fixed)
-            for number, (name, draft) in enumerate(zip(self._names(len(drafts)), drafts, strict=True), 1)
-        ]
+        named = zip(self._names(len(drafts)), drafts, strict=True)
+        return [self._offer(number, *each, fixed) for number, each in enumerate(named, 1)]
 
     def _one_attribute(self, name: str) -> Iterator[_Draft]:
         """Yield drafts with every value equally often, so that rarity is no clue."""
@@ -140,9 +139,7 @@ class OfferSampler:
             if name in missed:
                 values[name] = self._rng.choice([id for id in ids if id not in liked] or ids)
                 continue
-            for first in range(
-                len(others) + 1
-            ):  # avoid what all others like, else the last of them, else nobody
+            for first in range(len(others) + 1):  # avoid what all like, else what the last does, else nothing
                 taken = {value for other in others[first:] for value in other.liked(self._domain.id, name)}
                 if free := [id for id in liked if id not in taken]:
                     break
@@ -185,9 +182,7 @@ class OfferSampler:
         return frozenset(kept) | frozenset(self._rng.sample(rest, min(count - len(kept), len(rest))))
 
     def _names(self, count: int) -> list[str]:
-        words = texts()[self._language]
-        space = " " if self._language == "en" else ""
-        every = [
-            f"{first}{space}{second}" for first in words["name_first"] for second in words["name_second"]
-        ]
-        return self._rng.sample(every, count)
+        words, space = texts()[self._language], " " if self._language == "en" else ""
+        return self._rng.sample(
+            [space.join(each) for each in product(words["name_first"], words["name_second"])], count
+        )
