@@ -245,7 +245,7 @@ def _curve_picture(curves: Mapping[str, Sequence[tuple[int, Result]]], caption: 
         figure, (axis,) = plots.subplots(3.0, 1)
         plots.frame(axis, "Regret", "questions to the user in an episode")
         axis.grid(axis="y", color=plots.GRID, linewidth=0.7)
-        said = []
+        said: list[str] = []
         for (name, points), (shape, colour, dashes) in zip(curves.items(), cycle(styles)):
             at, values = [count for count, _ in points], [one.value or 0.0 for _, one in points]
             fill = colour if not said else plots.PAPER

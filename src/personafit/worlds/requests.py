@@ -132,7 +132,7 @@ class Choices(NamedTuple):
     def best(self) -> NDArray[np.bool_]:
         """Return a mask of the choices with the greatest utility among the valid ones, or among all if none is valid."""
         among = self.valid if self.valid.any() else np.ones_like(self.valid)
-        return among & np.asarray(self.utility >= self.utility.max(where=among, initial=-1.0) - 1e-9)
+        return np.asarray(among & (self.utility >= self.utility.max(where=among, initial=-1.0) - 1e-9))
 
 
 def entry_of(goal: Goal, offer: Offer, domain: WorldDomain, id: str = "") -> Entry:
