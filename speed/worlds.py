@@ -39,7 +39,7 @@ def loop(episodes: int) -> float:
     begun = time.process_time()
     for number, (request, agent) in enumerate(islice(cycle(pairs), episodes)):
         episode = play(world, request, agent, number)
-        score(episode.record, request, told_to(agent, request))
+        score(episode, told_to(agent, request))
     return episodes / (time.process_time() - begun)
 
 

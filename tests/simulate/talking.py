@@ -67,7 +67,8 @@ MODELS: dict[str, Reply] = {
 
 
 class Talking(StubEndpoint):
-    """The endpoint; it answers `patience` requests and lets further ones wait; `broken` models answer with that status."""
+    """The endpoint; it answers `patience` requests and lets further ones wait; `broken` models answer with that status,
+    the next `stumbles` requests with 503."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,6 +76,7 @@ class Talking(StubEndpoint):
         self.answered: Counter[str] = Counter()
         self.broken: dict[str, int] = {}
         self.patience: int | None = None
+        self.stumbles = 0
         self.why = "as told"
 
     def __enter__(self) -> Self:
@@ -92,7 +94,8 @@ class Talking(StubEndpoint):
             self.requests.append(body)
             key = json.dumps([name, body["messages"]])
             self.asked[key] += 1
-            broken = self.broken.get(name)
+            broken = 503 if self.stumbles else self.broken.get(name)
+            self.stumbles = max(0, self.stumbles - 1)
             held = self.patience is not None and self.answered.total() >= self.patience
             if not held:
                 self.answered[key] += 1

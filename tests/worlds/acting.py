@@ -26,9 +26,8 @@ def request_of(body: Body) -> Request:
 
 def best_of(request: Request) -> list[str]:
     """The offers that suit the person best."""
-    utilities, valid = request.choices(request.resident.tastes)
-    places = np.unravel_index(int(np.argmax(np.where(valid, utilities, -1))), valid.shape)
-    return [offers[int(place)].id for offers, place in zip(request.by_goal, places, strict=True)]
+    places = np.argwhere(request.own.best)[0]
+    return [offers[place].id for offers, place in zip(request.by_goal, places, strict=True)]
 
 
 def _good(request: Request, spoken: int) -> Step:

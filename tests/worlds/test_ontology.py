@@ -37,7 +37,7 @@ def test_a_domain_is_under_sixty_lines_and_can_be_played() -> None:
     played = [one for one in world.requests.values() if any(goal.domain == "pets" for goal in one.goals)]
     assert played
     for request in played:
-        figures = score(play(world, request, "oracle").record, request, told_to("oracle", request))
+        figures = score(play(world, request, "oracle"), told_to("oracle", request))
         assert (figures.success, figures.regret) == (True, 0.0)
 
 
@@ -62,9 +62,31 @@ def test_a_domain_is_under_sixty_lines_and_can_be_played() -> None:
             'label = { en = "Pets", zh = "宠物" }',
             "the languages of the domain's label",
         ),
-        ("[attributes.price]", "[attributes.play]", "cannot be called"),
+        ("[attributes.price]", "[attributes.play]", "no attribute can be called"),
         ("prices = 10 60", "prices = { en = [10, 60], zh = [80, 480] }", "not a domain in TOML"),
         ("zh = [480, 80]", "zh = [80, 480]", "the lesser first"),
+        ("prices = { en = [-1, 60],", "prices = { en = [10, 60],", "greater than or equal to 0"),
+        ('hours = 12\nslots = ["date"]', 'slots = ["date"]', "less than or equal to 11"),
+        ("照看猫。{time}", "照看猫。", "must say {date} in braces, and nothing else"),
+        ("照看猫。}", "照看猫。", "Single '}'"),
+        ("[attributes.'visits.a']", "[attributes.visits]", "or have a dot in its name"),
+        ("[attributes.slots]", "[attributes.visits]", "no attribute can be called"),
+        (
+            'label = { en = "Visits", zh = "玩耍" }',
+            'label = { en = "Visits", zh = "次数" }',
+            "the same label",
+        ),
+        (
+            'en = ["once", "Once", "overnight"]',
+            'en = ["once", "twice", "overnight"]',
+            "a value stands there twice",
+        ),
+        ('en = ["once", "", "overnight"]', 'en = ["once", "twice", "overnight"]', "at least 1 character"),
+        (
+            '[attributes.play]\nmemory = { en = "Played {value}." }',
+            "[attributes.play]",
+            "the memory 'Played {value}.' must have {} for the value",
+        ),
         ("prices = { en = [10, 60] }", "prices = { en = [10, 60], zh = [80, 480] }", "for each language"),
     ],
 )
@@ -81,6 +103,22 @@ def test_domains_of_a_world_have_the_same_languages() -> None:
     domains = {**starter_domains(), "pets": read_domain("pets", english, "pets.toml")}
     with pytest.raises(UserError, match="The domain 'pets' is in en, others are in en and zh"):
         generate(domains, 4, 0)
+
+
+def test_domains_do_not_take_the_names_of_others() -> None:
+    with pytest.raises(UserError, match="a domain cannot be called calendar, as the person's own calendar"):
+        read_domain("calendar", PETS, "calendar.toml")
+    domains = {name: read_domain(name, PETS, f"{name}.toml") for name in ("cats", "dogs")}
+    with pytest.raises(UserError, match="The domains cats and dogs have the same label"):
+        generate(domains, 4, 0)
+
+
+def test_a_budget_is_not_below_every_price() -> None:
+    narrow = PETS.replace("en = [10, 60]", "en = [101, 104]")
+    people = generate({"pets": read_domain("pets", narrow, "pets.toml")}, 40, 0)
+    budgets = {one.tastes.budget("pets") for one in people if one.language == "en"} - {None}
+    assert budgets
+    assert min(filter(None, budgets)) >= 101
 
 
 def test_a_world_of_one_value_says_that_there_is_nothing_to_choose() -> None:
@@ -111,5 +149,5 @@ def test_a_person_without_preferences_is_in_the_world_and_asks_for_nothing() -> 
     request = next(iter(world.requests.values()))
     borrowed = replace(request, resident=Resident("b", request.language, {}, (), (), starter_domains()))
     for agent in AGENTS:
-        figures = score(play(world, borrowed, agent).record, borrowed, frozenset())
+        figures = score(play(world, borrowed, agent), frozenset())
         assert figures.regret == 0.0

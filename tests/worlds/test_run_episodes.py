@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,11 @@ from personafit.benchmarks.config import Finished
 from personafit.kinds import run_lines
 from personafit.kinds.episode import load_units
 from personafit.store import Store
-from personafit.worlds import playing
-from personafit.worlds.episode import start
+from personafit.worlds import episode
+from personafit.worlds.episode import EpisodeRecord
 from personafit.worlds.scripted import AGENTS
 from personafit.worlds.sources import shipped
+from personafit.worlds.storage import read_episodes
 from tests.scripted import run
 from tests.simulate.test_resume import await_asks
 from tests.worlds.acting import Acting, configuration
@@ -155,7 +155,7 @@ def test_an_endpoint_that_takes_no_tools_says_what_to_do(tmp_path: Path) -> None
 @pytest.mark.slow
 def test_the_embedded_model_plays_ten_episodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("xllamacpp", reason="the embedded engine is not installed")
-    monkeypatch.setattr(playing, "start", partial(start, most_steps=2))
+    monkeypatch.setattr(episode, "MOST_STEPS", 2)
     with Store(tmp_path / "s.db") as store:
         done = run(store, configuration_of("embedded,threads=1", limit=10))
         found = only(store, done)
@@ -196,6 +196,12 @@ def endless(request, tools):
 def hangs(request, tools):
     import time
     time.sleep(60)
+
+def falls(request, tools):
+    tools.cancel(id="bookings-1")
+    tools.call("\\ud800", text="\\ud800")
+    tools.say("\\ud800\\x00")
+    raise ValueError("no idea")
 """
 
 
@@ -236,6 +242,28 @@ def test_functions_that_misbehave_lose_and_say_why(
         assert (set(found["success"]), set(found["regret"])) == ({0.0}, {1.0})
         if why is not None:
             assert why in str(done.summary.last_failure)
+
+
+def test_what_a_function_did_before_it_raised_is_kept(tmp_path: Path, module: str) -> None:
+    with Store(tmp_path / "s.db") as store:
+        found = only(store, run(store, configuration_of(f"{module}:falls")))
+        assert set(found["stop"]) == {"failed"}
+        assert set(found["collateral"]) == {1.0}
+        assert set(found["steps"]) == {3.0}
+        (record, _) = (
+            EpisodeRecord.from_json(json.dumps(one["record"]))
+            for one in read_episodes(store, found["episode"].to_list())
+        )
+        assert [one.changes != () for one in record.turns] == [True, False, False]
+
+
+def test_a_user_whose_endpoint_stumbles_is_asked_again(tmp_path: Path, module: str) -> None:
+    with Acting() as endpoint, Store(tmp_path / "s.db") as store:
+        endpoint.stumbles = 2
+        done = run(store, configuration_of(f"{module}:first", user=endpoint.model("user")))
+        assert endpoint.stumbles == 0
+        assert done.summary.failed == 0
+        assert set(only(store, done)["stop"]) <= {"agent", "user"}
 
 
 def configuration_of(system: str, **more: Any) -> Any:

@@ -39,7 +39,7 @@ def test_a_domain_of_few_lines_makes_a_world(cafes: Path) -> None:
     assert len(world.requests) > 200
     regret = {
         agent: [
-            score(play(world, one, agent).record, one, told_to(agent, one)).regret
+            score(play(world, one, agent), told_to(agent, one)).regret
             for one in list(world.requests.values())[:80]
         ]
         for agent in ("oracle", "profile", "wrong-person")

@@ -23,6 +23,7 @@ from personafit.items.reading import QuestionSet
 from personafit.kinds.attempts import price_words
 from personafit.kinds.kind import Kind, RunPlan, speaker_record
 from personafit.kinds.lines import Line, Metric, RunLines, at_least_zero, control_of
+from personafit.models import ChatRequest, Model
 from personafit.models.purse import request_tokens
 from personafit.store import RunRecord, Status, Store, run_items
 from personafit.worlds.agents import Agent, make_agent, make_world_user
@@ -34,7 +35,7 @@ from personafit.worlds.storage import FIGURES, INSTRUMENT, episode_rows
 DEFAULT_CONTEXTS = ("profile",)
 PAGE = 10_000  # number of episodes read at a time
 TEMPLATE_USER = {"name": "template", "fingerprint": INSTRUMENT}
-USUAL_STEPS = 8  # for estimates only
+USUAL_STEPS, USUAL_REPLIES = 8, 2  # of the agent and of a user played by a model, for estimates only
 USUAL_TOKENS = (300, 60)  # tokens that a step adds to the prompt, and that it writes
 MOST_QUESTIONS = 5  # points of the curve of regret by questions; the last stands for that many and more
 
@@ -130,27 +131,22 @@ class EpisodeKind(Kind):
         yield from ()
 
     def estimate(self, plan: RunPlan) -> list[str] | None:
-        """Return lines that estimate the episodes, at eight steps each."""
+        """Return lines that estimate the episodes, at eight steps and two replies of the user each."""
         lines = [f"{plan.info.name}: {self.planned(plan):,} episodes over {plan.count_items():,} requests."]
-        episodes = _episodes(plan)
+        episodes, user = _episodes(plan), plan.state["user"]
         for agent in plan.state["systems"]:
-            total = episodes.total(agent)
-            if not isinstance(agent, ChatAgent):
-                lines.append(f"  {agent.name}: {total:,} episodes.")
-                continue
-            slot = next(episodes.slots(agent), None)
+            total, slot = episodes.total(agent), next(episodes.slots(agent), None)
             if slot is None:  # all contexts have to be made by a model first
                 lines.append(f"  {agent.name}: unknown, since what it is told is not made yet.")
                 continue
-            first = request_tokens(
-                agent.ask(agent.opening(slot.request, slot.context), slot.request, "", None)
-            )
-            calls, (more, out) = total * USUAL_STEPS, USUAL_TOKENS
-            tokens_in, tokens_out = calls * (first + more * USUAL_STEPS // 2), calls * out
-            lines.append(
-                f"  {agent.name}: {calls:,} calls at about {USUAL_STEPS} an episode, about {tokens_in:,} tokens in and "
-                f"{tokens_out:,} out{price_words(agent.model.price, tokens_in, tokens_out)}."
-            )
+            if isinstance(agent, ChatAgent):
+                step = agent.ask(agent.opening(slot.request, slot.context), slot.request, "", None)
+                lines.append(_cost_line(agent.name, agent.model, step, total, USUAL_STEPS))
+            else:
+                lines.append(f"  {agent.name}: {total:,} episodes.")
+            if user is not None and not isinstance(agent, ScriptedAgent):
+                answer = user.ask(slot.start, "", "", None)
+                lines.append(_cost_line(f"{user.name}, the user", user.model, answer, total, USUAL_REPLIES))
         return lines
 
     def metrics(self, info: Mapping[str, Any]) -> Sequence[Metric]:
@@ -160,6 +156,16 @@ class EpisodeKind(Kind):
     def lines(self, store: Store, run: RunRecord) -> RunLines:
         """Return a line per system and context, and one per scripted control."""
         return episode_lines(store, run)
+
+
+def _cost_line(name: str, model: Model, first: ChatRequest, episodes: int, each: int) -> str:
+    """Estimate the calls of a model that makes `each` an episode, the first of which is this."""
+    calls, (more, out) = episodes * each, USUAL_TOKENS
+    tokens_in, tokens_out = calls * (request_tokens(first) + more * each // 2), calls * out
+    return (
+        f"  {name}: {calls:,} calls at about {each} an episode, about {tokens_in:,} tokens in and {tokens_out:,} out"
+        f"{price_words(model.price, tokens_in, tokens_out)}."
+    )
 
 
 def _episodes(plan: RunPlan) -> EpisodePlan:

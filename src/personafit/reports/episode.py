@@ -1,6 +1,7 @@
 """The report of a run of episodes: how often agents did what was asked, the cost of their choices to the person, and the episodes."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import cycle
 from typing import Any, ClassVar
 
 from personafit.kinds.episode import (
@@ -185,13 +186,12 @@ class EpisodeReport(KindReport):
     def members(self) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, str]]]:
         """Yield systems, controls, and the simulated user."""
         config = self.record.config
-        for role, members in (
-            ("system", config["systems"]),
-            ("control", config["controls"]),
-            ("simulated user", [config["user"]]),
-        ):
-            for one in members:
-                yield role, one, {}
+        roles = {
+            "system": config["systems"],
+            "control": config["controls"],
+            "simulated user": [config["user"]],
+        }
+        return ((role, one, {}) for role, members in roles.items() for one in members)
 
 
 def _name(row: Result) -> str:
@@ -217,39 +217,34 @@ def _control_pairs(lines: Sequence[Line]) -> Iterator[tuple[Line, Line, str]]:
 
 
 def _curve_picture(curves: Mapping[str, Sequence[tuple[int, Result]]], caption: str) -> Picture:
-    from personafit.reports.plots import (
-        ACCENT,
-        GRID,
-        INK,
-        MUTED,
-        PAPER,
-        figure_style,
-        frame,
-        group_in_words,
-        subplots,
-    )
+    from personafit.reports import plots
 
-    styles = (("o", ACCENT, "-"), ("s", INK, "--"), ("D", MUTED, ":"), ("^", ACCENT, "-."))
-    with figure_style():
-        figure, (axis,) = subplots(3.0, 1)
-        frame(axis, "Regret", "questions to the user in an episode")
-        axis.grid(axis="y", color=GRID, linewidth=0.7)
-        said = []
-        for place, (name, points) in enumerate(curves.items()):
-            shape, colour, dashes = styles[place % len(styles)]
+    styles = (
+        ("o", plots.ACCENT, "-"),
+        ("s", plots.INK, "--"),
+        ("D", plots.MUTED, ":"),
+        ("^", plots.ACCENT, "-."),
+    )
+    with plots.figure_style():
+        figure, (axis,) = plots.subplots(3.0, 1)
+        plots.frame(axis, "Regret", "questions to the user in an episode")
+        axis.grid(axis="y", color=plots.GRID, linewidth=0.7)
+        said: list[str] = []
+        for (name, points), (shape, colour, dashes) in zip(curves.items(), cycle(styles)):
             at, values = [count for count, _ in points], [one.value or 0.0 for _, one in points]
-            axis.plot(at, values, dashes, color=colour, linewidth=1.4, label=name)
+            fill = colour if not said else plots.PAPER
             axis.plot(
-                at, values, shape, color=colour, markerfacecolor=PAPER if place else colour, markersize=6
+                at, values, shape + dashes, color=colour, markerfacecolor=fill, lw=1.4, ms=6, label=name
             )
             for count, one in points:
                 if one.low is not None and one.high is not None:
                     axis.plot([count, count], [one.low, one.high], color=colour, linewidth=1.6)
-            said.append(f"{name}: {group_in_words([(questions_label(n), one) for n, one in points], 2)}.")
+            named = [(questions_label(count), one) for count, one in points]
+            said.append(f"{name}: {plots.group_in_words(named, 2)}.")
         axis.set_xticks(range(MOST_QUESTIONS + 1), [questions_label(n) for n in range(MOST_QUESTIONS + 1)])
         axis.set_xlim(-0.4, MOST_QUESTIONS + 0.4)
         axis.set_ylim(bottom=min(0.0, axis.get_ylim()[0]))
         if len(curves) > 1:
-            axis.legend(frameon=False, fontsize=8, labelcolor=INK)
+            axis.legend(frameon=False, fontsize=8, labelcolor=plots.INK)
         figure.set_label(" ".join(said))
     return Picture("Regret by number of questions", caption, figure)

@@ -12,7 +12,6 @@ from personafit.store import RunRecord, Store
 from personafit.worlds.chat_agents import spoken
 from personafit.worlds.episode import Call, EpisodeRecord
 from personafit.worlds.ontology import BUDGET, NEEDS
-from personafit.worlds.scoring import net_changes
 from personafit.worlds.state import Change
 from personafit.worlds.storage import read_episodes
 
@@ -145,11 +144,13 @@ def _change(change: Change) -> str:
 
 def committed(record: EpisodeRecord) -> list[str]:
     """Return the ids of the offers committed at the end."""
-    return [
-        change.after.offer
-        for change in net_changes(record)
-        if change.after is not None and change.after.offer is not None
-    ]
+    offers: dict[str, str] = {}
+    for change in (change for turn in record.turns for change in turn.changes):
+        if change.after is not None and change.after.offer is not None:
+            offers[change.after.id] = change.after.offer
+        elif change.before is not None:
+            offers.pop(change.before.id, None)
+    return list(offers.values())
 
 
 def _choices(request: Mapping[str, Any], chosen: Sequence[str]) -> Iterator[tuple[str, list[list[Any]]]]:

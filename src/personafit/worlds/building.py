@@ -29,9 +29,7 @@ QUOTA: Mapping[Level, int] = {"easy": 3, "hard": 3, "medium": EACH}
 # Differences are shares of a person's preferences, by weight: from the majority, and between the two people of a pair.
 LEAST_APART = (1 / 3, 0.4)
 IDEAL_APART = (0.35, 0.5)  # the people differ, yet the other's best choice is no worse than chance
-FEW_VALUES = (
-    0.17  # maximum share of an attribute's values that a person likes, where it alone decides an easy request
-)
+FEW_VALUES = 0.17  # maximum share of an attribute's values that a person likes, where it alone decides
 FEWEST_VARYING = 3  # minimum number of attributes of a domain that both people of a pair care about
 # Minimum difference between the best and the mean utility.
 LEAST_GAP: Mapping[Level, float] = {"easy": 0.05, "medium": 0.2, "hard": 0.2}
@@ -101,11 +99,7 @@ class _Builder:
             if level == "easy":
                 yield from self._deciding(one, other)
                 continue
-            known = {
-                domain: apart
-                for domain in one.domains
-                if (apart := self._differences(domain, one, other)) is not None
-            }
+            known = {id: apart for id in one.domains if (apart := self._differences(id, one, other))}
             for domains in combinations(known, 1 if level == "medium" else 2):
                 crowd, pair = map(fmean, zip(*(known[id] for id in domains), strict=True))
                 enough = crowd >= LEAST_APART[0] and pair >= LEAST_APART[1]
@@ -117,22 +111,19 @@ class _Builder:
         """Yield an option for each attribute in which two people and the majority all differ."""
         for domain in one.domains.values():
             for name, attribute in domain.attributes.items():
-                liked = [
-                    set(who.liked(domain.id, name)) for who in (one.tastes, other.tastes, self._majority)
-                ]
+                tastes = one.tastes, other.tastes, self._majority
+                liked = [set(who.liked(domain.id, name)) for who in tastes]
                 few = all(0 < len(each) <= FEW_VALUES * len(attribute.ids) for each in liked)
                 if few and len(set.union(*liked)) == sum(map(len, liked)):
                     yield _Option(other, (domain.id,), name)
 
     def _differences(self, domain: str, one: Resident, other: Resident) -> tuple[float, float] | None:
         """Return how much two people differ from the majority and from each other, each the smaller way; None with too little in common."""
-        varying, first, second = _varying(domain, one, other), one.tastes, other.tastes
+        varying, pair = _varying(domain, one, other), (one.tastes, other.tastes)
         if len(varying) < FEWEST_VARYING:
             return None
-        return (
-            min(_difference(domain, varying, who, self._majority) for who in (first, second)),
-            min(_difference(domain, varying, *pair) for pair in ((first, second), (second, first))),
-        )
+        crowd = min(_difference(domain, varying, who, self._majority) for who in pair)
+        return crowd, min(_difference(domain, varying, *each) for each in (pair, pair[::-1]))
 
     def _pair(self, level: Level, one: Resident, option: _Option) -> list[Request]:
         """Return the request for both people; nothing if it cannot be served for one of them."""
@@ -167,7 +158,7 @@ class _Builder:
             both = [_with_appointments(each, words["entries"]["calendar"], rng) for each in both]
         elif level == "hard":
             both = [replace(each, budget=_budget(both)) for each in both]
-        if not all(map(_servable, both)) or (both[0].best & both[1].best).any():
+        if not all(map(_servable, both)) or (both[0].own.best & both[1].own.best).any():
             return []
         text = _text(both[0], rng)
         return [replace(each, id=f"{each.resident.id}/{each.pair}", text=text) for each in both]
@@ -180,9 +171,8 @@ def _combine(domains: Sequence[WorldDomain]) -> bool:
 
 def _by_calendar(domains: Sequence[WorldDomain], rng: Random) -> bool:
     """Return whether a request about these domains is bound by the calendar, and not by a budget."""
-    return all(each.hours for each in domains) and (
-        not all(each.prices for each in domains) or rng.random() < CALENDAR
-    )
+    priced = all(each.prices for each in domains)
+    return all(each.hours for each in domains) and (not priced or rng.random() < CALENDAR)
 
 
 def _goals(
@@ -200,13 +190,12 @@ def _goals(
 
 def _varying(domain: str, one: Resident, other: Resident) -> list[str]:
     """Return the attributes that both people care about and that have more than one value."""
-    attributes = one.domains[domain].attributes
+    both = one.tastes, other.tastes
+    attributes = one.domains[domain].attributes.items()
     return [
         name
-        for name in attributes
-        if one.tastes.weight(domain, name)
-        and other.tastes.weight(domain, name)
-        and len(attributes[name].ids) > 1
+        for name, attribute in attributes
+        if all(who.weight(domain, name) for who in both) and len(attribute.ids) > 1
     ]
 
 
@@ -219,19 +208,18 @@ def _difference(domain: str, varying: Iterable[str], who: Tastes, other: Tastes)
 
 def _servable(request: Request) -> bool:
     """Return whether the best choice is well above the mean, and at least two choices are near it."""
-    utilities, valid = request.choices(request.resident.tastes)
-    if not valid.any():
+    own = request.own
+    if not own.valid.any():
         return False
     best, mean = request.yardstick
-    near = valid & (best - utilities <= NEAR_BEST * (best - mean) + 1e-9)
+    near = own.valid & (best - own.utility <= NEAR_BEST * (best - mean) + 1e-9)
     return best - mean >= LEAST_GAP[request.level] and int(near.sum()) >= 2
 
 
 def _budget(both: Sequence[Request]) -> int:
     """Return a round sum that about half of all choices exceed, but not the cheapest best choice of either person."""
-    prices = [np.array([offer.price for offer in offers]) for offers in both[0].by_goal]
-    sums = prices[0][:, None] + prices[1][None, :]
-    least = [int(sums[request.best].min(initial=sums.max())) for request in both]
+    sums = np.add.outer(*([offer.price for offer in offers] for offers in both[0].by_goal))
+    least = [int(sums[request.own.best].min(initial=sums.max())) for request in both]
     return ceil(max(float(np.median(sums)), *least) / ROUND) * ROUND
 
 
@@ -243,26 +231,18 @@ def _state(
     for name in ("bookings", "orders", "playlists"):
         tables[name][f"{name}-1"] = Entry(f"{name}-1", rng.choice(entries[name]))
     for number, title in enumerate(rng.sample(entries["calendar"], 2), 1):
-        when = day + timedelta(days=rng.choice((-1, 1)) * rng.randint(1, 2))
-        tables["calendar"][f"calendar-{number}"] = Entry(
-            f"calendar-{number}",
-            title,
-            date=when.isoformat(),
-            hour=rng.randint(FIRST_HOUR, LAST_HOUR - 2),
-            hours=1,
-        )
+        when = (day + timedelta(days=rng.choice((-1, 1)) * rng.randint(1, 2))).isoformat()
+        hour, id = rng.randint(FIRST_HOUR, LAST_HOUR - 2), f"calendar-{number}"
+        tables["calendar"][id] = Entry(id, title, date=when, hour=hour, hours=1)
     return WorldState(tables)
 
 
 def _with_appointments(request: Request, titles: Sequence[str], rng: Random) -> Request:
     """Return the request with two appointments on its day that leave one of the best choices free."""
-    best = np.argwhere(request.best).tolist()
-    if not best:
-        return request
-    chosen = [offers[index] for offers, index in zip(request.by_goal, rng.choice(best), strict=True)]
+    best = rng.choice(np.argwhere(request.own.best).tolist())
     kept = [
-        entry_of(goal, offer, request.domains[goal.domain])
-        for goal, offer in zip(request.goals, chosen, strict=True)
+        entry_of(goal, offers[place], request.domains[goal.domain])
+        for goal, offers, place in zip(request.goals, request.by_goal, best, strict=True)
     ]
     day = request.goals[0].slots["date"]
     possible = [

@@ -1,22 +1,26 @@
-"""Offers for a request: some suit one of two people, some the majority, and nothing else about an offer shows which.
+"""Offers for a request: some suit one of two people, some the majority, and nothing else about the offers shows which.
 
-Of forty offers two suit each of the two people and neither the other nor the majority, four suit the majority, eight nearly suit one
-of the two, and 24 are random. Names, prices, order and the number of needs met are drawn in the same way for all.
+Of thirteen offers two suit each of the two people and neither the other nor the majority, three nearly suit each, and three suit the
+majority. There are three such groups: the other two are made in the same way for people whose every value is exchanged for another, so
+that neither what most offers have in common nor how they resemble each other tells which group is real. Names, prices, order and the
+number of needs met are drawn in the same way for all.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
 from personafit.worlds.ontology import WorldDomain, texts
 from personafit.worlds.people import Tastes
 
-SIZE = 40  # number of offers of a catalogue
-BEST = 2  # offers that suit each of the two people
-NEAR = 4  # offers that nearly suit each of them
-POPULAR = 4  # offers that suit the majority
-OVER_BUDGET = 0.1  # share of random offers above a budget
+BEST = 2  # offers of a group that suit each of two people
+NEAR = 3  # offers that nearly suit each of them
+POPULAR = 3  # offers that suit the majority
+GROUPS = 3  # the real one, and those that resemble it
+SIZE = GROUPS * (2 * (BEST + NEAR) + POPULAR)  # number of offers of a catalogue
+OVER_BUDGET = 0.1  # share above a budget of the offers for an easy request that are left to chance
 FIRST_HOUR, LAST_HOUR = 9, 20
 
 
@@ -66,15 +70,16 @@ def acceptable(offer: Offer, tastes: Tastes) -> bool:
     return (budget is None or offer.price <= budget) and tastes.needs(offer.domain) <= offer.suits
 
 
-@dataclass(frozen=True)
-class _Draft:
+class _Draft(NamedTuple):
     """An offer before it has a name, a price and the needs that it meets."""
 
     values: Mapping[str, str]
-    proper: bool
-    """Whether it meets the hard needs and budgets of both people; otherwise this is left to chance."""
-    trap: Tastes | None = None
-    """The person whose hard needs or budget it fails."""
+    needs: frozenset[str] = frozenset()
+    """Hard needs that it meets; the rest is left to chance."""
+    failed: frozenset[str] = frozenset()
+    """Hard needs that it fails."""
+    dear: bool = False
+    """Whether it is above the budgets of both people."""
 
 
 class OfferSampler:
@@ -83,52 +88,76 @@ class OfferSampler:
     def __init__(
         self, domain: WorldDomain, pair: tuple[Tastes, Tastes], majority: Tastes, language: str, rng: Random
     ) -> None:
-        self._domain, self._pair, self._majority = domain, pair, majority
-        self._language, self._rng = language, rng
+        self._domain, self._language, self._rng = domain, language, rng
+        self._people = (*pair, majority)
+        self._needed = pair[0].needs(domain.id) | pair[1].needs(domain.id)
+        self._budgets = [budget for who in pair if (budget := who.budget(domain.id)) is not None]
 
     def sample(self, varying: Sequence[str], conflict: bool) -> list[Offer]:
         """Draw the offers, in the order of searches; attributes that do not vary have one value in all of them.
 
         With `conflict`, no offer meets all preferences: the best miss the lightest one, near misses a heavier one.
         """
-        fixed = {
-            name: self._rng.choice(attribute.ids)
-            for name, attribute in self._domain.attributes.items()
-            if name not in varying
-        }
+        attributes = self._domain.attributes.items()
+        fixed = {name: self._rng.choice(each.ids) for name, each in attributes if name not in varying}
         several = len(varying) > 1
         drafts = list(self._drafts(varying, conflict) if several else self._one_attribute(varying[0]))
         self._rng.shuffle(drafts)
-        return [
-            self._offer(number, name, draft, fixed)
-            for number, (name, draft) in enumerate(zip(self._names(len(drafts)), drafts, strict=True), 1)
-        ]
+        named = zip(self._names(len(drafts)), drafts, strict=True)
+        return [self._offer(number, *each, fixed) for number, each in enumerate(named, 1)]
 
     def _one_attribute(self, name: str) -> Iterator[_Draft]:
         """Yield drafts with every value equally often, so that rarity is no clue."""
         values = self._domain.attributes[name].ids
         for number in range(SIZE):
-            yield _Draft({name: values[number % len(values)]}, proper=number < BEST * len(values))
+            proper = number < BEST * len(values)  # the rest meets needs and budgets by chance
+            dear = not proper and self._rng.random() < OVER_BUDGET
+            needs = self._needed if proper else frozenset()
+            yield _Draft({name: values[number % len(values)]}, needs, dear=dear)
 
     def _drafts(self, varying: Sequence[str], conflict: bool) -> Iterator[_Draft]:
         domain = self._domain.id
-        for who, other in (self._pair, self._pair[::-1]):
-            lightest, *heavier = sorted(varying, key=lambda name: who.weight(domain, name))
-            others = (self._majority, other)
-            for _ in range(BEST):
-                yield _Draft(self._liked(who, others, varying, [lightest] if conflict else []), proper=True)
-            for number in range(NEAR):
-                missed = [self._rng.choice(heavier)]
-                if number == 0 and (who.needs(domain) or who.budget(domain) is not None):
-                    ideal = self._liked(who, others, varying)  # but for a need or budget
-                    yield _Draft(ideal, proper=False, trap=who)
-                else:
-                    yield _Draft(self._liked(who, others, varying, missed), proper=True)
-        for _ in range(POPULAR):
-            yield _Draft(self._liked(self._majority, (), varying), proper=True)
-        for _ in range(SIZE - POPULAR - 2 * (BEST + NEAR)):
-            values = {name: self._rng.choice(self._domain.attributes[name].ids) for name in varying}
-            yield _Draft(values, proper=False)
+        for first, second, majority in self._groups():
+            needs = first.needs(domain) | second.needs(domain)
+            for who, other in ((first, second), (second, first)):
+                needy = who.needs(domain)
+                trap = bool(needy) or who.budget(domain) is not None
+                lightest, *heavier = sorted(varying, key=lambda name: who.weight(domain, name))
+                best = [lightest] if conflict else []
+                self._rng.shuffle(heavier)
+                near = [[heavier[number % len(heavier)]] for number in range(NEAR - trap)]
+                for missed in (*[best] * BEST, *near):
+                    yield _Draft(self._liked(who, (majority, other), varying, missed), needs)
+                if trap:  # it suits but for a hard need or, without one, the budget
+                    ideal = self._liked(who, (majority, other), varying)
+                    yield _Draft(ideal, needs, needy, dear=not needy)
+            for _ in range(POPULAR):
+                yield _Draft(self._liked(majority, (), varying), needs)
+
+    def _groups(self) -> Iterator[Sequence[Tastes]]:
+        """Yield the two people and the majority, then the same three again with every value exchanged for another."""
+        choices = self._domain.choices.items()
+        orders = {name: self._rng.sample(topic.ids, len(topic.ids)) for name, topic in choices}
+        steps = {name: [number % len(ids) for number in range(GROUPS)] for name, ids in orders.items()}
+        for each in steps.values():
+            self._rng.shuffle(each)
+        for group in range(GROUPS):
+            taken = {name: each[group] - each[0] for name, each in steps.items()}
+            yield [self._exchanged(who, orders, taken) for who in self._people]
+
+    def _exchanged(
+        self, who: Tastes, orders: Mapping[str, Sequence[str]], steps: Mapping[str, int]
+    ) -> Tastes:
+        """Return the tastes in the domain with each value exchanged for the one so many steps on in its order."""
+        facts = {}
+        for key, fact in who.facts.items():
+            if fact.domain == self._domain.id:
+                values = fact.values
+                if ids := orders.get(fact.topic):  # a budget stays as it is
+                    places = [(ids.index(value) + steps[fact.topic]) % len(ids) for value in values]
+                    values = tuple(ids[place] for place in places)
+                facts[key] = replace(fact, values=values)
+        return Tastes(facts)
 
     def _liked(
         self, who: Tastes, others: Sequence[Tastes], varying: Sequence[str], missed: Sequence[str] = ()
@@ -140,9 +169,7 @@ class OfferSampler:
             if name in missed:
                 values[name] = self._rng.choice([id for id in ids if id not in liked] or ids)
                 continue
-            for first in range(
-                len(others) + 1
-            ):  # avoid what all others like, else the last of them, else nobody
+            for first in range(len(others) + 1):  # avoid what all like, else what the last does, else nothing
                 taken = {value for other in others[first:] for value in other.liked(self._domain.id, name)}
                 if free := [id for id in liked if id not in taken]:
                     break
@@ -155,39 +182,32 @@ class OfferSampler:
             id=f"{domain.id}-{number:02}",
             domain=domain.id,
             name=name,
-            price=self._price(draft),
+            price=self._price(draft.dear),
             hour=self._rng.randint(FIRST_HOUR, LAST_HOUR - domain.hours) if domain.hours else None,
             values={attribute: values[attribute] for attribute in domain.attributes},
             suits=self._suits(draft),
         )
 
-    def _price(self, draft: _Draft) -> int:
+    def _price(self, dear: bool) -> int:
         if not self._domain.prices:
             return 0
         low, high = self._domain.prices[self._language]
-        budgets = [budget for who in self._pair if (budget := who.budget(self._domain.id)) is not None]
-        trapped = draft.trap and not draft.trap.needs(self._domain.id)
-        if trapped or (budgets and not draft.proper and self._rng.random() < OVER_BUDGET):
-            least = max(budgets) + 1
+        if dear and self._budgets:
+            least = max(self._budgets) + 1
             return self._rng.randint(least, max(high, least))
-        return self._rng.randint(low, min(budgets, default=high))
+        return self._rng.randint(low, min(self._budgets, default=high))
 
     def _suits(self, draft: _Draft) -> frozenset[str]:
-        """Return the needs an offer meets, as many for every offer: those that it has to meet, filled up with others."""
+        """Return the needs that an offer meets, as many for every offer: those that it has to meet, filled up with others."""
         if self._domain.needs is None:
             return frozenset()
-        needed = self._pair[0].needs(self._domain.id) | self._pair[1].needs(self._domain.id)
-        ids = list(self._domain.needs.ids)
-        count = max(len(needed), len(ids) // 2)
-        failed = draft.trap.needs(self._domain.id) if draft.trap else frozenset()
-        kept = needed - failed if draft.proper or draft.trap else frozenset()
-        rest = [id for id in ids if id not in kept and id not in failed]
-        return frozenset(kept) | frozenset(self._rng.sample(rest, min(count - len(kept), len(rest))))
+        ids, kept = self._domain.needs.ids, draft.needs - draft.failed
+        count = max(len(self._needed), len(ids) // 2)
+        rest = [id for id in ids if id not in kept | draft.failed]
+        return kept | frozenset(self._rng.sample(rest, min(count - len(kept), len(rest))))
 
     def _names(self, count: int) -> list[str]:
-        words = texts()[self._language]
-        space = " " if self._language == "en" else ""
-        every = [
-            f"{first}{space}{second}" for first in words["name_first"] for second in words["name_second"]
-        ]
-        return self._rng.sample(every, count)
+        words, space = texts()[self._language], " " if self._language == "en" else ""
+        return self._rng.sample(
+            [space.join(each) for each in product(words["name_first"], words["name_second"])], count
+        )

@@ -7,6 +7,7 @@ reply always parses to the same actions: if you change the parser, raise the ver
 
 import re
 import tomllib
+from collections.abc import Sequence
 from functools import cached_property
 from importlib.resources import files
 from typing import ClassVar, NamedTuple
@@ -20,19 +21,20 @@ from personafit.items import inert
 from personafit.models import ChatReply, ChatRequest, Message, Model, ToolCall
 from personafit.store import Status
 from personafit.store.records import storable
-from personafit.worlds.episode import ASK, Action, Call, EpisodeState, Say
+from personafit.worlds.episode import ASK, MOST_STEPS, Action, Call, EpisodeState, Say
 from personafit.worlds.requests import Request
-from personafit.worlds.tools import functions
+from personafit.worlds.tools import MOST_ARGUMENTS, functions
 from personafit.worlds.user import UserReply, card
 
 WORDINGS: dict[str, dict[str, str]] = tomllib.loads(
     (files(__package__) / "data" / "prompts.toml").read_text(encoding="utf-8")
 )
-VERSION = "2"  # of how prompts are built and replies are parsed
+VERSION = "3"  # of how prompts are built and replies are parsed
 TURN_TOKENS = 1024
 SMALL_TOKENS = 96  # for the embedded model: calls are short, and thirty have to fit into its context window
 END = "[END]"
-LONGEST_REPLY = 20_000  # characters of a malformed reply that are kept
+CALLED = '{"text":'  # how a stored reply with calls begins
+LONGEST = MOST_ARGUMENTS + 1  # characters kept of a reply or call: enough to show that it is too long
 _FENCE = re.compile(r"\A```(?:json)?\s*\n(.*)\n\s*```\Z", re.DOTALL)
 
 
@@ -51,14 +53,14 @@ class EpisodeSpeaker:
         """Ask the model and return the exchange; its reply is what is stored and later parsed."""
         exchange = Exchange()
         reply = await self.asker.send(request, exchange)
-        exchange.reply, exchange.reasoning = storable(self.stored(reply)), reply.reasoning
+        exchange.reply, exchange.reasoning = self.stored(reply), reply.reasoning
         if reply.refused:
             exchange.status, exchange.detail = Status.REFUSED, self.refused
         return exchange
 
     def stored(self, reply: ChatReply) -> str:
         """Return the text that is stored of a reply."""
-        return reply.text
+        return _kept(reply.text)
 
 
 # -- the agent ---------------------------------------------------------------------------------------------------------
@@ -68,8 +70,8 @@ class AgentReply(NamedTuple):
     """A parsed reply: the text beside the calls, and the actions in order."""
 
     text: str
-    calls: tuple[ToolCall, ...]
-    actions: tuple[Action, ...]
+    calls: Sequence[ToolCall]
+    actions: Sequence[Action]
 
 
 class ChatAgent(EpisodeSpeaker):
@@ -111,25 +113,26 @@ class ChatAgent(EpisodeSpeaker):
         return ChatRequest(messages, self._tokens, seed=seed, key=key, tools=tools)
 
     def stored(self, reply: ChatReply) -> str:
-        """Return the reply's text, or for function calling a JSON object of text and calls."""
-        if self.by_text or not reply.tool_calls:
-            return reply.text
-        calls = [[call.id, call.name, call.arguments] for call in reply.tool_calls]
-        return orjson.dumps({"text": reply.text, "calls": calls}).decode()
+        """Return the reply's text, or a JSON object of text and calls; a text that looks like one becomes one."""
+        text = _kept(reply.text)
+        if self.by_text or not (reply.tool_calls or text.startswith(CALLED)):
+            return text
+        calls = [
+            [*map(_kept, (call.id, call.name, call.arguments))] for call in reply.tool_calls[:MOST_STEPS]
+        ]
+        return orjson.dumps({"text": text, "calls": calls}).decode()
 
     def read(self, stored: str) -> AgentReply:
         """Parse a stored reply; one that cannot be parsed is a malformed call."""
         if self.by_text:
-            return AgentReply(stored, (), (read_text(stored),))
-        if stored.startswith('{"text":'):
-            try:
-                body = orjson.loads(stored)
-                calls = tuple(ToolCall(*call) for call in body["calls"])
-                return AgentReply(body["text"], calls, tuple(Call(one.name, one.arguments) for one in calls))
-            except (orjson.JSONDecodeError, TypeError, KeyError):
-                pass  # text of the model that merely looks like it
-        text = stored.strip()
-        return AgentReply(stored, (), (Say(text) if text else Call("", ""),))
+            return AgentReply(stored, (), [read_text(stored)])
+        text, calls = stored, list[ToolCall]()
+        if stored.startswith(CALLED):
+            body = orjson.loads(stored)
+            text, calls = body["text"], [ToolCall(*call) for call in body["calls"]]
+        if calls:
+            return AgentReply(text, calls, [Call(one.name, one.arguments) for one in calls])
+        return AgentReply(text, (), [Say(text.strip()) if text.strip() else Call("", "")])
 
     def own_message(self, reply: AgentReply) -> Message:
         """Return the model's own reply as a message."""
@@ -141,12 +144,13 @@ class ChatAgent(EpisodeSpeaker):
         last = state.turns[-1]
         if reply.calls:
             return {"role": "tool", "tool_call_id": reply.calls[place].id, "content": last.reply}
-        if isinstance(last.action, Call) and last.action.name:
-            result = WORDINGS["text"]["result"].format(tool=last.action.name, reply=last.reply)
-            return {"role": "user", "content": result}
-        if last.by_user:
-            return {"role": "user", "content": last.reply}
-        return {"role": "user", "content": f"{last.reply}\n{WORDINGS['text']['again']}"}
+        content, words = last.reply, WORDINGS["text"]
+        if self.by_text and isinstance(last.action, Call):
+            named = last.action.name
+            content = (
+                words["result"].format(tool=named, reply=content) if named else f"{content}\n{words['again']}"
+            )
+        return {"role": "user", "content": content}
 
 
 def read_text(reply: str) -> Action:
@@ -157,13 +161,17 @@ def read_text(reply: str) -> Action:
     try:
         body = orjson.loads(text)
     except orjson.JSONDecodeError:
-        return Call("", reply[:LONGEST_REPLY])
+        return Call("", reply)
     match body:
         case {"say": str(words), **rest} if not rest and words.strip():
             return Say(words)
         case {"tool": str(name), "arguments": dict(arguments), **rest} if not rest and name:
             return Call(name, orjson.dumps(arguments).decode())
-    return Call("", reply[:LONGEST_REPLY])
+    return Call("", reply)
+
+
+def _kept(text: str) -> str:
+    return storable(text[:LONGEST])
 
 
 # -- the simulated user ------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
+import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from personafit._errors import UserError
@@ -28,6 +29,11 @@ class Call:
     name: str
     arguments: str = "{}"
     kind: Literal["call"] = "call"
+
+    @classmethod
+    def of(cls, name: str, /, **arguments: object) -> "Call":
+        """Return a call with these arguments."""
+        return cls(name, orjson.dumps(arguments).decode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +78,6 @@ class EpisodeRecord:
     seed: int
     turns: tuple[EpisodeTurn, ...]
     stop: StopReason | None
-    most_steps: int = MOST_STEPS
 
     def to_json(self) -> str:
         """Return the record as one line of JSON."""
@@ -101,7 +106,6 @@ class EpisodeState:
     state: WorldState
     turns: tuple[EpisodeTurn, ...] = ()
     stop: StopReason | None = None
-    most_steps: int = MOST_STEPS
 
     def awaits_user(self, action: Action) -> str | None:
         """Return the text that the user would have to answer if this action were taken; None if it asks nobody."""
@@ -144,7 +148,7 @@ class EpisodeState:
     @cached_property
     def record(self) -> EpisodeRecord:
         """Return the record of the episode."""
-        return EpisodeRecord(self.request.id, self.seed, self.turns, self.stop, self.most_steps)
+        return EpisodeRecord(self.request.id, self.seed, self.turns, self.stop)
 
     def _heard(self, action: Action, said: UserReply) -> "EpisodeState":
         turn = EpisodeTurn(action, said.text[:MOST_TEXT], by_user=True, ends=said.ends)
@@ -152,19 +156,19 @@ class EpisodeState:
 
     def _with(self, turn: EpisodeTurn, state: WorldState, stop: StopReason | None = None) -> "EpisodeState":
         turns = (*self.turns, turn)
-        if stop is None and len(turns) >= self.most_steps:
+        if stop is None and len(turns) >= MOST_STEPS:
             stop = "steps"
         return replace(self, state=state, turns=turns, stop=stop)
 
 
-def start(request: Request, seed: int = 0, most_steps: int = MOST_STEPS) -> EpisodeState:
+def start(request: Request, seed: int = 0) -> EpisodeState:
     """Return a new episode: the user has made the request (`request.text`), nothing else has happened."""
-    return EpisodeState(request, seed, request.state, most_steps=most_steps)
+    return EpisodeState(request, seed, request.state)
 
 
 def replay(request: Request, record: EpisodeRecord) -> EpisodeState:
     """Replay an episode from its record: its actions, and what the user said."""
-    state = start(request, record.seed, record.most_steps)
+    state = start(request, record.seed)
     for turn in record.turns:
         said = UserReply(turn.reply, turn.ends) if turn.by_user else None
         state = state.step(turn.action, said)

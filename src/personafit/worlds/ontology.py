@@ -9,15 +9,29 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from importlib.resources import files
-from typing import Any, Literal, Self
+from string import Formatter
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from personafit._errors import UserError
+from personafit.worlds.state import TABLES
 
 NEEDS, BUDGET = "needs", "budget"  # topics that every domain may have besides its own attributes
 SLOTS = ("date", "people")  # what a commit may ask for; every commit also takes a `note`
 NO_PREFERENCE = "no preference"
+RESERVED = {
+    NEEDS,
+    BUDGET,
+    "id",
+    "name",
+    "price",
+    "time",
+    "slots",
+    "max_price",
+}  # fields of offers and filters
+LONGEST = 11  # hours between the first and the last hour of a day
+Text = Annotated[str, Field(min_length=1)]
 
 
 class _Definition(BaseModel):
@@ -27,9 +41,9 @@ class _Definition(BaseModel):
 class WorldAttribute(_Definition):
     """One thing that people differ in, with the values that offers can have."""
 
-    label: dict[str, str] = Field(description="Name by language.")
-    values: dict[str, list[str]] = Field(description="Values by language, in the same order in each.")
-    cues: dict[str, list[str]] = Field(
+    label: dict[str, Text] = Field(description="Name by language.")
+    values: dict[str, list[Text]] = Field(description="Values by language, in the same order in each.")
+    cues: dict[str, list[Text]] = Field(
         {},
         description="Words that show that a question is about this attribute, besides its name and values.",
     )
@@ -43,6 +57,11 @@ class WorldAttribute(_Definition):
             raise ValueError("every language needs the same number of values, and at least one")
         if self.values.keys() != self.label.keys():
             raise ValueError("label and values must have the same languages")
+        if any(len({value.casefold() for value in each}) < len(each) for each in self.values.values()):
+            raise ValueError("a value stands there twice")
+        for text in self.memory.values():
+            if not {""} <= _fields(text) <= {"", "domain", "topic"}:
+                raise ValueError(f"the memory '{text}' must have {{}} for the value")
         return self
 
     @cached_property
@@ -77,13 +96,15 @@ class WorldDomain(_Definition):
     """One kind of offer: what it is called, what it costs, what a commit needs and how people ask for it."""
 
     id: str
-    label: dict[str, str] = Field(description="Name by language.")
+    label: dict[str, Text] = Field(description="Name by language.")
     table: Literal["bookings", "orders", "playlists"] = Field(description="Table that a commit writes to.")
-    prices: dict[str, tuple[int, int]] = Field(
+    prices: dict[str, tuple[Annotated[int, Field(ge=0)], int]] = Field(
         {},
         description="Least and greatest price by language, each in its own money; none if nothing is paid.",
     )
-    hours: int = Field(0, description="How long it takes; 0 if it happens at no particular time of day.")
+    hours: int = Field(
+        0, ge=0, le=LONGEST, description="How long it takes; 0 if at no particular time of day."
+    )
     slots: tuple[Literal["date", "people"], ...] = Field(
         (), description="What a commit needs besides the offer."
     )
@@ -108,19 +129,30 @@ class WorldDomain(_Definition):
             raise ValueError(
                 "prices are two numbers, the lesser first, for each language of the domain's label"
             )
-        for phrasings in self.requests.values():
-            for text in phrasings:
-                if missing := [slot for slot in self.slots if f"{{{slot}}}" not in text]:
-                    raise ValueError(f"the request '{text}' does not say {{{missing[0]}}}")
-        if {NEEDS, BUDGET, "id", "name", "price", "time"} & self.attributes.keys():
-            raise ValueError("an attribute cannot be called needs, budget, id, name, price or time")
+        for text in (text for phrasings in self.requests.values() for text in phrasings):
+            if _fields(text) != set(self.slots):
+                slots = " and ".join(f"{{{slot}}}" for slot in self.slots) or "nothing"
+                raise ValueError(f"the request '{text}' must say {slots} in braces, and nothing else")
+        if any(name in RESERVED or "." in name for name in self.attributes):
+            raise ValueError(
+                f"no attribute can be called {', '.join(sorted(RESERVED))}, or have a dot in its name"
+            )
+        if self.id in TABLES:
+            raise ValueError(f"a domain cannot be called {self.id}, as the person's own {self.id} are")
+        for language in self.label:
+            if len({topic.label[language] for topic in self.topics.values()}) < len(self.topics):
+                raise ValueError("no two attributes can have the same label")
         return self
+
+    @cached_property
+    def choices(self) -> Mapping[str, WorldAttribute]:
+        """Return what offers have values of: attributes and hard needs."""
+        return {**self.attributes, **({NEEDS: self.needs} if self.needs else {})}
 
     @cached_property
     def topics(self) -> Mapping[str, WorldAttribute]:
         """Return everything a question can be about: attributes, hard needs, the budget."""
-        needs = {NEEDS: self.needs} if self.needs else {}
-        return {**self.attributes, **needs, **({BUDGET: BUDGET_TOPIC} if self.prices else {})}
+        return {**self.choices, **({BUDGET: BUDGET_TOPIC} if self.prices else {})}
 
     def asked_in(self, text: str, language: str) -> list[str]:
         """Return the topics of this domain that a question is about; of two words that overlap, the longer counts."""
@@ -137,6 +169,11 @@ class WorldDomain(_Definition):
                 for word in (topic.label[language], *topic.cues.get(language, ()), *topic.values[language]):
                     words.setdefault(word.casefold(), set()).add(name)
         return shown
+
+
+def _fields(text: str) -> set[str]:
+    """Return the names in braces of a text that is to be filled in."""
+    return {name for _, name, _, _ in Formatter().parse(text) if name is not None}
 
 
 def _found(words: Mapping[str, object], text: str) -> Iterator[str]:

@@ -4,7 +4,7 @@ Everything about a person is a `Fact`: a preference with its weight, a hard need
 the profile, 20 % only in memories, and 20 % nowhere: the person tells them when asked.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -81,11 +81,6 @@ class Resident:
     secrets: tuple[Secret, ...]
     domains: Mapping[str, WorldDomain]
 
-    @cached_property
-    def by_key(self) -> Mapping[str, Fact]:
-        """Return the facts by domain and topic."""
-        return {fact.key: fact for fact in self.facts}
-
     def known(self, *places: Place) -> "Tastes":
         """Return the preferences that can be learnt from these places."""
         return Tastes({fact.key: fact for fact in self.facts if fact.place in places})
@@ -110,11 +105,10 @@ class Resident:
         events += [secret.text for number, secret in enumerate(self.secrets) if number % 2]
         events += words["small_talk"]
         Random(f"{self.id}/memories").shuffle(events)  # nosec B311
+        days = (f"2026-0{1 + number // 28}-{1 + number % 28:02}" for number in range(len(events)))
         memories = [
-            Memory(
-                id=f"{self.id}-m{number}", text=text, time=f"2026-0{1 + number // 28}-{1 + number % 28:02}"
-            )
-            for number, text in enumerate(events)
+            Memory(id=f"{self.id}-m{number}", text=text, time=day)
+            for number, (text, day) in enumerate(zip(events, days, strict=True))
         ]
         return Person(id=self.id, language=self.language, facets=facets, memories=memories)
 
@@ -158,15 +152,11 @@ class Resident:
 
     def _memory(self, fact: Fact) -> str:
         """Return a past event that shows the fact."""
-        words, domain = texts()[self.language], self.domains[fact.domain]
+        words, language, domain = texts()[self.language]["memory"], self.language, self.domains[fact.domain]
         topic = domain.topics[fact.topic]
-        told: str = topic.memory.get(
-            self.language, words["memory"][BUDGET if fact.topic == BUDGET else "any"]
-        )
-        event = told.format(
-            self.joined(fact), domain=domain.label[self.language], topic=topic.label[self.language]
-        )
-        return event + str(words["memory"][str(fact.weight)])
+        told: str = topic.memory.get(language, words[BUDGET if fact.topic == BUDGET else "any"])
+        event = told.format(self.joined(fact), domain=domain.label[language], topic=topic.label[language])
+        return event + str(words[str(fact.weight)])
 
 
 @dataclass(frozen=True)
@@ -197,28 +187,23 @@ class Tastes:
 
 def majority(residents: Iterable[Resident]) -> Tastes:
     """Return what most people like: the most common value of each attribute, with the mean weight."""
-    values: dict[tuple[str, str], Counter[str]] = {}
-    for resident in residents:
-        for fact in resident.facts:
-            if not fact.hard:
-                values.setdefault((fact.domain, fact.topic), Counter()).update(fact.values)
-    facts = [
-        Fact(domain, topic, (min(counts, key=lambda one: (-counts[one], one)),), 2, "user")
-        for (domain, topic), counts in values.items()
-    ]
+    values: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for fact in (fact for resident in residents for fact in resident.facts if not fact.hard):
+        values[fact.domain, fact.topic].update(fact.values)
+    most = {key: min(counts, key=lambda one: (-counts[one], one)) for key, counts in values.items()}
+    facts = [Fact(*key, (value,), 2, "user") for key, value in most.items()]
     return Tastes({fact.key: fact for fact in facts})
 
 
 def placed(facts: Sequence[Fact], rng: Random) -> tuple[Fact, ...]:
     """Place 60 % of the facts in the profile, 20 % in memories and leave 20 % with the user."""
-    order = list(range(len(facts)))
+    order, found = list(range(len(facts))), list(facts)
     rng.shuffle(order)
     first, second = round(SHARES[0] * len(order)), round((SHARES[0] + SHARES[1]) * len(order))
-    place: dict[int, Place] = {
-        index: "profile" if rank < first else "memory" if rank < second else "user"
-        for rank, index in enumerate(order)
-    }
-    return tuple(replace(fact, place=place[index]) for index, fact in enumerate(facts))
+    for rank, index in enumerate(order):
+        place: Place = "profile" if rank < first else "memory" if rank < second else "user"
+        found[index] = replace(facts[index], place=place)
+    return tuple(found)
 
 
 def generate(domains: Mapping[str, WorldDomain], count: int, seed: int) -> list[Resident]:
@@ -235,20 +220,16 @@ def generate(domains: Mapping[str, WorldDomain], count: int, seed: int) -> list[
                 f"The domain '{domain.id}' is in {' and '.join(domain.label)}, others are in {' and '.join(languages)}; "
                 "give all domains of a world the same languages."
             )
+        alike = [one.id for one in domains.values() if set(one.label.values()) & set(domain.label.values())]
+        if len(alike) > 1:
+            raise UserError(f"The domains {' and '.join(alike)} have the same label; give each its own.")
     people = []
     for number in range(count):
         language, rng = languages[number % len(languages)], Random(f"{seed}/person/{number}")  # nosec B311
         facts = [fact for domain in domains.values() for fact in _facts(domain, language, usual, rng)]
-        people.append(
-            Resident(
-                id=f"p{number + 1:02}",
-                language=language,
-                about=_about(language, number // len(languages), rng),
-                facts=placed(facts, rng),
-                secrets=secrets_of(language, rng),
-                domains=domains,
-            )
-        )
+        about, own = _about(language, number // len(languages), rng), placed(facts, rng)
+        secrets = secrets_of(language, rng)
+        people.append(Resident(f"p{number + 1:02}", language, about, own, secrets, domains))
     return people
 
 
@@ -267,7 +248,7 @@ def _facts(
     if domain.prices and rng.random() < BUDGET_SHARE:
         low, high = domain.prices[language]
         amount = low + (high - low) * rng.uniform(0.8, 0.9)
-        said = round(amount, -1 if amount >= 100 else 0)  # as people would say it
+        said = max(low, round(amount, -1 if amount >= 100 else 0))  # as people would say it
         yield Fact(domain.id, BUDGET, (f"{said:.0f}",), 0, "profile")
 
 

@@ -23,7 +23,7 @@ from personafit.store import Ask, Item, Outcome, Product, Status, Store
 from personafit.worlds.agents import Agent
 from personafit.worlds.chat_agents import AgentReply, ChatAgent, ChatUser
 from personafit.worlds.episode import End, EpisodeState, start
-from personafit.worlds.python_agents import AskUser, PythonAgent
+from personafit.worlds.python_agents import AskUser, EpisodeTools, PythonAgent
 from personafit.worlds.requests import Request, World
 from personafit.worlds.scoring import score
 from personafit.worlds.scripted import ScriptedAgent, play, told_to
@@ -104,7 +104,7 @@ class EpisodeSlot:
 
     def product(self, state: EpisodeState, ask: Ask) -> Product:
         """Return the product that stores the episode with its figures; a failed episode counts as lost."""
-        figures = asdict(score(state.record, self.request, self.told))
+        figures = asdict(score(state, self.told))
         if state.stop == "failed":
             figures |= {"success": False, "regret": 1.0}
         body = {
@@ -157,11 +157,9 @@ class EpisodeProgress:
         """Return the episode after a stored reply has been acted upon."""
         text, refused = ask.reply or "", ask.status == Status.REFUSED
         now = replace(self, key=hash_text(self.key, text))
-        if self.question is not None:
-            assert self.slot.user is not None
-            return now._acted(
-                UserReply("", ends=True) if refused else self.slot.user.read(text)
-            )._carried_on()
+        if self.question is not None and self.slot.user is not None:
+            said = UserReply("", ends=True) if refused else self.slot.user.read(text)
+            return now._acted(said)._carried_on()
         if refused:
             return replace(now, state=self.state.step(End()))
         reply = self.agent.read(text)
@@ -186,19 +184,12 @@ class EpisodeProgress:
         """Carry out the next action; `said` is the user's reply if a model plays the user."""
         assert self.reply is not None
         state = self.state.step(self.reply.actions[self.place], said)
-        result = self.agent.result_message(self.reply, self.place, state)
-        return replace(
-            self, state=state, messages=(*self.messages, result), place=self.place + 1, question=None
-        )
+        messages = (*self.messages, self.agent.result_message(self.reply, self.place, state))
+        return replace(self, state=state, messages=messages, place=self.place + 1, question=None)
 
 
-def opening_job(slot: EpisodeSlot, agent: ChatAgent) -> Job:
-    """Return the job of the first step of a model's episode; the others follow from it."""
-    messages = agent.opening(slot.request, slot.context)
-    return _step_job(EpisodeProgress(slot, agent, slot.start, slot.first_key, messages))
-
-
-def _step_job(now: EpisodeProgress) -> Job:
+def step_job(now: EpisodeProgress) -> Job:
+    """Return the job of the next step of a model's episode; those after it follow from it."""
     slot, agent = now.slot, now.agent
     user = slot.user if now.question is not None else None
 
@@ -218,7 +209,7 @@ def _step_job(now: EpisodeProgress) -> Job:
 
     def then(outcome: Outcome) -> Job | None:
         following = now.after(outcome.ask)
-        return _step_job(following) if following.state.stop is None else None
+        return step_job(following) if following.state.stop is None else None
 
     who = user or agent
     key = slot.key(now.key, USER_STEP if user else AGENT_STEP, who.fingerprint)
@@ -237,13 +228,16 @@ class WholeEpisode(Exchange):
 
 def whole_job(slot: EpisodeSlot, agent: PythonAgent | ScriptedAgent, world: World) -> Job:
     """Return the job that plays a whole episode of an agent that is not a chat model."""
+    tools: list[EpisodeTools] = []  # of the latest attempt: what it did is stored even if it fails
 
     async def ask(_: str) -> WholeEpisode:
         whole = WholeEpisode(calls=1)
         if isinstance(agent, ScriptedAgent):
             whole.state = play(world, slot.request, agent.name, slot.start.seed)
         else:
-            whole.state = await agent.play(slot.start, slot.context, _ask_on_loop(slot, whole))
+            tools[:] = [EpisodeTools(slot.start, _ask_on_loop(slot, whole))]
+            await agent.play(tools[0], slot.context)
+            whole.state = tools[0].state
         whole.reply = str(whole.state.stop)
         return whole
 
@@ -252,7 +246,8 @@ def whole_job(slot: EpisodeSlot, agent: PythonAgent | ScriptedAgent, world: Worl
         return [], [slot.product(whole.state, ask)]
 
     def failed(ask: Ask) -> list[Product]:
-        return [slot.product(replace(slot.start, stop="failed"), ask)]
+        state = tools[0].state if tools else slot.start
+        return [slot.product(replace(state, stop="failed"), ask)]
 
     return ask_job(slot.key(slot.first_key, WHOLE, agent.fingerprint), ask, rows, failed=failed)
 
@@ -347,6 +342,7 @@ class EpisodePlan:
             self.store.add_products({slot.context.id: slot.context.product for slot in page}.values())
             for slot in page:
                 if isinstance(slot.agent, ChatAgent):
-                    yield opening_job(slot, slot.agent)
+                    messages = slot.agent.opening(slot.request, slot.context)
+                    yield step_job(EpisodeProgress(slot, slot.agent, slot.start, slot.first_key, messages))
                 else:
                     yield whole_job(slot, slot.agent, self.world)

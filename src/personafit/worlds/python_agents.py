@@ -14,6 +14,7 @@ from personafit.contexts import Context
 from personafit.models import Spec, Unanswerable, one_line
 from personafit.models.calls import in_thread
 from personafit.models.functions import PYTHON_OPTIONS, code_hash, load_instance, parameters_of
+from personafit.store.records import storable
 from personafit.worlds.episode import Action, Call, End, EpisodeState, Say
 from personafit.worlds.tools import functions
 from personafit.worlds.user import UserReply
@@ -36,6 +37,8 @@ class EpisodeTools:
 
     def __init__(self, state: EpisodeState, ask_user: AskUser) -> None:
         self.state = state
+        self.error: Exception | None = None
+        """Why the model that plays the user could not answer: a fault of the episode, not of the agent."""
         self._ask_user = ask_user
         self.schemas = functions(state.request)
         for tool in self.schemas:
@@ -47,23 +50,24 @@ class EpisodeTools:
             text = orjson.dumps(arguments, option=orjson.OPT_NON_STR_KEYS).decode()
         except TypeError as error:
             text = f"{{{one_line(error)}"  # no JSON: the world answers it as a malformed call
-        return self._step(Call(tool, text))
+        return self._step(Call(storable(str(tool)), text))
 
     def say(self, text: str) -> Any:
         """Say something to the user without a tool; returns the answer."""
-        return self._step(Say(str(text)))
+        return self._step(Say(storable(str(text))))
 
     def _step(self, action: Action) -> Any:
         if self.state.stop is not None:
             raise EpisodeOver
         question = self.state.awaits_user(action)
-        said = None if question is None else self._ask_user(self.state, question)
+        try:
+            said = None if question is None else self._ask_user(self.state, question)
+        except Exception as error:
+            self.error = error
+            raise EpisodeOver from error
         self.state = self.state.step(action, said)
         last = self.state.turns[-1]
-        try:
-            return last.reply if last.by_user else orjson.loads(last.reply)
-        except orjson.JSONDecodeError:
-            return last.reply
+        return last.reply if last.by_user else orjson.loads(last.reply)
 
     def end(self, words: Any) -> None:
         """End the episode, with the agent's last words if there are any."""
@@ -105,9 +109,9 @@ class PythonAgent:
         """Return a hash of its code or version."""
         return content_hash(["agent", VERSION, self.settings])
 
-    async def play(self, state: EpisodeState, context: Context, ask_user: AskUser) -> EpisodeState:
-        """Play a whole episode; raise `Unanswerable` if the function raises or does not end."""
-        tools, request = EpisodeTools(state, ask_user), state.request
+    async def play(self, tools: EpisodeTools, context: Context) -> None:
+        """Let the function act through the tools; raise `Unanswerable` if it raises or does not end."""
+        request = tools.state.request
         every = {"request": request.text, "tools": tools, "person": context.text, "today": request.today}
         named = {name: every[name] for name in self._names}
 
@@ -125,7 +129,8 @@ class PythonAgent:
             raise Unanswerable(f"{self.name} did not end within {self._seconds:g} s.") from None
         except (Exception, SystemExit) as error:
             raise Unanswerable(f"{self.name} raised {type(error).__name__}: {one_line(error)}.") from error
-        return tools.state
+        if tools.error is not None:
+            raise tools.error
 
     async def close(self) -> None:
         """Do nothing: there is nothing to release."""

@@ -7,7 +7,7 @@ requests turn on one attribute, medium ones on several that cannot all be had, h
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,53 +78,61 @@ class Request:
         return [self.listed[goal.domain] for goal in self.goals]
 
     @cached_property
+    def own(self) -> "Choices":
+        """Return the choices as the person sees them: what success and regret are computed from."""
+        return self.choices(self.resident.tastes)
+
+    @cached_property
     def yardstick(self) -> tuple[float, float]:
         """Return the best and the mean utility of the choices that meet the request and the person's hard needs."""
-        utilities, valid = self.choices(self.resident.tastes)
-        return float(utilities[valid].max()), float(utilities[valid].mean())
+        valid = self.own.utility[self.own.valid]
+        return float(valid.max()), float(valid.mean())
 
-    @property
-    def best(self) -> NDArray[np.bool_]:
-        """Return a mask of the choices that suit the person best."""
-        return best_of(*self.choices(self.resident.tastes))
-
-    def choices(self, tastes: Tastes) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return utility and validity of every choice of one offer per goal, for a person with these tastes.
-
-        Both arrays have one axis per goal, in the order of `by_goal`.
-        """
+    def choices(self, tastes: Tastes) -> "Choices":
+        """Return every choice of one offer per goal, for a person with these tastes."""
         columns = zip(*(self._columns(goal, tastes) for goal in self.goals), strict=True)
-        worth, fits, price, hour = (np.meshgrid(*each, indexing="ij") for each in columns)
-        valid = np.asarray(np.all(fits, axis=0))
+        worth, meets, free, price, hour = (np.meshgrid(*each, indexing="ij") for each in columns)
+        fits = np.asarray(np.all(free, axis=0))
         if self.budget is not None:
-            valid &= np.sum(price, axis=0) <= self.budget
+            fits &= np.sum(price, axis=0) <= self.budget
         if self.calendar:
             (first, second), (long, short) = hour, (self.domains[goal.domain].hours for goal in self.goals)
-            valid &= (first + long <= second) | (second + short <= first)
-        return np.asarray(np.mean(worth, axis=0)), valid
+            fits &= (first + long <= second) | (second + short <= first)
+        return Choices(np.asarray(np.mean(worth, axis=0)), np.asarray(np.all(meets, axis=0)), fits)
 
-    def _columns(self, goal: Goal, tastes: Tastes) -> tuple[list[float], list[bool], list[int], list[int]]:
-        """Return utility, validity, price and hour of each offer for a goal."""
-        offers = self.listed[goal.domain]
+    def _columns(self, goal: Goal, tastes: Tastes) -> tuple[list[Any], ...]:
+        """Return, for each offer: utility, whether it meets the hard needs, whether the calendar is free, price and hour."""
+        offers, domain = self.listed[goal.domain], self.domains[goal.domain]
+        busy = self.state.tables["calendar"].values() if self.calendar else ()
+        at = [entry_of(goal, offer, domain) for offer in offers]
         return (
             [utility(offer, tastes) for offer in offers],
-            [acceptable(offer, tastes) and not self.clashes(goal, offer) for offer in offers],
+            [acceptable(offer, tastes) for offer in offers],
+            [not any(each.overlaps(one) for one in busy) for each in at],
             [offer.price for offer in offers],
             [offer.hour or 0 for offer in offers],
         )
 
-    def clashes(self, goal: Goal, offer: Offer) -> bool:
-        """Return whether an offer overlaps with the person's calendar although the request says that it must not."""
-        if not self.calendar:
-            return False
-        at = entry_of(goal, offer, self.domains[goal.domain])
-        return any(at.overlaps(busy) for busy in self.state.tables["calendar"].values())
 
+class Choices(NamedTuple):
+    """Every choice of one offer per goal; arrays have one axis per goal, in the order of `Request.by_goal`."""
 
-def best_of(utilities: NDArray[np.float64], valid: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return a mask of the valid choices with the greatest utility."""
-    greatest = float(utilities.max(where=valid, initial=-1.0))
-    return valid & np.asarray(utilities >= greatest - 1e-9)
+    utility: NDArray[np.float64]
+    meets: NDArray[np.bool_]
+    """Whether it meets the person's hard needs and budgets."""
+    fits: NDArray[np.bool_]
+    """Whether it keeps to the budget and calendar of the request."""
+
+    @property
+    def valid(self) -> NDArray[np.bool_]:
+        """Return a mask of the choices that meet the hard needs and the request."""
+        return self.meets & self.fits
+
+    @property
+    def best(self) -> NDArray[np.bool_]:
+        """Return a mask of the choices with the greatest utility among the valid ones, or among all if none is valid."""
+        among = self.valid if self.valid.any() else np.ones_like(self.valid)
+        return np.asarray(among & (self.utility >= self.utility.max(where=among, initial=-1.0) - 1e-9))
 
 
 def entry_of(goal: Goal, offer: Offer, domain: WorldDomain, id: str = "") -> Entry:

@@ -3,11 +3,11 @@
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import ceil
 from random import Random
 from typing import Any
 
 import numpy as np
-import orjson
 
 from personafit._errors import UserError
 from personafit._hashing import content_hash
@@ -15,7 +15,8 @@ from personafit.worlds.catalogue import Offer
 from personafit.worlds.episode import Action, Call, End, EpisodeState, Say, start
 from personafit.worlds.ontology import BUDGET, NEEDS, texts
 from personafit.worlds.people import Fact, Place, Tastes
-from personafit.worlds.requests import Request, World, best_of
+from personafit.worlds.requests import Request, World
+from personafit.worlds.tools import PAGE
 from personafit.worlds.user import read_answer
 
 Script = Generator[Action, str, None]
@@ -87,29 +88,21 @@ def script(world: World, request: Request, agent: str, seed: int) -> Script:
     elif agent == "wrong-person":
         tastes = request.other.tastes
     if request.calendar:
-        yield Call("search", _json({"domain": "calendar"}))
-    pages = 1 if agent == "first-shown" else None
+        yield Call.of("search", domain="calendar")
     for goal in request.goals:
-        yield from _look(goal.domain, pages)
+        pages = 1 if agent == "first-shown" else ceil(len(request.listed[goal.domain]) / PAGE)
+        for page in range(1, pages + 1):
+            yield Call.of("search", domain=goal.domain, page=page)
     chosen = _choose(request, agent, tastes, rng)
     for goal, offer in zip(request.goals, chosen, strict=True):
-        yield Call("commit", _json({"id": offer.id, "slots": goal.slots}))
+        yield Call.of("commit", id=offer.id, slots=goal.slots)
     words = texts()[request.language]
     titles = words["and"].join(offer.name for offer in chosen)
     if request.tell:
         message = words["send"]["text"].format(contact=request.tell, titles=titles)
-        yield Call("send", _json({"contact": request.tell, "text": message}))
+        yield Call.of("send", contact=request.tell, text=message)
     yield Say(words["send"]["done"].format(titles=titles))
     yield End()
-
-
-def _look(domain: str, pages: int | None) -> Script:
-    """Read `pages` pages of a domain's offers, or all of them."""
-    page = 1
-    while pages is None or page <= pages:
-        reply = orjson.loads((yield Call("search", _json({"domain": domain, "page": page}))))
-        pages = pages or reply["pages"]
-        page += 1
 
 
 def _ask_everything(request: Request) -> Generator[Action, str, Tastes]:
@@ -119,13 +112,12 @@ def _ask_everything(request: Request) -> Generator[Action, str, Tastes]:
     for goal in request.goals:
         domain = request.domains[goal.domain]
         for name, topic in domain.topics.items():
-            question = wordings[name if name in (NEEDS, BUDGET) else "any"].format(
-                topic=topic.label[request.language].lower()
-            )
+            label = topic.label[request.language].lower()
+            question = wordings[name if name in (NEEDS, BUDGET) else "any"].format(topic=label)
             if len(request.goals) > 1:
                 label = domain.label[request.language]
                 question = wordings["domain"].format(domain=label, question=question)
-            answer = yield Call("ask_user", _json({"text": question}))
+            answer = yield Call.of("ask_user", text=question)
             if fact := read_answer(request, f"{goal.domain}.{name}", answer):
                 facts[fact.key] = fact
     return Tastes(facts)
@@ -135,14 +127,6 @@ def _choose(request: Request, agent: str, tastes: Tastes, rng: Random) -> Sequen
     """Return the best choice for these tastes among those that seem valid; at random among equals."""
     if agent == "first-shown":
         return [offers[0] for offers in request.by_goal]
-    if agent == "random-valid":
-        _, good = request.choices(request.resident.tastes)
-    else:
-        utilities, valid = request.choices(tastes)
-        good = best_of(utilities, valid if valid.any() else np.ones_like(valid))
+    good = request.own.valid if agent == "random-valid" else request.choices(tastes).best
     picked = rng.choice(np.argwhere(good).tolist())
     return [offers[index] for offers, index in zip(request.by_goal, picked, strict=True)]
-
-
-def _json(value: object) -> str:
-    return orjson.dumps(value).decode()

@@ -50,7 +50,9 @@ def _domains(closed: Mapping[str, Sequence[str]]) -> Mapping[str, WorldDomain]:
 
 
 def _attribute(name: str, values: Sequence[str]) -> WorldAttribute:
-    kept = list(dict.fromkeys(value for value in values if value != NO_PREFERENCE))
+    kept = sorted(
+        {value for value in values if value != NO_PREFERENCE}
+    )  # the schema lists common values first
     short = name.replace(" Preference", "").replace("Preferred ", "").replace(" Preferences", "")
     return WorldAttribute(label={"en": name}, values={"en": kept}, cues={"en": [short]})
 

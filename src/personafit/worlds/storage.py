@@ -17,7 +17,7 @@ from personafit.store import tables as t
 from personafit.worlds.requests import Request
 from personafit.worlds.scoring import EpisodeScore
 
-INSTRUMENT = "episode-2"
+INSTRUMENT = "episode-3"
 """Version of tools, template user, scripts and scores: raise it with any change of them. Requests and offers are hashed with the items."""
 EPISODE = "episode-"
 AGENT_STEP, USER_STEP, WHOLE = "agent step", "user step", "episode"
@@ -48,7 +48,7 @@ def request_item(request: Request) -> tuple[Item, Product]:
 def request_json(request: Request) -> str:
     """Return a request as JSON: what was asked, the offers, and the facts about the person."""
     domains = {goal.domain for goal in request.goals}
-    best = np.argwhere(request.best)[0]
+    best = np.argwhere(request.own.best)[0]
     body = {
         "text": request.text,
         "today": request.today,

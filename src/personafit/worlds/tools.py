@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from personafit._errors import printable
 from personafit.models import Tool
 from personafit.worlds.catalogue import Offer
-from personafit.worlds.ontology import BUDGET, WorldDomain
+from personafit.worlds.ontology import WorldDomain
 from personafit.worlds.requests import Goal, Request, entry_of
 from personafit.worlds.state import TABLES, Entry, WorldState
 
@@ -52,8 +52,8 @@ class WorldTool(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    def carry_out(self, request: Request, state: WorldState) -> CallOutcome:
-        """Do it; raises `_Refused` where it cannot be done."""
+    def carry_out(self, request: Request, state: WorldState) -> tuple[object, WorldState]:
+        """Return the reply and the state after it; raise `_Refused` where it cannot be done."""
         raise NotImplementedError
 
 
@@ -67,10 +67,9 @@ class SearchTool(WorldTool):
     )
     page: int = Field(1, ge=1, le=1000, description="Page of the list, from 1.")
 
-    def carry_out(self, request: Request, state: WorldState) -> CallOutcome:
+    def carry_out(self, request: Request, state: WorldState) -> tuple[object, WorldState]:
         if self.domain in TABLES:
-            rows = [entry.shown() for entry in state.tables[self.domain].values()]
-            return CallOutcome(_json({self.domain: rows}), state)
+            return {self.domain: [entry.shown() for entry in state.tables[self.domain].values()]}, state
         domain = request.domains.get(self.domain)
         if domain is None:
             there = ", ".join((*request.domains, *TABLES))
@@ -80,18 +79,17 @@ class SearchTool(WorldTool):
         if filters:
             found = [one for one in found if all(_passes(one, *each) for each in filters.items())]
         first = (self.page - 1) * PAGE
-        reply = {
+        reply: dict[str, Any] = {
             "total": len(found),
             "page": self.page,
             "pages": -(-len(found) // PAGE),
             "offers": [offer.shown(domain, request.language) for offer in found[first : first + PAGE]],
         }
         if self.page == 1 and not filters:
-            topics = domain.topics.items()
             reply["filters"] = {
-                name: topic.values[request.language] for name, topic in topics if name != BUDGET
+                name: topic.values[request.language] for name, topic in domain.choices.items()
             }
-        return CallOutcome(_json(reply), state)
+        return reply, state
 
 
 class GetTool(WorldTool):
@@ -99,13 +97,12 @@ class GetTool(WorldTool):
 
     id: str = Field(description="Id of the offer or entry.")
 
-    def carry_out(self, request: Request, state: WorldState) -> CallOutcome:
+    def carry_out(self, request: Request, state: WorldState) -> tuple[object, WorldState]:
         if offer := request.offers.get(self.id):
             domain = request.domains[offer.domain]
-            row = {**offer.shown(domain, request.language), "slots": list(domain.slots)}
-            return CallOutcome(_json(row), state)
+            return {**offer.shown(domain, request.language), "slots": domain.slots}, state
         if found := state.find(self.id):
-            return CallOutcome(_json(found[1].shown()), state)
+            return found[1].shown(), state
         raise _Refused(f"There is nothing with the id '{_quoted(self.id)}'.")
 
 
@@ -117,7 +114,7 @@ class CommitTool(WorldTool):
         {}, description="What the offer needs, such as date (YYYY-MM-DD) or people; and, if wanted, a note."
     )
 
-    def carry_out(self, request: Request, state: WorldState) -> CallOutcome:
+    def carry_out(self, request: Request, state: WorldState) -> tuple[object, WorldState]:
         offer = request.offers.get(self.id)
         if offer is None:
             raise _Refused(f"There is no offer with the id '{_quoted(self.id)}'.")
@@ -126,8 +123,8 @@ class CommitTool(WorldTool):
         if missing := [name for name in domain.slots if name not in slots]:
             needs = ", ".join(domain.slots)
             raise _Refused(f"The slot '{missing[0]}' is missing; {domain.id} needs {needs}.")
-        id = f"{domain.table}-{state.written + 101}"
-        return _written(state, domain.table, entry_of(Goal(domain.id, slots), offer, domain, id))
+        entry = entry_of(Goal(domain.id, slots), offer, domain, f"{domain.table}-{state.written + 101}")
+        return {"done": entry.shown()}, state.put(domain.table, entry)
 
 
 class ChangeTool(WorldTool):
@@ -136,12 +133,13 @@ class ChangeTool(WorldTool):
     id: str = Field(description="Id of the entry in the person's own tables.")
     slots: dict[str, str | int] = Field(min_length=1, description="Slots with their new values.")
 
-    def carry_out(self, request: Request, state: WorldState) -> CallOutcome:
+    def carry_out(self, request: Request, state: WorldState) -> tuple[object, WorldState]:
         table, entry = _own(state, self.id)
         if entry.domain is None:
             raise _Refused(f"'{entry.title}' cannot be changed here.")
         slots = {**entry.slots, **_slots(request.domains[entry.domain], self.slots)}
-        return _written(state, table, replace(entry, slots=slots, date=slots.get("date")))
+        entry = replace(entry, slots=slots, date=slots.get("date"))
+        return {"done": entry.shown()}, state.put(table, entry)
 
 
 class CancelTool(WorldTool):
@@ -149,9 +147,9 @@ class CancelTool(WorldTool):
 
     id: str = Field(description="Id of the entry in the person's own tables.")
 
-    def carry_out(self, request: Request, state: WorldState) -> CallOutcome:
+    def carry_out(self, request: Request, state: WorldState) -> tuple[object, WorldState]:
         table, entry = _own(state, self.id)
-        return CallOutcome(_json({"cancelled": entry.shown()}), state.drop(table, entry.id))
+        return {"cancelled": entry.shown()}, state.drop(table, entry.id)
 
 
 class SendTool(WorldTool):
@@ -160,13 +158,13 @@ class SendTool(WorldTool):
     contact: str = Field(description="Name of the contact.")
     text: str = Field(min_length=1, description="The message.")
 
-    def carry_out(self, request: Request, state: WorldState) -> CallOutcome:
+    def carry_out(self, request: Request, state: WorldState) -> tuple[object, WorldState]:
         contacts = state.tables["contacts"]
         if self.contact not in contacts:
             raise _Refused(f"There is no contact '{_quoted(self.contact)}'; there are {', '.join(contacts)}.")
         id = f"messages-{state.written + 101}"
         message = Entry(id, self.contact, slots={"text": _short(self.text)})
-        return CallOutcome(_json({"sent": {"to": self.contact}}), state.put("messages", message))
+        return {"sent": {"to": self.contact}}, state.put("messages", message)
 
 
 class AskUserTool(WorldTool):
@@ -174,8 +172,9 @@ class AskUserTool(WorldTool):
 
     text: str = Field(min_length=1, description="The question.")
 
-    def carry_out(self, request: Request, state: WorldState) -> CallOutcome:
-        return CallOutcome("", state, asks=_short(self.text))
+    def carry_out(self, request: Request, state: WorldState) -> tuple[object, WorldState]:
+        _short(self.text)  # the user answers, not the service
+        return None, state
 
 
 TOOLS: Mapping[str, type[WorldTool]] = {
@@ -202,15 +201,12 @@ def _functions(domains: tuple[str, ...]) -> tuple[Tool, ...]:
     made: list[Tool] = []
     for name, tool in TOOLS.items():
         schema = tool.model_json_schema()
-        properties = {
-            field: {key: value for key, value in each.items() if key != "title"}
-            for field, each in schema["properties"].items()
-        }
+        for each in schema["properties"].values():
+            del each["title"]
         if tool is SearchTool:
-            properties["domain"]["enum"] = list(domains)
-        parameters = {"type": "object", "properties": properties, "additionalProperties": False}
-        if "required" in schema:
-            parameters["required"] = schema["required"]
+            schema["properties"]["domain"]["enum"] = list(domains)
+        kept = ("type", "properties", "additionalProperties", "required")
+        parameters = {key: schema[key] for key in kept if key in schema}
         made.append({"name": name, "description": tool.__doc__, "parameters": parameters})
     return tuple(made)
 
@@ -234,9 +230,11 @@ def call(request: Request, state: WorldState, name: str, arguments: str) -> Call
     except ValueError:
         return _fault(state, "malformed", "The arguments are not JSON.")
     try:
-        return read.carry_out(request, state)
+        reply, after = read.carry_out(request, state)
     except _Refused as error:
         return _fault(state, "impossible", str(error))
+    asks = read.text if isinstance(read, AskUserTool) else None
+    return CallOutcome(orjson.dumps(reply).decode(), after, asks=asks)
 
 
 def _filter(domain: WorldDomain, name: str, value: str | int | list[str]) -> frozenset[str] | int:
@@ -246,9 +244,9 @@ def _filter(domain: WorldDomain, name: str, value: str | int | list[str]) -> fro
             return int(value)  # type: ignore[arg-type]
         except (TypeError, ValueError):
             raise _Refused("The filter max_price takes a whole number.") from None
-    topic = None if name == BUDGET else domain.topics.get(name)
+    topic = domain.choices.get(name)
     if topic is None:
-        there = ", ".join((*domain.attributes, "needs", "max_price"))
+        there = ", ".join((*domain.choices, *(["max_price"] if domain.prices else [])))
         raise _Refused(f"{domain.id} has no filter '{_quoted(name)}'; there are {there}.")
     wanted = set()
     for one in value if isinstance(value, list) else [value]:
@@ -288,16 +286,12 @@ def _slots(domain: WorldDomain, given: Mapping[str, str | int]) -> dict[str, str
                 text = date.fromisoformat(text).isoformat()
             except ValueError:
                 raise _Refused(f"The date '{_quoted(text)}' is not of the form YYYY-MM-DD.") from None
-        elif not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= MOST_PEOPLE:
+        elif not (text.isascii() and text.isdigit() and len(text) < 9 and 1 <= int(text) <= MOST_PEOPLE):
             raise _Refused(f"The slot people takes a number from 1 to {MOST_PEOPLE}.")
         else:
             text = str(int(text))
         slots[name] = text
     return slots
-
-
-def _written(state: WorldState, table: str, entry: Entry) -> CallOutcome:
-    return CallOutcome(_json({"done": entry.shown()}), state.put(table, entry))
 
 
 def _short(text: str) -> str:
@@ -312,8 +306,5 @@ def _quoted(text: str) -> str:
 
 
 def _fault(state: WorldState, fault: Fault, message: str) -> CallOutcome:
-    return CallOutcome(_json({"error": {"code": fault, "message": message}}), state, fault)
-
-
-def _json(value: object) -> str:
-    return orjson.dumps(value).decode()
+    reply = {"error": {"code": fault, "message": message}}
+    return CallOutcome(orjson.dumps(reply).decode(), state, fault)

@@ -1,5 +1,6 @@
 """The simulated user, who answers what is asked and nothing else; and the card for a model that plays the user."""
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -55,7 +56,7 @@ def reply(request: Request, text: str, question: bool, done: bool) -> UserReply:
 
 def _answer(request: Request, key: str) -> str:
     wordings, resident = texts()[request.language]["user"], request.resident
-    if fact := resident.by_key.get(key):
+    if fact := resident.tastes.facts.get(key):
         said = resident.say(fact, wordings)
         return said[:1].upper() + said[1:]
     topic = key.rpartition(".")[2]
@@ -74,25 +75,17 @@ def _topic(request: Request, key: str) -> str:
 
 def read_answer(request: Request, key: str, text: str) -> Fact | None:
     """Parse the template user's answer about a topic: the inverse of `reply` for one topic."""
-    domain, _, name = key.rpartition(".")
-    topic = request.domains[domain].topics[name]
-    start = texts()[request.language]["user"]["several"].format(topic=_topic(request, key), answer="")
+    (domain, _, name), resident = key.rpartition("."), request.resident
+    wordings, topic = texts()[request.language]["user"], request.domains[domain].topics[name]
+    start = wordings["several"].format(topic=_topic(request, key), answer="")
     text = next((line.removeprefix(start) for line in text.split("\n") if line.startswith(start)), text)
-    if name == BUDGET:
-        digits = "".join(char for char in text if char.isdigit())
-        return Fact(domain, name, (digits,), 0, "user") if digits else None
-    values = topic.find(text, request.language)
+    values = re.findall(r"\d+", text) if name == BUDGET else topic.find(text, request.language)
     if not values:
         return None
-    if name == NEEDS:
-        return Fact(domain, name, tuple(values), 0, "user")
-    wordings = texts()[request.language]["user"]
-    for weight in (1, 2, 3):
-        fact = Fact(domain, name, tuple(values), weight, "user")
-        phrase = request.resident.joined(fact)
-        if any(text.casefold() == wording.format(phrase).casefold() for wording in wordings[fact.manner]):
-            return fact
-    return Fact(domain, name, tuple(values), 2, "user")
+    weights = (0,) if name in (NEEDS, BUDGET) else (1, 3, 2)
+    facts = [Fact(domain, name, tuple(values), weight, "user") for weight in weights]
+    meant = (fact for fact in facts if resident.say(fact, wordings).casefold() == text.casefold())
+    return next(meant, facts[-1])
 
 
 def card(request: Request) -> str:
@@ -116,7 +109,7 @@ def user_errors(
     `now` and `before` are the keys of what was asked just now and earlier. True statements about these are removed from the text first,
     since a word in them may be a value of another topic.
     """
-    language, facts = request.language, request.resident.by_key
+    language, facts = request.language, request.resident.tastes.facts
     topics = {
         f"{goal.domain}.{name}": topic
         for goal in request.goals
