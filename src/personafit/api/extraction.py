@@ -23,6 +23,7 @@ from personafit.extract.running import execute
 from personafit.models import make_model
 from personafit.models.embeddings import make_embedder
 from personafit.reports.analysis import Analysis
+from personafit.reports.claims import people_words
 from personafit.reports.extraction import (
     COVERAGE_BAR,
     extraction_part,
@@ -198,7 +199,7 @@ def trace_errors(
     source = open_source(str(folder))
     found = {person: [one.text for one in rows] for person, rows in (source.refined or source.found).items()}
     pairs = labelled_pairs(data, set(found))
-    hint(f"{len(pairs):,} judged pairs of {len({pair.person for pair in pairs}):,} people ...")
+    hint(f"{len(pairs):,} judged pairs of {people_words(len({pair.person for pair in pairs}))} ...")
     make_folder(out)
     answering = make_model(model) if model else None
 

@@ -314,6 +314,7 @@ class AnswersStep(BuildStep):
             asks = [(draft.maker, answer_target(bench, section, attempt, draft)) for draft in left]
             for draft, answer in zip(left, await bench.ask_pool(asks, label, trial), strict=True):
                 draft.answer = answer
+            trial = False  # those left are the ones that could not be used
         for draft in drafts:
             if draft.answer is not None and not draft.text:
                 reason = draft.answer.reason or "no sentence of ours is as long"

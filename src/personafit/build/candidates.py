@@ -44,6 +44,7 @@ AXES = ("EI", "SN", "TF", "JP")
 INTERESTS_DRAWN = VALUES_DRAWN = 3
 GENDERS = {"en": ("woman", "man"), "zh": ("女", "男")}
 PARTS = "parts"
+LEARNT = ("trade", "degree")  # placeholders for what somebody learnt
 DEEPEST = 6  # nesting limit of parts within parts
 _GAP = re.compile(r"\{(\w+)\}")
 
@@ -62,6 +63,8 @@ class Element(BaseModel):
     """The field of work of a job."""
     education: str = ""
     """The levels of education that lead to a job."""
+    subject: str = ""
+    """The subject that somebody with this job learnt, where it cannot be any."""
     level: str = ""
     """The level of an education."""
     region: str = ""
@@ -108,11 +111,13 @@ class Elements:
             for part in self.parts[gap]:
                 self._check_gaps(part, place, depth + 1)
 
-    def fill(self, element: Element, pick: "_Pick") -> Element:
-        """Return the element with every placeholder filled by a draw."""
+    def fill(self, element: Element, pick: "_Pick", subject: str = "") -> Element:
+        """Return the element with every placeholder filled by a draw, or a subject learnt by `subject` if there is one."""
         text = element.text
         while gap := _GAP.search(text):
-            text = text[: gap.start()] + pick.one(self.parts[gap[1]]) + text[gap.end() :]
+            part = pick.one(self.parts[gap[1]])
+            part = subject if subject and gap[1] in LEARNT else part
+            text = text[: gap.start()] + part + text[gap.end() :]
         return (
             element if text == element.text else element.model_copy(update={"text": text, "composed": True})
         )
@@ -276,7 +281,7 @@ class CandidateSampler:
             job=job,
             home=home,
             household=one("households"),
-            education=known.fill(pick.one(known.levels(job)), pick),
+            education=known.fill(pick.one(known.levels(job)), pick, job.subject),
             values=some("values", VALUES_DRAWN),
             interests=some("interests", INTERESTS_DRAWN),
             leaves={leaf: one(table, job.tags) for leaf, table in LEAVES.items()},

@@ -252,19 +252,20 @@ class MemoriesStep(BuildStep):
 
     def card(self, bench: Bench) -> str:
         """Describe the number of own and other people's memories; warn if there are no other people's."""
-        section, rows = bench.config.section(MemoriesSection), list(bench.read("memories", Person, "people"))
+        rows = list(bench.read("memories", Person, "people"))
         own = {row["id"]: len(row["own"]) for row in bench.read_rows("memories", "own")}
         counts = [(len(person.memories), own[person.id]) for person in rows]
-        mean = [sum(column) / max(1, len(rows)) for column in zip(*counts, strict=True)] or [0, 0]
+        total, theirs = (sum(column) / max(1, len(rows)) for column in zip(*counts, strict=True))
+        mean = (total, theirs, total - theirs)
         warning = (
             ""
-            if section.noise
+            if mean[2]
             else " **These memories are clean**: nothing of anybody else is among them, so retrieval from them is easier than it is from "
             "what people leave behind, and scores with `memory` do not compare with published ones."
         )
         found = table(
             ("memories of each", "their own", "other people's"),
-            [[f"{n:.1f}" for n in (mean[0], mean[1], mean[0] - mean[1])]],
+            [[f"{n:.1f}" for n in mean]],
         )
         return "\n".join(["## Memories", "", f"Posts, messages and notes, in no order.{warning}", "", *found])
 

@@ -30,7 +30,7 @@ from personafit.extract.records import (
 from personafit.extract.verifying import decide
 from personafit.models.embeddings import Embedder
 from personafit.reports.analysis import count_cell, small_notes, undefined
-from personafit.reports.claims import legend_for, stage_loss
+from personafit.reports.claims import legend_for, people_words, stage_loss
 from personafit.reports.pieces import (
     Cell,
     Grid,
@@ -332,7 +332,7 @@ def summary_pieces(counts: Mapping[str, Any], out: Path) -> list[Piece]:
     filled = [
         Row([name], [count_cell(count), share]) for (name, count, _), share in zip(rows, shares, strict=True)
     ]
-    caption = f"Of {counts['people']:,} people."
+    caption = f"Of {people_words(counts['people'])}."
     pieces.append(Grid("Attributes", caption, ["fate"], ["attributes", "share"], filled))
     return [*pieces, Sentences(list(_after(counts, out)))]
 

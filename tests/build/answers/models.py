@@ -62,6 +62,15 @@ def mumbling(messages: list[Message]) -> str:
     return said if said.startswith(ASKS) else "Hm."
 
 
+def patchy(messages: list[Message]) -> str:
+    """As able, but two of three answers for somebody are far too short, whatever it is told."""
+    return (
+        "Hm."
+        if "They ask: " in messages[0]["content"] and mark(messages[0]["content"]) % 3
+        else able(messages)
+    )
+
+
 def _answered(asked: str, number: int) -> str:
     told = re.findall(r"^- (.+)$", asked, re.MULTILINE) or re.findall(
         r"^\s*[\w ]+: (.{12,})$", asked, re.MULTILINE
@@ -77,9 +86,7 @@ def _answered(asked: str, number: int) -> str:
         )
     start = number % len(FILLER)
     you = ("", "you could ", "if you like, ")[number % 3]
-    said = (
-        f"Begin with step {number % 997}: {you}{told[0].lower().rstrip('.') if told else 'something small'}, "
-    )
+    said = f"Begin with step {number % 997}: {you}{' '.join(told[0].lower().rstrip('.').split()[:20]) if told else 'something small'}, "
     return said + " ".join((FILLER[start:] + FILLER * 9)[: words // 2 + number % 9]) + "."
 
 

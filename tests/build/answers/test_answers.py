@@ -156,6 +156,14 @@ def test_a_model_of_no_use_is_found_out(tmp_path: Path, answered: Path, name: st
     assert (answered / "steps" / "questions" / "done.json").is_file()
 
 
+def test_a_model_that_often_fails_is_still_used(tmp_path: Path, answered: Path) -> None:
+    config = write_config(tmp_path, "improved = 0\ndegraded = 0", models=f'answerers = ["{MODELS}patchy"]')
+    run_build(config, answered)
+    failed = [row["reason"] for row in rows(answered, "answers", "rejected")]
+    assert 12 <= len(failed) <= 36, "enough of them to look like a model of no use by themselves"
+    assert len(rows(answered, "answers")) == 48 - len(failed)
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_templates_answer_without_a_model_and_say_so(tmp_path: Path, language: str) -> None:
     config = write_config(

@@ -89,8 +89,11 @@ def test_who_has_too_few_memories_keeps_them_and_gets_more(tmp_path: Path) -> No
         for n in range(3)
     ]
     (tmp_path / "people.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    config = build_from(tmp_path, "people.jsonl", 2, more=REST.replace("sampled", "noise = 0\nsampled"))
+    config = build_from(tmp_path, "people.jsonl", 2, more=REST.replace("sampled", "noise = 0.01\nsampled"))
     run_build(config, tmp_path / "out")
+    assert "These memories are clean" in (tmp_path / "out" / "card.md").read_text(encoding="utf-8"), (
+        "too little for one"
+    )
     said = {one["text"] for one in lines(tmp_path / "out" / "people.jsonl")[0]["memories"]}
     assert own[0]["text"] in said
     assert len(said) == 7

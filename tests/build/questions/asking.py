@@ -43,7 +43,7 @@ def put(asked, wide, number):
     if "says outright who" in asked or "直接说破了" in asked:
         if os.environ.get("STUBBORN"):
             return asked.splitlines()[1]
-        return f"第{number}件事该怎么办才好？" if wide else f"What would be sensible in matter q{number}?"
+        return f"第{number}件事该怎么办才好？" if wide else f"10:30 or later, what would be sensible in matter q{number}?"
     if wide:
         return f"第{number}件事要怎么选比较好？"
     if os.environ.get("LEAK"):

@@ -79,7 +79,7 @@ def test_what_gives_the_person_away_is_put_in_other_words(
     people = {one["id"]: Person.model_validate(one) for one in lines(out / "people.jsonl")}
     made = rows(out)
     assert len(made) == 18
-    assert all("sensible" in row["text"] for row in made)
+    assert all(row["text"].startswith("10:30 or later, what would be sensible") for row in made)
     assert not any(list(leaks(row["text"], people[row["person"]])) for row in made)
     makers = {row["fingerprint"]: row["prompt"] for row in lines(out / "makers.jsonl")}
     assert {makers[row["maker"]] for row in made} == {"questions.rephrase-2"}

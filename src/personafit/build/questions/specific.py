@@ -40,6 +40,7 @@ FAULTS = {
 }
 NAMED = 3  # leaks listed in a rephrasing prompt or rejection
 SPECIFIC, LIKENESS = "specific", "rule:near-duplicates"
+DRAFT = "draft"  # a product with the number of a scenario before the question
 _CHOSEN = re.compile(r"(\d{1,2})\s*[.):：、]\s*(.+)")
 
 
@@ -68,8 +69,9 @@ class QuestionDraft:
     def take(self, answer: Generation) -> None:
         """Take a reply: a scenario number and a question, or the question alone if rephrased or from a template."""
         self.answer, self.text = answer, answer.text or ""
-        if chosen := _CHOSEN.fullmatch(self.text):
-            self.occasion, self.text = int(chosen[1]) - 1, chosen[2]
+        if answer.target.kind == DRAFT:
+            number, _, self.text = self.text.partition(". ")
+            self.occasion = int(number) - 1
 
     @property
     def scenario(self) -> Scenario:
@@ -168,7 +170,7 @@ def first_ask(draft: QuestionDraft, sampler: QuestionSampler, template: bool) ->
             "scenarios": "\n".join(f"{n}. {one.title(language)}" for n, one in enumerate(among, 1)),
             "category": sampler.scenarios.categories[draft.category].title(language),
         },
-        "question" if template else "draft",
+        "question" if template else DRAFT,
         choice_reader(language, len(among), example.text),
         parents=(draft.person.id, example.id),
         max_tokens=140,
