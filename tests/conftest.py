@@ -5,8 +5,9 @@ import os
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import pytest
 
@@ -26,6 +27,34 @@ Command = Callable[..., Printed]
 # when the libraries are loaded, by the tests' own processes too.
 for _setting in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "POLARS_MAX_THREADS"):
     os.environ.setdefault(_setting, "1")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files without slow tests where only those run: every worker imports what is collected."""
+    only_slow = config.option.markexpr == "slow" and collection_path.name.startswith("test_")
+    return True if only_slow and "mark.slow" not in collection_path.read_text(encoding="utf-8") else None
+
+
+TOGETHER = ("engine/ray/", "tests/worlds/", "torch", "inspect_ai", "statsmodels", "kinds: Kinds")
+"""What takes long to import, to start or to make: files whose path or text has one of these run in one worker."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give a file to one worker, and all files that need the same heavy library to the same one."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class LibraryScheduling(LoadFileScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return _library(nodeid.partition("::")[0])
+
+    return LibraryScheduling(config, log)
+
+
+@cache
+def _library(path: str) -> str:
+    text = f"{path}\n{Path(path).read_text(encoding='utf-8')}"
+    return next((library for library in TOGETHER if library in text), path)
 
 
 def pytest_collection_finish() -> None:

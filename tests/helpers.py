@@ -4,13 +4,33 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import pytest
 from sqlalchemy import func, select
 
 from personafit import Store
 from personafit.store import tables as t
+
+
+class Later:
+    """A module that is imported when it is first used, since every worker imports all test files and runs a few of them."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("_"):  # pytest looks at every name of a file for its own marks
+            raise AttributeError(attribute)
+        return getattr(pytest.importorskip(self._name), attribute)
+
+
+def needs(*packages: str) -> pytest.MarkDecorator:
+    """Skip tests where a package is missing; looking for it does not import it."""
+    missing = ", ".join(package for package in packages if find_spec(package) is None)
+    return pytest.mark.skipif(bool(missing), reason=f"not installed, and so NOT tested: {missing}")
 
 
 def python_path(folder: Path) -> str:

@@ -1,7 +1,5 @@
 """Floods: of passwords under made-up addresses, of requests under made-up cookies, of logins beside raters, of replies that cost money."""
 
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -23,6 +21,7 @@ from personafit.label.web import guard
 from personafit.label.web.app import create_app
 from personafit.label.web.sessions import RATER_COOKIE
 from personafit.store import Store
+from tests.conftest import Command
 from tests.label.researcher.researcher import PASSWORD, hidden
 from tests.label.served import RaterClient, invitation, new_study, serving, serving_here
 from tests.stub_endpoint import StubEndpoint
@@ -69,11 +68,11 @@ def test_a_proxy_that_was_named_is_believed_about_its_clients(store: Path) -> No
 
 
 @pytest.mark.parametrize("named", ["*", "0.0.0.0/0"])
-def test_nobody_is_believed_by_a_slip(tmp_path: Path, named: str) -> None:
-    command = [sys.executable, "-m", "personafit", "label", "serve", "--store", str(tmp_path / "store.db")]
-    done = subprocess.run([*command, "--proxy", named], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
-    assert f"--proxy {named}" in done.stderr
+def test_nobody_is_believed_by_a_slip(personafit: Command, named: str) -> None:
+    (sentence,) = personafit(
+        "label", "serve", "--store", "store.db", "--proxy", named, code=2
+    ).err.splitlines()
+    assert f"--proxy {named}" in sentence
 
 
 def test_the_addresses_of_one_network_wait_together(store: Path) -> None:

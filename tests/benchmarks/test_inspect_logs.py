@@ -5,57 +5,52 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inspect_ai import Task
-from inspect_ai import eval as inspect_eval
-from inspect_ai.dataset import Sample
-from inspect_ai.log import EvalLog
-from inspect_ai.model import (
-    ChatMessage,
-    ChatMessageSystem,
-    ChatMessageUser,
-    GenerateConfig,
-    ModelOutput,
-    ModelUsage,
-    get_model,
-)
 
 from personafit import UserError
 from personafit.benchmarks.inspect_logs import InspectLog
 from personafit.benchmarks.rows import file_benchmark
+from tests.helpers import Later
 from tests.scripted import invoke
+
+inspect_ai: Any = Later("inspect_ai")
 
 
 def answering(prefix: str) -> Any:
     """A model that repeats what it was asked last; the word 'break' breaks it."""
 
-    def answer(
-        messages: list[ChatMessage], _tools: Any, _choice: Any, _config: GenerateConfig
-    ) -> ModelOutput:
+    def answer(messages: list[Any], _tools: Any, _choice: Any, _config: Any) -> Any:
         if "break" in messages[-1].text:
             raise RuntimeError("it broke")
-        output = ModelOutput.from_content("mockllm/model", f"{prefix}{messages[-1].text[-40:]}")
-        output.usage = ModelUsage(input_tokens=5, output_tokens=3)
+        output = inspect_ai.model.ModelOutput.from_content(
+            "mockllm/model", f"{prefix}{messages[-1].text[-40:]}"
+        )
+        output.usage = inspect_ai.model.ModelUsage(input_tokens=5, output_tokens=3)
         return output
 
-    return get_model("mockllm/model", custom_outputs=answer)
+    return inspect_ai.model.get_model("mockllm/model", custom_outputs=answer)
 
 
-SAMPLES = [
-    Sample(id="one", input="What to cook?", metadata={"person": {"id": "p1", "Diet": "vegan"}}),
-    Sample(
-        id="two",
-        input=[ChatMessageSystem(content="Be kind."), ChatMessageUser(content="What to read?")],
-        metadata={"person": "A retired sailor.", "expect": "generic"},
-    ),
-    Sample(id="three", input="Please break.", metadata={"person": {"id": "p1", "Diet": "vegan"}}),
-]
+def usual_samples() -> list[Any]:
+    model, sample = inspect_ai.model, inspect_ai.dataset.Sample
+    return [
+        sample(id="one", input="What to cook?", metadata={"person": {"id": "p1", "Diet": "vegan"}}),
+        sample(
+            id="two",
+            input=[
+                model.ChatMessageSystem(content="Be kind."),
+                model.ChatMessageUser(content="What to read?"),
+            ],
+            metadata={"person": "A retired sailor.", "expect": "generic"},
+        ),
+        sample(id="three", input="Please break.", metadata={"person": {"id": "p1", "Diet": "vegan"}}),
+    ]
 
 
 def logged(
-    folder: Path, prefix: str, form: str = "eval", samples: list[Sample] | None = None
-) -> tuple[Path, EvalLog]:
-    (log,) = inspect_eval(
-        Task(dataset=samples or SAMPLES, name="assistant"),
+    folder: Path, prefix: str, form: str = "eval", samples: list[Any] | None = None
+) -> tuple[Path, Any]:
+    (log,) = inspect_ai.eval(
+        inspect_ai.Task(dataset=samples or usual_samples(), name="assistant"),
         model=answering(prefix),
         log_dir=str(folder),
         log_format="json" if form == "json" else "eval",
@@ -122,14 +117,16 @@ def test_a_log_in_which_no_sample_was_completed_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It became a run with coverage 0."""
-    broken, _ = logged(tmp_path / "a", "", samples=[SAMPLES[2]])
+    broken, _ = logged(tmp_path / "a", "", samples=usual_samples()[2:])
     invoke(monkeypatch, tmp_path, "data", "import", str(broken), code=2)
     assert "no sample was completed (" in capsys.readouterr().err
 
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     path, _ = logged(
-        tmp_path, "", samples=[Sample(id="nobody", input="What?", metadata={"user": "x", "level": 1})]
+        tmp_path,
+        "",
+        samples=[inspect_ai.dataset.Sample(id="nobody", input="What?", metadata={"user": "x", "level": 1})],
     )
     with pytest.raises(UserError) as caught:
         list(InspectLog(path).answers("person"))

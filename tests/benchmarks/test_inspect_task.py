@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from inspect_ai import eval as inspect_eval
-from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput, ModelUsage, get_model
 
 from personafit._hashing import draw
 from personafit.benchmarks import starter
 from tests.faults.world import write_benchmark
-from tests.helpers import run_cli
+from tests.helpers import Later, run_cli
+
+inspect_ai: Any = Later("inspect_ai")
 
 REPLIES = ("A", "B", "Answer: A", "I cannot say.")
 
@@ -25,18 +25,18 @@ def reply_to(prompt: str) -> str:
 def test_same_replies_same_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
-    def answer(
-        messages: list[ChatMessage], _tools: Any, _choice: Any, _config: GenerateConfig
-    ) -> ModelOutput:
+    def answer(messages: list[Any], _tools: Any, _choice: Any, _config: Any) -> Any:
         asked.append(messages[-1].text)
-        output = ModelOutput.from_content("mockllm/model", reply_to(messages[-1].text))
-        output.usage = ModelUsage()  # without it Inspect would fetch a tokenizer to count with
+        output = inspect_ai.model.ModelOutput.from_content("mockllm/model", reply_to(messages[-1].text))
+        output.usage = (
+            inspect_ai.model.ModelUsage()
+        )  # without it Inspect would fetch a tokenizer to count with
         return output
 
     monkeypatch.setenv("INSPECT_LOG_DIR", str(tmp_path / "logs"))
-    (log,) = inspect_eval(
+    (log,) = inspect_ai.eval(
         "personafit/choices",
-        model=get_model("mockllm/model", custom_outputs=answer),
+        model=inspect_ai.model.get_model("mockllm/model", custom_outputs=answer),
         task_args={"benchmark": "starter"},
         display="none",
     )
@@ -87,11 +87,11 @@ def test_every_answer_scores_half_where_gold_is_a_tie(
     gold = folder / "gold.jsonl"
     gold.write_text(re.sub(r'"label": ?"[01]"', '"label": "tie"', gold.read_text()))
     monkeypatch.setenv("INSPECT_LOG_DIR", str(tmp_path / "logs"))
-    output = ModelOutput.from_content("mockllm/model", "A")
-    output.usage = ModelUsage()
-    (log,) = inspect_eval(
+    output = inspect_ai.model.ModelOutput.from_content("mockllm/model", "A")
+    output.usage = inspect_ai.model.ModelUsage()
+    (log,) = inspect_ai.eval(
         "personafit/choices",
-        model=get_model("mockllm/model", custom_outputs=lambda *_: output),
+        model=inspect_ai.model.get_model("mockllm/model", custom_outputs=lambda *_: output),
         task_args={"benchmark": str(folder), "context": "none"},
         display="none",
     )

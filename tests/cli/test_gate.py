@@ -1,4 +1,4 @@
-"""The gate, in real processes: counterfeits do not pass it, and the example repository is judged as its README says."""
+"""The gate: counterfeits do not pass it, and the example repository, in real processes, is judged as its README says."""
 
 import json
 import os
@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -29,41 +30,47 @@ GATED = ("--rater", "python:judge:fits", "--limit", "60", "--fail-under", "lift=
 
 @pytest.fixture
 def example(tmp_path: Path) -> Path:
-    """A copy of the example repository."""
-    copied = tmp_path / "repository"
-    shutil.copytree(EXAMPLE, copied, ignore=shutil.ignore_patterns(".personafit", "__pycache__"))
-    return copied
+    """The test's folder as a copy of the example repository."""
+    left_out = shutil.ignore_patterns(".personafit", "__pycache__")
+    return shutil.copytree(EXAMPLE, tmp_path, ignore=left_out, dirs_exist_ok=True)
 
 
-def gate(folder: Path, *arguments: str, code: int = 0) -> dict[str, Any]:
-    """What `run answers --json` prints in a folder of the example, with the exit code insisted on."""
-    done = run_cli("run", "answers", *arguments, "--json", cwd=folder, path=folder, code=code)
-    body: dict[str, Any] = json.loads(done.stdout) | {"said": done.stderr}
-    return body
+@pytest.fixture
+def gate(example: Path, personafit: Command) -> Callable[..., dict[str, Any]]:
+    """What `run answers --json` prints in the example, with the exit code insisted on."""
+
+    def call(*arguments: str, code: int = 0) -> dict[str, Any]:
+        printed = personafit("run", "answers", *arguments, "--json", code=code)
+        body: dict[str, Any] = json.loads(printed.out) | {"said": printed.err}
+        return body
+
+    return call
 
 
 # -- counterfeits ------------------------------------------------------------------------------------------------------
 
 
-def test_code_broken_one_import_deeper_does_not_pass_on_stored_answers(example: Path) -> None:
+def test_code_broken_one_import_deeper_does_not_pass_on_stored_answers(
+    example: Path, gate: Callable[..., dict[str, Any]]
+) -> None:
     command = ("--system", "python:assistant:answer", *GATED)
-    passed = gate(example, *command)
+    passed = gate(*command)
     assert [one["outcome"] for one in passed["gate"]] == ["passes"]
     assert (passed["made"], passed["reused"]) == (180, 0)
     memory = example / "assistant" / "memory.py"
     broken = memory.read_text(encoding="utf-8").replace('== "off"', '!= "on"')
     memory.write_text(broken, encoding="utf-8")  # neither assistant/__init__.py nor replies.py has changed
-    failed = gate(example, *command, code=1)
+    failed = gate(*command, code=1)
     assert [one["outcome"] for one in failed["gate"]] == ["fails"]
     assert (failed["made"], failed["reused"]) == (180, 0)
     assert "180 answers made, 0 reused." in failed["verdict"]["sentence"]
-    reused = gate(example, *command, "--reuse", code=1)
+    reused = gate(*command, "--reuse", code=1)
     assert (reused["made"], reused["reused"], reused["stale"]) == (0, 180, 180)
 
 
 @pytest.mark.slow
 def test_an_endpoint_whose_model_changed_behind_its_url_is_asked_again(
-    example: Path, endpoint: StubEndpoint, monkeypatch: pytest.MonkeyPatch
+    gate: Callable[..., dict[str, Any]], endpoint: StubEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def personal(body: dict[str, Any]) -> dict[str, Any]:
         found = re.search(r"Leisure: (.+)", body["messages"][0]["content"])
@@ -73,15 +80,17 @@ def test_an_endpoint_whose_model_changed_behind_its_url_is_asked_again(
     monkeypatch.setitem(BEHAVIOURS, "general", saying(lambda body: completion(body, "Start anywhere.")))
     command = ("--system", endpoint.spec(), *GATED)
     endpoint.behave("personal")
-    assert gate(example, *command)["made"] == 180
+    assert gate(*command)["made"] == 180
     endpoint.behave("general")
-    changed = gate(example, *command, code=1)
+    changed = gate(*command, code=1)
     assert (changed["made"], changed["reused"]) == (180, 0)
     assert [one["outcome"] for one in changed["gate"]] == ["fails"]
 
 
 @pytest.mark.slow
-def test_a_lift_of_a_third_with_an_interval_from_below_zero_cannot_be_told(tmp_path: Path) -> None:
+def test_a_lift_of_a_third_with_an_interval_from_below_zero_cannot_be_told(
+    personafit: Command, tmp_path: Path
+) -> None:
     shutil.copy(EXAMPLE / "judge.py", tmp_path)
     rows: list[dict[str, Any]] = [
         {
@@ -94,26 +103,28 @@ def test_a_lift_of_a_third_with_an_interval_from_below_zero_cannot_be_told(tmp_p
     ]
     (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     command = ("run", "log.jsonl", "--rater", "python:judge:fits", "--fail-under", "lift=0.05")
-    done = run_cli(*command, "--junit", "junit.xml", cwd=tmp_path, path=tmp_path, code=1)
-    said = re.search(r"Gate lift=0.05: cannot tell whether .* it is (0\.3\d\d) \((-0\.\d+) to", done.stdout)
-    assert said is not None, done.stdout
+    done = personafit(*command, "--junit", "junit.xml", code=1)
+    said = re.search(r"Gate lift=0.05: cannot tell whether .* it is (0\.3\d\d) \((-0\.\d+) to", done.out)
+    assert said is not None, done.out
     assert float(said[2]) < -0.05
     assert re.search(
-        r"cannot tell whether lift of .* reaches 0.05: .* about \d+ people .* would tell", done.stderr
+        r"cannot tell whether lift of .* reaches 0.05: .* about \d+ people .* would tell", done.err
     )
     failures = list(ElementTree.parse(tmp_path / "junit.xml").getroot().iter("failure"))
     assert [failure.get("type") for failure in failures] == ["cannot tell"]
     assert str(failures[0].get("message")).startswith("cannot tell whether lift of")
-    run_cli(*command, "--undecided", "pass", cwd=tmp_path, path=tmp_path)
+    personafit(*command, "--undecided", "pass")
     more = [row | {"question": f"{row['question']} Really?"} for row in rows]
     rows = [row | {"answer": None if n % 5 < 2 else row["answer"]} for n, row in enumerate([*rows, *more])]
     (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    done = run_cli(*command, "--undecided", "pass", cwd=tmp_path, path=tmp_path, code=1)
-    assert re.search(r"made of the system is 0\.5\d\d, below 0\.95\.", done.stderr), done.stderr
+    said = personafit(*command, "--undecided", "pass", code=1).err
+    assert re.search(r"made of the system is 0\.5\d\d, below 0\.95\.", said), said
 
 
 @pytest.mark.slow
-def test_with_two_answers_of_five_missing_nothing_passes(example: Path) -> None:
+def test_with_two_answers_of_five_missing_nothing_passes(
+    example: Path, gate: Callable[..., dict[str, Any]]
+) -> None:
     (example / "flaky.py").write_text(
         "from assistant.replies import answer as whole\n"
         "def answer(person, question):\n"
@@ -123,7 +134,7 @@ def test_with_two_answers_of_five_missing_nothing_passes(example: Path) -> None:
         encoding="utf-8",
     )
     command = ("--system", "python:flaky:answer", "--rater", "python:judge:fits", "--limit", "100")
-    body = gate(example, *command, "--fail-under", "lift=0.01", code=1)
+    body = gate(*command, "--fail-under", "lift=0.01", code=1)
     lift, made = body["gate"]
     assert (lift["outcome"], made["outcome"]) == ("passes", "fails")
     assert re.search(r"made of python:flaky:answer given profile is 0\.\d+, below 0\.95\.", body["said"])
@@ -132,14 +143,16 @@ def test_with_two_answers_of_five_missing_nothing_passes(example: Path) -> None:
     assert body["made"] < 300
     bars = ("lift=0.01", "made=0.5", "coverage=0.5")
     lenient = [argument for bar in bars for argument in ("--fail-under", bar)]
-    assert [one["outcome"] for one in gate(example, *command, *lenient)["gate"]] == ["passes"] * 3
+    assert [one["outcome"] for one in gate(*command, *lenient)["gate"]] == ["passes"] * 3
 
 
 # -- which answers count -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_an_interrupted_run_goes_on_with_its_own_answers(example: Path) -> None:
+def test_an_interrupted_run_goes_on_with_its_own_answers(
+    example: Path, gate: Callable[..., dict[str, Any]]
+) -> None:
     (example / "stopped.py").write_text(
         "import os, pathlib, signal\n"
         "from assistant.replies import answer as whole\n"
@@ -156,17 +169,17 @@ def test_an_interrupted_run_goes_on_with_its_own_answers(example: Path) -> None:
     command = ("--system", "python:stopped:answer", *GATED)
     (example / "stop").touch()
     run_cli("run", "answers", *command, cwd=example, path=example, code=130)
-    resumed = gate(example, *command)
+    resumed = gate(*command)
     assert (resumed["made"], resumed["reused"]) == (180, 0)
     assert 0 < resumed["resumed"] < 180
     assert (
         f"180 answers made ({resumed['resumed']} of them before an interruption), 0 reused."
         in (resumed["verdict"]["sentence"])
     )
-    assert gate(example, *command)["resumed"] == 0
+    assert gate(*command)["resumed"] == 0
 
 
-def test_a_gate_in_python_and_a_gate_without_a_judge(example: Path, tmp_path: Path) -> None:
+def test_a_gate_in_python_and_a_gate_without_a_judge(personafit: Command, tmp_path: Path) -> None:
     def alike(person: str, question: str) -> str:
         return f"Think of {person.split()[-1] if person else 'nobody'} first."
 
@@ -192,8 +205,10 @@ def test_a_gate_in_python_and_a_gate_without_a_judge(example: Path, tmp_path: Pa
     with pytest.raises(AssertionError, match="60 answers were reused from an earlier run"):
         assert_lift(stored, at_least=-1.0)
     assert_lift(stored, at_least=-1.0, reuse=True)
-    done = run_cli("run", "starter", "--fail-under", "accuracy=0.1", cwd=tmp_path, code=2)
-    assert "--fail-under needs a judge" in done.stderr
+    assert (
+        "--fail-under needs a judge"
+        in personafit("run", "starter", "--fail-under", "accuracy=0.1", code=2).err
+    )
 
 
 # -- bars on slices, kinds and suites --------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
 from personafit._errors import UserError
 from personafit.models import (
@@ -168,6 +167,8 @@ def test_settings_name_the_instrument(endpoint: StubEndpoint) -> None:
 
 
 def test_inspects_own_mock_answers() -> None:
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
+
     output = ModelOutput.from_content("mockllm/model", "B", stop_reason="max_tokens")
     output.usage = ModelUsage(input_tokens=7, output_tokens=2, input_tokens_cache_read=3)
     model = make_model("inspect:mockllm/model")

@@ -2,16 +2,19 @@
 
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 import krippendorff
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
-from statsmodels.stats import inter_rater
 
 from personafit.statistics import agreement
 from personafit.statistics.agreement import Figure, Ints, Level, Weights
+from tests.helpers import Later
+
+inter_rater: Any = Later("statsmodels.stats.inter_rater")
 
 # Krippendorff's (2011) worked example: 12 units, 4 observers, with gaps; also Gwet's example for missing ratings.
 N = np.nan

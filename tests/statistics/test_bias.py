@@ -1,10 +1,10 @@
 """Clustered regressions of choices: against statsmodels, in coverage, on separated and on degenerate data."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import t as student
@@ -20,6 +20,9 @@ from personafit.statistics.bias import (
     separated,
     taste_difference,
 )
+from tests.helpers import Later
+
+sm: Any = Later("statsmodels.api")
 
 Floats = NDArray[np.float64]
 TINY = 1e-9  # a ridge too small to see, to compare with statsmodels, which has none

@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from numpy.typing import NDArray
 from scipy import stats
 
@@ -17,6 +17,9 @@ from personafit.statistics.clusters import (
     student_p_value,
     student_reach,
 )
+from tests.helpers import Later
+
+sm: Any = Later("statsmodels.api")
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

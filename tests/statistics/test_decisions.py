@@ -1,13 +1,11 @@
 """Decisions from estimates: adjusted tests, detectable effects, equivalence, and the gate."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import nct, t, ttest_1samp
-from statsmodels.stats.multitest import multipletests
-from statsmodels.stats.power import TTestPower
-from statsmodels.stats.weightstats import ttost_paired
 
 from personafit.statistics import Estimate, cluster_mean
 from personafit.statistics.clusters import CONSTANT
@@ -24,6 +22,9 @@ from personafit.statistics.decisions import (
     p_value,
     smallest_detectable,
 )
+from tests.helpers import Later
+
+theirs: Any = Later("statsmodels.stats.api")
 
 
 def estimate(value: float, se: float, people: int = 30, df: float | None = None) -> Estimate:
@@ -35,7 +36,7 @@ def estimate(value: float, se: float, people: int = 30, df: float | None = None)
 
 def test_holm_equals_statsmodels() -> None:
     p = [0.01, 0.04, 0.03, 0.005, 0.9, 0.03]
-    assert holm(p) == pytest.approx(tuple(multipletests(p, method="holm")[1]))
+    assert holm(p) == pytest.approx(tuple(theirs.multipletests(p, method="holm")[1]))
     assert holm([0.02, None, 0.01]) == (0.02, None, 0.02)
     assert holm([]) == ()
 
@@ -44,7 +45,7 @@ def test_one_value_a_person_is_the_t_test_and_tost_of_the_books() -> None:
     values = np.random.default_rng(3).normal(0.02, 0.1, 40)
     found = cluster_mean(values, np.arange(40))
     assert p_value(found) == pytest.approx(ttest_1samp(values, 0.0).pvalue)
-    expected = ttost_paired(values, np.zeros(40), -0.05, 0.05)[0]
+    expected = theirs.ttost_paired(values, np.zeros(40), -0.05, 0.05)[0]
     assert equivalence_p(found, 0.05) == pytest.approx(expected)
 
 
@@ -52,7 +53,7 @@ def test_one_value_a_person_is_the_t_test_and_tost_of_the_books() -> None:
 def test_the_detectable_effect_has_the_power_of_the_noncentral_t(people: int) -> None:
     found = smallest_detectable(estimate(0.0, 1.0, people))
     assert found is not None
-    effect = TTestPower().solve_power(None, nobs=people, alpha=0.05, power=0.8)
+    effect = theirs.TTestPower().solve_power(None, nobs=people, alpha=0.05, power=0.8)
     assert found == pytest.approx(effect * people**0.5, rel=1e-4)
 
 

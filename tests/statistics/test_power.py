@@ -2,15 +2,18 @@
 
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
-from statsmodels.stats.power import TTestPower
 
 from personafit.statistics import cluster_mean, power
 from personafit.statistics.agreement import Floats, Ints
 from personafit.statistics.power import Spread
+from tests.helpers import Later
+
+planning: Any = Later("statsmodels.stats.power")
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +49,7 @@ def test_components_are_found_in_unequal_groups() -> None:
 
 @pytest.mark.parametrize(("people", "items"), [(6, 3), (20, 10), (400, 2)])
 def test_the_smallest_difference_equals_statsmodels(people: int, items: int) -> None:
-    effect = TTestPower().solve_power(nobs=people, alpha=0.05, power=0.8)
+    effect = planning.TTestPower().solve_power(nobs=people, alpha=0.05, power=0.8)
     expected = effect * np.sqrt(0.25 + 1 / items)
     assert power.smallest_difference(Spread(0.25, 1.0), people, items).value == pytest.approx(
         expected, rel=1e-4
@@ -54,7 +57,9 @@ def test_the_smallest_difference_equals_statsmodels(people: int, items: int) -> 
 
 
 def test_the_people_needed_equal_statsmodels() -> None:
-    expected = TTestPower().solve_power(effect_size=0.2 / np.sqrt(0.25 + 1 / 5), alpha=0.05, power=0.8)
+    expected = planning.TTestPower().solve_power(
+        effect_size=0.2 / np.sqrt(0.25 + 1 / 5), alpha=0.05, power=0.8
+    )
     assert power.people_needed(Spread(0.25, 1.0), 0.2, 5).value == np.ceil(expected)
 
 

@@ -2,14 +2,17 @@
 
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from scipy.stats import t as student
 
 from personafit.statistics.agreement import Floats, Ints
 from personafit.statistics.ppi import ppi_mean
+from tests.helpers import Later
+
+sm: Any = Later("statsmodels.api")
 
 
 @pytest.fixture(autouse=True)

@@ -2,13 +2,16 @@
 
 import warnings
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 
 from personafit.statistics import ranking
 from personafit.statistics.agreement import Floats, Ints
+from tests.helpers import Later
+
+sm: Any = Later("statsmodels.api")
 
 
 @pytest.fixture(autouse=True)

@@ -1,15 +1,18 @@
 """Length-controlled win rates: against statsmodels, on a pure length effect, and on degenerate data."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
-import statsmodels.api as sm
 from numpy.typing import NDArray
 from scipy import stats
 from scipy.special import expit
 
 from personafit.statistics import length_controlled_rate
+from tests.helpers import Later
+
+sm: Any = Later("statsmodels.api")
 
 Floats = NDArray[np.float64]
 

@@ -9,16 +9,13 @@ import pytest
 
 from personafit.benchmarks.recentering import open_relevance
 from personafit.items.relevance import NO_WORDS, YES_WORDS
+from personafit.train.grpo import AgreementReward, split_prompts
 from personafit.train.matcher import JudgedPairs, load_judged_pairs
-from tests.helpers import results_of, run_cli
+from tests.helpers import needs, results_of, run_cli
 from tests.scripted import invoke, write_lines
 from tests.tiny_models import tiny_tokenizer
 
-for needed in ("torch", "transformers", "peft", "datasets", "trl"):
-    pytest.importorskip(needed, reason=f"{needed} is not installed: GRPO is not tested")
-
-from personafit.train.grpo import AgreementReward, split_prompts  # noqa: E402
-
+pytestmark = needs("torch", "transformers", "peft", "datasets", "trl")
 PROMPTS, PEOPLE = 6, 2
 LABELS = np.array([True, *[False] * 4])
 

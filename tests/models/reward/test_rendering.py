@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("transformers", reason="the train extra is not installed: reward models are NOT tested")
-
 from personafit.models.reward.rendering import PromptRenderer, TooLongError
+from tests.helpers import needs
 from tests.tiny_models import CHAT, tiny_tokenizer
 
+pytestmark = needs("transformers")
 FACETS: dict[str, Any] = {f"Likes.{number}": f"thing number {number}" for number in range(20)}
 
 

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
+from tests.helpers import Later
 
-torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
+torch: Any = Later("torch")
+transformers: Any = Later("transformers")
 
 CHAT = (
     "{% for message in messages %}<|{{ message['role'] }}|> {{ message['content'] }} <|end|> {% endfor %}"

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("torch")
+from tests.helpers import Later, needs
 
-from personafit.train.reward import callbacks
-from personafit.train.reward.callbacks import SparingCheckpoints
+pytestmark = needs("torch")
+callbacks: Any = Later("personafit.train.reward.callbacks")
 
 
 class Run:
@@ -16,8 +16,10 @@ class Run:
 
     def __init__(self, weights: int, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.kept = 1000.0, 0
-        monkeypatch.setattr(callbacks, "time", SimpleNamespace(monotonic=lambda: self.now))
-        self.callback = SparingCheckpoints()
+        monkeypatch.setattr(
+            "personafit.train.reward.callbacks.time", SimpleNamespace(monotonic=lambda: self.now)
+        )
+        self.callback = callbacks.SparingCheckpoints()
         self.args = SimpleNamespace(world_size=1)
         trained: Any = SimpleNamespace(numel=lambda: weights, requires_grad=True)
         frozen: Any = SimpleNamespace(numel=lambda: 10**12, requires_grad=False)

@@ -8,18 +8,17 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip(
-    "torch", reason="the train extra is not installed: training reward models is NOT tested"
-)
+from personafit._errors import UserError
+from personafit.train.reward.folder import STATE, explained
+from personafit.train.reward.settings import RewardSettings
+from personafit.train.reward.training import train_reward
+from personafit.train.reward.weights import save_weights
+from tests.helpers import Later, needs
+from tests.tiny_models import save_tiny
+from tests.train.reward.test_train_cli import digest, write_pairs
 
-
-from personafit._errors import UserError  # noqa: E402
-from personafit.train.reward.folder import STATE, explained  # noqa: E402
-from personafit.train.reward.settings import RewardSettings  # noqa: E402
-from personafit.train.reward.training import train_reward  # noqa: E402
-from personafit.train.reward.weights import save_weights  # noqa: E402
-from tests.tiny_models import save_tiny  # noqa: E402
-from tests.train.reward.test_train_cli import digest, write_pairs  # noqa: E402
+pytestmark = needs("torch")
+torch: Any = Later("torch")
 
 
 @contextlib.contextmanager

@@ -10,16 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.helpers import python_path
-
-pytest.importorskip("torch", reason="the train extra is not installed: launchers are NOT tested")
-
-from personafit.models.reward.scoring import RewardScorer
 from personafit.train.reward.settings import RewardSettings
 from personafit.train.reward.training import train_reward
+from tests.helpers import needs, python_path
 from tests.tiny_models import save_tiny, trees
 from tests.train.reward.test_train_cli import write_pairs
 
+pytestmark = needs("torch")
 SHARDED = {
     "ACCELERATE_USE_CPU": "true",
     "ACCELERATE_USE_FSDP": "true",
@@ -64,6 +61,8 @@ def losses(folder: Path) -> list[float]:
 @pytest.mark.parametrize("kind", ["replicated", "sharded adapter"])
 def test_two_processes_learn_what_one_learns(kind: str, tmp_path: Path) -> None:
     from transformers import AutoModelForSequenceClassification
+
+    from personafit.models.reward.scoring import RewardScorer
 
     base = save_tiny(tmp_path / "base")
     pairs = write_pairs(tmp_path / "pairs.jsonl", people=9, each=4)  # people fill a process's half of a batch

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch", reason="the train extra is not installed: training reward models is NOT tested")
-
 from personafit._errors import UserError
 from personafit.models.reward.rendering import PromptRenderer
 from personafit.train.pairs import PreferencePair
 from personafit.train.reward.settings import RewardSettings, check
 from personafit.train.reward.tokens import swapped
 from personafit.train.reward.training import train_reward
+from tests.helpers import needs
 from tests.tiny_models import save_tiny, tiny_tokenizer
 
+pytestmark = needs("torch")
 LIKES = {"ann": "tea", "bob": "skiing", "eve": "jazz"}
 
 

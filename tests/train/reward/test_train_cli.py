@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("torch", reason="the train extra is not installed: training reward models is NOT tested")
-
 from personafit._errors import UserError
 from personafit.cli import main
 from personafit.models.reward.rendering import PromptRenderer
-from personafit.models.reward.scoring import RewardScorer
 from personafit.train.reward.settings import Mix, RewardSettings, parse_mix
 from personafit.train.reward.training import train_reward
 from personafit.train.reward.weights import load_base, pad_token
+from tests.helpers import Later, needs
 from tests.tiny_models import CHAT, save_tiny, save_tiny_gguf, tiny_model, tiny_tokenizer
 
+pytestmark = needs("torch")
+scoring: Any = Later("personafit.models.reward.scoring")
 LIKES = ("tea", "skiing", "jazz", "chess")
 
 
@@ -106,7 +106,7 @@ def test_the_result_loads_in_plain_transformers_and_scores_alike(world: Path, tm
         )
         together = model(**batch).logits[:, 0].numpy()
     assert np.abs(together - alone).max() < 1e-5
-    assert np.abs(RewardScorer(model, "tree").scores(sequences) - alone).max() < 1e-5
+    assert np.abs(scoring.RewardScorer(model, "tree").scores(sequences) - alone).max() < 1e-5
     table = (tmp_path / "out" / "curves.csv").read_text().splitlines()
     assert {"step", "loss", "eval_accuracy", "eval_accuracy_easy", "eval_accuracy_hard"} <= set(
         table[0].split(",")
@@ -188,13 +188,13 @@ def test_an_adapter_is_merged_and_one_can_be_gone_on_from(world: Path, tmp_path:
     sequences = [[10, 20, 30, 40], [50, 60, 70]]
     train_reward(settings(world, tmp_path / "merged", lora=True), lambda _: None)
     merged = AutoModelForSequenceClassification.from_pretrained(tmp_path / "merged").eval()
-    found = RewardScorer(merged, "tree").scores(sequences)
-    assert np.abs(found - RewardScorer(tiny_model(), "tree").scores(sequences)).max() > 1e-3
+    found = scoring.RewardScorer(merged, "tree").scores(sequences)
+    assert np.abs(found - scoring.RewardScorer(tiny_model(), "tree").scores(sequences)).max() > 1e-3
     with_adapter(merged).save_pretrained(tmp_path / "apart")
     tiny_tokenizer().save_pretrained(tmp_path / "apart")
     gone_on, _ = load_base(str(tmp_path / "apart"), 0)
     assert all(weights.requires_grad for weights in gone_on.parameters())
-    assert np.abs(RewardScorer(gone_on.eval(), "tree").scores(sequences) - found).max() < 1e-5
+    assert np.abs(scoring.RewardScorer(gone_on.eval(), "tree").scores(sequences) - found).max() < 1e-5
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,7 @@ def test_it_starts_from_a_gguf_file(world: Path, tmp_path: Path) -> None:
     assert facts["metrics"]["personal"]["accuracy"]["all"]["value"] > 0.5
     model = AutoModelForSequenceClassification.from_pretrained(tmp_path / "out")
     assert PromptRenderer(AutoTokenizer.from_pretrained(tmp_path / "out")).fingerprint == facts["rendering"]
-    assert np.isfinite(RewardScorer(model.eval(), "tree").scores([[10, 20, 30]])).all()
+    assert np.isfinite(scoring.RewardScorer(model.eval(), "tree").scores([[10, 20, 30]])).all()
 
 
 def test_a_mix_is_a_file_and_a_ratio() -> None:

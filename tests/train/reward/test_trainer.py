@@ -7,21 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-torch = pytest.importorskip(
-    "torch", reason="the train extra is not installed: training reward models is NOT tested"
-)
+from personafit._errors import UserError
+from personafit.models.reward import Layout
+from personafit.models.reward.rendering import PromptRenderer
+from personafit.train.pairs import PreferencePair
+from personafit.train.reward.tokens import tokenise
+from tests.helpers import Later, needs
+from tests.tiny_models import tiny_model, tiny_tokenizer, trees
 
-from speed.gpu.training import PaddedTrainer, in_order  # noqa: E402
-
-from personafit._errors import UserError  # noqa: E402
-from personafit.models.reward import Layout  # noqa: E402
-from personafit.models.reward.rendering import PromptRenderer  # noqa: E402
-from personafit.models.reward.scoring import RewardScorer  # noqa: E402
-from personafit.train.pairs import PreferencePair  # noqa: E402
-from personafit.train.reward.tokens import tokenise  # noqa: E402
-from personafit.train.reward.trainer import PairTrainer  # noqa: E402
-from tests.tiny_models import tiny_model, tiny_tokenizer, trees  # noqa: E402
-
+pytestmark = needs("torch")
+torch: Any = Later("torch")
+scoring: Any = Later("personafit.models.reward.scoring")
+training: Any = Later("personafit.train.reward.trainer")
 STEPS = 5  # the last one sees the first batch again
 
 
@@ -50,12 +47,12 @@ def common_settings(folder: Path, **more: Any) -> dict[str, Any]:
     }
 
 
-def trained(scorer: RewardScorer, data: Sequence[Any], folder: Path, **more: Any) -> PairTrainer:
+def trained(scorer: Any, data: Sequence[Any], folder: Path, **more: Any) -> Any:
     from transformers import TrainingArguments
 
     own = {name: more.pop(name) for name in ("largest", "shrunk") if name in more}
     arguments = TrainingArguments(**common_settings(folder, **more), remove_unused_columns=False)
-    trainer = PairTrainer(scorer, args=arguments, train_dataset=data, **own)
+    trainer = training.PairTrainer(scorer, args=arguments, train_dataset=data, **own)
     trainer.train()
     return trainer
 
@@ -68,14 +65,14 @@ def losses(trainer: Any) -> list[float]:
 def tree(tmp_path_factory: pytest.TempPathFactory) -> list[float]:
     """The loss curve that the others are compared with."""
     folder = tmp_path_factory.mktemp("tree")
-    return losses(trained(RewardScorer(tiny_model(), "tree", 4000), token_pairs(), folder))
+    return losses(trained(scoring.RewardScorer(tiny_model(), "tree", 4000), token_pairs(), folder))
 
 
 @pytest.mark.parametrize(("layout", "capacity"), [("tree", 120), ("sequence", 4000), ("none", 4000)])
 def test_every_layout_has_the_same_loss_curve(
     layout: Layout, capacity: int, tree: list[float], tmp_path: Path
 ) -> None:
-    other = losses(trained(RewardScorer(tiny_model(), layout, capacity), token_pairs(), tmp_path))
+    other = losses(trained(scoring.RewardScorer(tiny_model(), layout, capacity), token_pairs(), tmp_path))
     assert np.abs(np.subtract(tree, other)).max() < 1e-4
     assert tree[-1] < tree[0]
 
@@ -102,6 +99,7 @@ def test_the_loss_curve_is_that_of_trl(tree: list[float], tmp_path: Path) -> Non
 
 
 def test_the_peer_of_machines_without_trl_has_the_same_loss_curve(tree: list[float], tmp_path: Path) -> None:
+    from speed.gpu.training import PaddedTrainer, in_order
     from transformers import TrainingArguments
 
     arguments = TrainingArguments(**common_settings(tmp_path), remove_unused_columns=False)
@@ -112,7 +110,9 @@ def test_the_peer_of_machines_without_trl_has_the_same_loss_curve(tree: list[flo
 
 def test_checkpointed_gradients_are_the_same(tree: list[float], tmp_path: Path) -> None:
     settings = {"gradient_checkpointing": True, "gradient_checkpointing_kwargs": {"use_reentrant": False}}
-    saved = losses(trained(RewardScorer(tiny_model(), "tree", 4000), token_pairs(), tmp_path, **settings))
+    saved = losses(
+        trained(scoring.RewardScorer(tiny_model(), "tree", 4000), token_pairs(), tmp_path, **settings)
+    )
     assert np.abs(np.subtract(tree, saved)).max() < 1e-6
 
 
@@ -130,7 +130,11 @@ def test_an_overfitted_model_flips_when_the_person_is_swapped(tmp_path: Path) ->
     ]
     data = tokenise(pairs, renderer, []).tokens
     trainer = trained(
-        RewardScorer(tiny_model(), "tree"), data, tmp_path, max_steps=40, per_device_train_batch_size=8
+        scoring.RewardScorer(tiny_model(), "tree"),
+        data,
+        tmp_path,
+        max_steps=40,
+        per_device_train_batch_size=8,
     )
     assert (trainer.margins(data) > 0).all()
     assert (trainer.margins(tokenise(swapped, renderer, []).tokens) < 0).all()
@@ -140,10 +144,10 @@ def test_margins_ask_for_a_larger_lead(tmp_path: Path) -> None:
     data = token_pairs()
     wider = [{**pair, "margin": 2.0} for pair in data]
     plain, wide = (
-        losses(trained(RewardScorer(tiny_model(), "tree"), given, tmp_path, max_steps=1))
+        losses(trained(scoring.RewardScorer(tiny_model(), "tree"), given, tmp_path, max_steps=1))
         for given in (data, wider)
     )
-    scores = RewardScorer(tiny_model(), "tree").scores(
+    scores = scoring.RewardScorer(tiny_model(), "tree").scores(
         [pair[side] for pair in data[:4] for side in ("chosen_ids", "rejected_ids")]
     )
     leads = scores[0::2] - scores[1::2]
@@ -163,7 +167,7 @@ def no_memory() -> None:
 def test_memory_that_runs_out_halves_the_rows_and_the_curve_stays(
     tmp_path: Path, tree: list[float], fail: Callable[[], None]
 ) -> None:
-    class Cramped(RewardScorer):
+    class Cramped(scoring.RewardScorer):  # type: ignore[misc]
         """A device on which longer rows do not fit."""
 
         def inputs(self, row: Any) -> dict[str, Any]:
@@ -188,11 +192,11 @@ def test_a_loss_that_is_no_number_stops_with_a_sentence(tmp_path: Path) -> None:
     with torch.no_grad():
         model.score.weight.fill_(float("nan"))
     with pytest.raises(UserError, match="The loss of step 1 is not a finite number"):
-        trained(RewardScorer(model, "tree"), token_pairs(), tmp_path)
+        trained(scoring.RewardScorer(model, "tree"), token_pairs(), tmp_path)
     model = tiny_model()
     model.score.weight.register_hook(lambda gradient: gradient * float("inf"))
     with pytest.raises(UserError, match="The gradient of step 1 is not a finite number"):
-        trained(RewardScorer(model, "tree"), token_pairs(), tmp_path)
+        trained(scoring.RewardScorer(model, "tree"), token_pairs(), tmp_path)
     assert torch.isfinite(model.score.weight).all()
 
 
