@@ -338,13 +338,18 @@ def _votes(store: Store, dataset: str) -> pl.DataFrame:
 # -- metrics -----------------------------------------------------------------------------------------------------------
 
 
+def _above_median_length(frame: pl.DataFrame) -> pl.Series:
+    """Return which pairs add more than the median length; null where no pair has two different answers to compare."""
+    return frame.select(pl.col("longer") > pl.col("longer").median()).to_series()
+
+
 def opened_preferences(scores: PreferenceScores) -> RunLines:
     """Return the lines of a preference run with their metrics, and people's marks of the same units."""
     people = Reference(
         "preference", "rating", "rating", "human", scores.people_are, SCALE, orders=("first", "last")
     )
     features = [
-        Feature("length", "longer answers", lambda frame: frame["longer"] > frame["longer"].median()),
+        Feature("length", "longer answers", _above_median_length),
         Feature("mention", "answers that name the attribute", lambda frame: frame["names"]),
     ]
     return RunLines(
