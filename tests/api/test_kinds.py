@@ -182,3 +182,13 @@ def test_several_kinds_share_one_budget(folder: Path, tmp_path: Path, endpoint: 
     assert 0 < spent.cost <= whole
     assert any("budget" in sentence for sentence in spent.stopped)
     assert [one.kind for one in spent.runs] == ["choice", "relevance", "preference"], "free controls go on"
+
+
+def test_the_bias_of_a_judge_whose_pairs_are_all_alike_is_not_measured(tmp_path: Path) -> None:
+    def forgetful(question: str) -> str:
+        return "The same."
+
+    asked: dict[str, Any] = {"data": "starter", "systems": forgetful, "raters": judge, "limit": 4}
+    run = pf.evaluate("responses", store=tmp_path / "s.db", progress=False, **asked)
+    found = pf.analyze(run, "bias").results
+    assert found.filter(pl.col("metric") == "bias_length")["value"].is_null().all()

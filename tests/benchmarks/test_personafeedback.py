@@ -141,7 +141,8 @@ def test_persona_keys_are_normalised_and_reported(tmp_path: Path) -> None:
         "Preference.Local_Life.Daily_Outings",
     ]
     assert any(
-        "Extraversion_or_Intuition → Extraversion_or_Introversion (1" in note for note in benchmark.notes()
+        "Extraversion_or_Intuition → Extraversion_or_Introversion (once)" in note
+        for note in benchmark.notes()
     )
     (gold,) = benchmark.gold()
     (item,) = benchmark.items()

@@ -112,3 +112,32 @@ def test_the_page_the_terminal_and_json_say_the_same(
     assert run.as_dict()["verdict"]["sentence"] == said
     run.print()
     assert said in " ".join(capsys.readouterr().out.split())
+
+
+def test_marks_of_several_systems_say_whose_answers_they_are_about() -> None:
+    rows = [
+        result("length_difference", 999.0, 110.0, 1888.0, rater=None, fingerprint=None, system="gpt"),
+        result("rating", 3.5, 3.2, 3.8),
+        result("rating", 3.6, 3.3, 3.9, system="gpt", given="attributes:all"),
+        result("rating", 3.4, 3.1, 3.7, system="gpt", given="attributes:human"),
+    ]
+    whole, first, second = run_verdict("run", "preference", rows).sentences
+    assert whole.startswith("judge rates the personalized answers at 3.50 (3.20–3.80) on a scale")
+    assert "the personalized answers of gpt (attributes:all) at 3.60" in first
+    assert "the personalized answers of gpt (attributes:human) at 3.40" in second
+    unread = [
+        rows[0],
+        *(result("rating", None, None, None, system=one.system, given=one.given) for one in rows[1:]),
+    ]
+    said = run_verdict("run", "preference", unread).sentences
+    assert said[0] == "Nothing can be said about judge: it gave no answer that could be scored."
+    assert len(said) == 3
+    assert "999" not in " ".join(said)
+
+
+def test_a_judge_without_a_dialogue_to_judge_is_not_said_to_have_answered_badly() -> None:
+    rows = [result("completion_unparsed", 0.0, None, None, system="us", n=6)]
+    said = run_verdict("run", "dialogue", rows).sentence
+    assert said.startswith("us: no dialogue ran to an end that could be judged, on 6 tasks")
+    coverage = [result("coverage_before", 0.0, None, None, system="canned", control="canned assistant")]
+    assert run_verdict("run", "dialogue", coverage).sentence == "Nothing has been judged in run yet."

@@ -33,6 +33,7 @@ from personafit.benchmarks.inspect_logs import SUFFIXES, InspectLog
 from personafit.benchmarks.lines import read_lines
 from personafit.benchmarks.publishing import push_folder
 from personafit.benchmarks.tasks import TaskBenchmark
+from personafit.contexts.context import HISTORY
 from personafit.store import Store, export_frame
 from personafit.train import load_choices, write_trl
 
@@ -99,7 +100,7 @@ def check_data(benchmark: str, data: Path | None = None) -> DataCheck:
         return found
     found.counts, found.more = _count_items(opened)
     repeated = found.more["repeated"]
-    again = f"{repeated:,} items repeat an earlier one (same person, question and answers)."
+    again = f"Items that repeat an earlier one (same person, history, question and answers): {repeated:,}."
     found.notes = [*opened.notes(), *([again] if repeated else []), *filter(None, [hostile_note(opened)])]
     return found
 
@@ -108,8 +109,8 @@ def _count_items(opened: Benchmark) -> tuple[dict[str, int], dict[str, Any]]:
     """Count people, items and gold; for a folder also items of every kind, for a log its answers."""
     if isinstance(opened, FolderBenchmark):
         opened.kind = None
-    found = [(item.kind, item.hash) for item in opened.items()]
-    kinds, contents = Counter(kind for kind, _ in found), {content for _, content in found}
+    found = [(item.kind, item.hash, item.slices.get(HISTORY)) for item in opened.items()]
+    kinds, contents = Counter(kind for kind, *_ in found), set(found)
     counts = {"people": sum(1 for _ in opened.people()), "items": len(found)}
     if isinstance(opened, Answers):
         counts["answers"] = len(opened.rows)

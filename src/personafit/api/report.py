@@ -95,9 +95,10 @@ def write_report(parts: Sequence[ReportPart], out: Path, form: ReportFormat = Re
     with writing(out):
         if form in (ReportFormat.CSV, ReportFormat.LATEX):
             count = write_tables(parts, out, "csv" if form is ReportFormat.CSV else "tex")
-            return f"{count} tables in {out}"
+            return f"{count} {'table' if count == 1 else 'tables'} in {out}"
         if form is ReportFormat.FIGURES:
-            return f"{write_figures(parts, out)} figures as PNG and SVG in {out}"
+            count = write_figures(parts, out)
+            return f"{count} {'figure' if count == 1 else 'figures'} as PNG and SVG in {out}"
         if not out.suffix or out.is_dir():
             out = out / f"report.{form.value}"
         elif out.suffix.lower() != f".{form.value}":  # or a mistyped name could overwrite a file

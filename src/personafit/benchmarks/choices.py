@@ -70,7 +70,7 @@ class ChoiceBenchmark(Benchmark, ABC):
     def notes(self) -> list[str]:
         """Return the reader's remarks, and how many choices are left out."""
         same = len(self._all) - len(self._choices)
-        left = [f"{same} choices in which a wrong answer is the right one word for word are left out."]
+        left = [f"Choices left out, as a wrong answer is the right one word for word: {same:,}."]
         return [*self.remarks(), *(left if same else [])]
 
     def remarks(self) -> list[str]:

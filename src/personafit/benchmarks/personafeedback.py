@@ -94,7 +94,7 @@ class PersonaFeedback(ChoiceBenchmark):
         """Return notes on normalised persona keys, missing halves and missing pairs."""
         _ = self._people
         notes = [
-            f"Persona key normalised: {repair} ({count} times)."
+            f"Persona key normalised: {repair} ({'once' if count == 1 else f'{count:,} times'})."
             for repair, count in self._repairs.most_common()
         ]
         for half in sorted(set(HALVES.values()) - {source.half for source in self._sources}):

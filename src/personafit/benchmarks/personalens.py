@@ -38,25 +38,25 @@ USUAL = {
     "Environment": ("Quiet", "Noisy"),
 }
 REPAIRS = {
-    "interest name": "names in the interest mask carried stray marks, which were removed",
-    "domain order": "profiles list their domains in another order than the ontology, whose order is used",
-    "reference changed": "tasks name other attributes than their definition, which is followed",
-    "reference spelling": "attribute names were spelt otherwise than in the ontology and were found there",
-    "reference suffix": "attribute names carried their domain in brackets and were found in that domain",
-    "reference shared": "attribute names exist in several of the task's domains and stand for each of them",
-    "reference unknown": "attribute names exist in none of the task's domains; they are left out, not guessed",
-    "domain unused": "domains of a task have no attribute among those it names",
-    "value missing": "demographics are not known or not told; they are left out",
-    "value empty": "preferences are empty lists; they are left out",
-    "value case": "values differ from the ontology in capitals only and are written as there",
-    "value foreign": "values of closed lists are not in the ontology; they are kept",
-    "preference empty": "references of tasks point to an empty preference; they are left out",
-    "situation brackets": "situations stood in brackets, which were removed",
-    "situation placeholder": "situations hold a placeholder instead of a value; they are left out",
-    "situation wording": "times of day, days or devices were worded otherwise and are written in the usual way",
-    "situation unclear": "times of day or days cannot be put in the usual way; they are kept",
-    "preamble": "summaries open with their generator's own words, which were removed",
-    "summary placeholder": "summaries hold a placeholder in brackets; they are kept",
+    "interest name": "names in the interest mask without the stray marks they carried",
+    "domain order": "profiles put into the ontology's order of domains",
+    "reference changed": "tasks that name other attributes than their definition, which is followed",
+    "reference spelling": "attribute names spelt otherwise than in the ontology and found there",
+    "reference suffix": "attribute names with their domain in brackets, found in that domain",
+    "reference shared": "attribute names of several of the task's domains, standing for each of them",
+    "reference unknown": "attribute names that none of the task's domains has, left out",
+    "domain unused": "domains of a task without any of the attributes that it names",
+    "value missing": "demographics not known or not told, left out",
+    "value empty": "preferences that are empty lists, left out",
+    "value case": "values with other capitals than in the ontology, written as there",
+    "value foreign": "values of closed lists that the ontology does not have, kept",
+    "preference empty": "references of tasks to an empty preference, left out",
+    "situation brackets": "situations without the brackets they stood in",
+    "situation placeholder": "situations with a placeholder instead of a value, left out",
+    "situation wording": "times of day, days or devices in the usual wording",
+    "situation unclear": "times of day or days that have no usual wording, kept",
+    "preamble": "summaries without their generator's own opening words",
+    "summary placeholder": "summaries with a placeholder in brackets, kept",
 }
 NAMED = 12  # people named in a note; `repairs` lists all
 _BRACKETED = re.compile(r"\[([^\[\]]*)\]")
@@ -156,7 +156,8 @@ class PersonaLens(TaskBenchmark):
         """Iterate over the people with their tasks, in the order of their numbers; all faults are raised as one error."""
         self._repairs, self._faults = {}, []
         found = []
-        for folder in sorted((path for path in self._profiles.iterdir() if path.is_dir()), key=_number):
+        folders = (path for path in self._profiles.iterdir() if path.is_dir() and path.name[0] != ".")
+        for folder in sorted(folders, key=_number):
             with noted(self._faults):
                 person = self._person(folder / "profile.json")
                 found.append((person, list(self._tasks_of(person, folder))))
@@ -181,7 +182,8 @@ class PersonaLens(TaskBenchmark):
         for row in self.repairs():
             users = list(self._repairs[str(row["kind"])])
             named = ", ".join(users[:NAMED]) + (f" and {len(users) - NAMED:,} more" if users[NAMED:] else "")
-            said.append(f"{row['kind']}: {row['count']:,} {row['what']} ({named}).")
+            what = str(row["what"])
+            said.append(f"{what[0].upper()}{what[1:]}: {row['count']:,} ({named}).")
         return said
 
     def _note(self, kind: str, user: str, count: int = 1) -> None:

@@ -33,7 +33,9 @@ def print_grid(grid: Grid, console: Console) -> None:
     grid = grid.filled()
     for start, columns in enumerate(_parts(grid, console.width)):
         title = " ".join(filter(None, [f"{grid.title}." if grid.caption else grid.title, grid.caption]))
-        console.print(_table(grid, columns, plain(title) if start == 0 else None))
+        if start == 0 and title:
+            console.print(Text(plain(title), style="italic"))
+        console.print(_table(grid, columns))
     for number, remark in enumerate(grid.remarks, 1):
         _say(console, f"[{number}] {remark}", dim=True)
     if grid.note:
@@ -72,8 +74,8 @@ def _width(cell: Cell) -> int:
     return max(min(len(cell.text) + marks, 32), len(cell.interval))
 
 
-def _table(grid: Grid, columns: Sequence[int], title: str | None) -> Table:
-    table = Table(title=Text(title) if title else None, title_justify="left")
+def _table(grid: Grid, columns: Sequence[int]) -> Table:
+    table = Table()
     for heading in grid.heads:
         table.add_column(Text(heading), overflow="fold", min_width=min(NAME_WIDTH, max(7, len(heading))))
     textual = grid.textual

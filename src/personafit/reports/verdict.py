@@ -128,6 +128,8 @@ def run_verdict(
     """
     gates = tuple(gate_verdicts([*results, *made], bars))
     results = short_names(results)
+    if kind == "preference":  # a figure without a rater is about the answers, such as their length
+        results = [one for one in results if one.rater]
     whole = [
         one
         for one in results
@@ -139,7 +141,7 @@ def run_verdict(
     asked = sorted((one for one in whole if one.control is None), key=lambda one: one.met_people)
     headline = _headline(kind, asked or whole, metric)
     silent = tuple(_silent(results, {_line(one, None) for one in asked}))
-    if headline is None:
+    if headline is None or (not asked and not silent and headline not in HEADLINES.get(kind, (headline,))):
         return RunVerdict(silent, gates, f"Nothing has been judged in {run} yet.", answers)
     if not asked and not silent:
         heads = [one for one in whole if one.metric == headline]
@@ -289,7 +291,7 @@ def _others(
     added = (
         {(row.system, row.given): _lift(row, tested) for row, tested in lifts} if kind == "writing" else {}
     )
-    write = WORDS.get(kind, _plain)
+    write = WORDS.get(kind, _plain) if kind == "dialogue" or headline in HEADLINES.get(kind, ()) else _plain
     judges = {found[headline].rater for found in by_line.values() if headline in found}
     for found in sorted(by_line.values(), key=lambda one: tested and next(iter(one.values())).system is None):
         if (head := found.get(headline)) is not None:
@@ -326,7 +328,8 @@ def _dialogue(head: Result, found: Mapping[str, Result]) -> str:
     elif head.metric == "completion":
         said = f"tasks completed {with_interval(head, unit=' %')}"
     elif head.metric.endswith("_unparsed"):
-        said = f"{head.rater} gave no mark that could be read"
+        none = "no dialogue ran to an end that could be judged"
+        said = f"{head.rater} gave no mark that could be read" if head.value else none
     else:
         said = _named(head)
     on = f"on {head.n:,} tasks of {people_words(head.people)} ({SIMULATED})"

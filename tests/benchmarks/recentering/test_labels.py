@@ -81,7 +81,7 @@ def test_a_line_that_is_no_json_is_named(tmp_path: Path) -> None:
 
 def test_pairs_without_a_majority_are_kept_and_said(tmp_path: Path) -> None:
     labels = RelevanceLabels(write_world(tmp_path, [*rows(), row(0, 0, "The user paints.", relevant=None)]))
-    assert "1 pairs have no majority: they are judged and not scored." in labels.notes()
+    assert "Pairs without a majority, judged and not scored: 1." in labels.notes()
     assert len(list(labels.items())) == 81
     assert sum(judgment.rater == "majority" for judgment in labels.gold()) == 80
 

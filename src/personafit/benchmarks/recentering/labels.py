@@ -117,7 +117,7 @@ class RelevanceLabels(Benchmark):
                 "prompts; published scores are over other sets."
             )
         if unlabelled := sum(row.line.relevant is None for row in rows):
-            notes.append(f"{unlabelled} pairs have no majority: they are judged and not scored.")
+            notes.append(f"Pairs without a majority, judged and not scored: {unlabelled:,}.")
         return notes
 
     @cached_property

@@ -140,7 +140,7 @@ class ResponsePairs(PreferencePairs):
         """Return notes on missing ratings and on pairs left out."""
         notes = ["The pairs were released without ratings, so no judge can be held against people here."]
         if left := len(self._rows) - len(self.pairs):
-            notes.append(f"{left} pairs have no attribute that people called relevant: they are left out.")
+            notes.append(f"Pairs left out, as people called none of their attributes relevant: {left:,}.")
         return notes
 
     @property
