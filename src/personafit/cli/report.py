@@ -122,10 +122,7 @@ def compare(
     show_analysis(found, json)
 
 
-def rescore(
-    run: RunArgument,
-    store: StoreOption = None,
-) -> None:
+def rescore(run: RunArgument, store: StoreOption = None) -> None:
     """Parse the stored replies of a run again with the current parser; nothing is asked or spent.
 
     **Example**

@@ -29,15 +29,7 @@ from personafit.reports.audit.checks import (
     surface_scores,
 )
 from personafit.reports.claims import POINTS, TOO_FEW, counted, interval_words, is_few, people_words
-from personafit.reports.pieces import (
-    Cell,
-    Grid,
-    Instrument,
-    Picture,
-    Row,
-    Section,
-    percent_cell,
-)
+from personafit.reports.pieces import Cell, Grid, Instrument, Picture, Row, Section, percent_cell
 from personafit.reports.plots import Panel, PlotRow, dot_of, panels_figure
 from personafit.reports.report import ReportPart
 from personafit.reports.result import Result, with_interval
