@@ -183,5 +183,5 @@ def audit(
         print_object(body)
         return
     part = found.part(pictures=False)
-    print_pieces([Sentences(part.sentences[:1]), *part.lead, *part.sections[0].pieces], console())
+    print_pieces([Sentences(part.sentences[:2]), *part.lead, *part.sections[0].pieces], console())
     print(f"Audit: {page}")
