@@ -11,7 +11,7 @@ import personafit as pf
 from personafit.reports.agree import agreement_part, agreements, conclusions, published_figures
 from personafit.reports.agree_ratings import VOTE, Source, VotingRater
 from personafit.reports.collect import study_part
-from personafit.reports.pieces import Grid, Picture, Piece, Prose
+from personafit.reports.pieces import Grid, Picture, Piece, Prose, Sentences, text_grid
 from personafit.reports.report_page import render_page
 from tests.scripted import simple_pairs, write_pairs
 
@@ -104,55 +104,23 @@ def test_reasons_stand_below_the_table_once() -> None:
     )
 
 
-STATUS = {
-    "study": "pilot",
-    "form": "relevance",
-    "simulated": True,
-    "votes": 90,
-    "pages": 30,
-    "complete_pages": 28,
-    "adjudicated": 2,
-    "raters": [
-        {
-            "rater": "r1",
-            "kind": "simulated",
-            "state": "done",
-            "done": 30,
-            "median_seconds": 4.25,
-            "with_others": {"value": 0.8, "low": 0.7, "high": 0.9},
-            "gold": {"answered": 4, "right": 3},
-            "attention": {"answered": 0, "right": 0},
-            "cannot_tell": 1,
-            "flags": 0,
-        }
-    ],
-    "labels": [{"question": "relevance", "counts": {"yes": 60, "no": 29}, "cannot_tell": 1}],
-}
-
-
 def test_a_study_says_who_rated_before_how_they_agree() -> None:
     asked = source("relevance", ("no", "yes"))
     agreement = agreement_part(asked, agreements(asked), pictures=False)
-    part = study_part(STATUS, agreement)
-    assert part.sentences[:-1] == agreement.sentences
-    assert part.sentences[-1].startswith(
-        "1 rater gave 90 answers (question “relevance”); 28 of 30 pages have all their raters."
-    )
+    standing = [
+        Sentences(["pilot (relevance, open): 90 of 90 pages answered."]),
+        text_grid("Raters", "", ["rater"], [["r1"]]),
+    ]
+    part = study_part("pilot", standing, agreement, True, 2)
+    assert part.sentences == [
+        *agreement.sentences,
+        "pilot (relevance, open): 90 of 90 pages answered.",
+        "2 answers were decided afterwards by one person.",
+    ]
     assert isinstance(part.lead[0], Prose)
     assert "simulated" in part.lead[0].text
     assert part.sections[0].title == "Who rated"
-    raters = grid(part.sections[0].pieces, "Raters")
-    assert list(raters.rows[0].names) == ["r1 (simulated)", "done"]
-    assert {
-        heading: cell.text for heading, cell in zip(raters.columns, raters.rows[0].cells, strict=True)
-    } == {
-        "pages": "30",
-        "seconds a page": "4.2",
-        "goes with the others": "80.0",
-        "known answers met": "3 of 4",
-        "cannot tell": "1",
-        "flagged": "0",
-    }
+    assert grid(part.sections[0].pieces, "Raters").rows[0].names == ["r1"]
 
 
 def test_the_difference_in_the_table_is_that_of_the_comparison(tmp_path: Path) -> None:

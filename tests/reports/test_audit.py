@@ -172,7 +172,7 @@ def test_the_starter_set_does_not_fail_its_own_audit(tmp_path: Path) -> None:
     assert 0.4 < (found.surface["all"].value or 0) < 0.6
     written = write_audit(audit(starter(), command="personafit audit starter"), tmp_path)
     page = written.read_text(encoding="utf-8")
-    assert "Audit of starter: what its labels reward" in page
+    assert "Audit of starter: how far is it solved without the person?" in page
     assert "personafit audit starter" in page
 
 
@@ -194,8 +194,14 @@ def test_the_part_of_an_audit_shows_what_the_audit_found_and_is_read_back_from_i
         estimate.value for estimate in found.rules["length"].values()
     ]
     grades = [verdict.grade for verdict in found.verdicts()]
-    assert part.sentences[0].startswith(f"{grades.count('fails')} of {len(grades)} checks of starter fail")
-    assert len(part.sentences) == 1 + grades.count("fails") + grades.count("warns")
+    blind = {name: one["all"] for name, one in found.rules.items() if name not in ("overlap", "name")}
+    blind |= {"surface features, no person": found.surface["all"], "answer counts": found.occurrences["all"]}
+    value, name = max((one.value or 0.0, name) for name, one in blind.items())
+    assert part.sentences[0].startswith(
+        f"Without the person, “{name}” does best: right in {100 * value:.1f} % ("
+    )
+    assert part.sentences[1].startswith(f"{grades.count('fails')} of {len(grades)} checks of starter fail")
+    assert len(part.sentences) == 2 + grades.count("fails") + grades.count("warns")
     assert [section.title for section in part.sections] == [
         "Shortcuts in numbers",
     ]

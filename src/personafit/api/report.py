@@ -27,7 +27,6 @@ __all__ = [
     "markdown",
     "parts_object",
     "print_pieces",
-    "study_standing",
     "write_report",
 ]
 
@@ -69,7 +68,7 @@ def collect_parts(names: Sequence[str], store: Store, margin: float = MARGIN) ->
     parts = [
         folders[name]
         if name in folders
-        else votes_part(sources[name], study_standing(name, store), margin)
+        else _of_study(name, store, votes_part(sources[name], margin))
         if name in sources
         else run_part(store, runs[name], margin)
         for name in names
@@ -78,13 +77,17 @@ def collect_parts(names: Sequence[str], store: Store, margin: float = MARGIN) ->
     return [compared, *parts] if compared is not None else parts
 
 
-def study_standing(name: str, store: Store) -> dict[str, Any] | None:
-    """Return a study's progress, as `label status --json` prints it; None if there is no such study."""
-    from personafit.label.overview import status_object, study_overview
+def _of_study(name: str, store: Store, votes: ReportPart) -> ReportPart:
+    """Return the part on a study; that on its votes alone if they are in a folder."""
+    from personafit.label.overview import status_pieces, study_overview
     from personafit.label.studies import Studies
+    from personafit.reports.collect import study_part
 
     studies = Studies(store)
-    return status_object(study_overview(studies, name)) if name in studies.names() else None
+    if name not in studies.names():
+        return votes
+    found = study_overview(studies, name)
+    return study_part(name, status_pieces(found), votes, found.study.config.simulated, found.adjudicated)
 
 
 def write_report(parts: Sequence[ReportPart], out: Path, form: ReportFormat = ReportFormat.HTML) -> str:

@@ -290,9 +290,7 @@ def forget(
     folders: Annotated[
         list[Path] | None,
         typer.Option(
-            "--in",
-            metavar="DIR",
-            help="Also remove them from this output folder of `extract`. Repeatable.",
+            "--in", metavar="DIR", help="Also remove them from this output folder of `extract`. Repeatable."
         ),
     ] = None,
     dry_run: Annotated[

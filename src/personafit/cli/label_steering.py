@@ -122,10 +122,7 @@ def export(
     ] = None,
     format: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Format of the tables in --out: jsonl (default), csv or parquet.",
-        ),
+        typer.Option(metavar="NAME", help="Format of the tables in --out: jsonl (default), csv or parquet."),
     ] = None,
     benchmark: Annotated[
         Path | None,

@@ -41,7 +41,7 @@ def report(
         list[str],
         typer.Argument(
             metavar="RUN...",
-            help="Runs by name or folder, or `last`; also studies, folders with votes, and folders of `audit`, `extract` and `train`.",
+            help="Runs by name or folder, or `last`; also studies, folders with votes, and folders of `audit` and `extract`.",
         ),
     ],
     out: Annotated[
@@ -67,7 +67,7 @@ def report(
 
         personafit report last
 
-        personafit report starter-9d956295 my-study flow/ my-reward/ --out report.html
+        personafit report starter-9d956295 my-study flow/ --out report.html
 
         personafit report last --format latex --out paper/tables
     """
@@ -122,10 +122,7 @@ def compare(
     show_analysis(found, json)
 
 
-def rescore(
-    run: RunArgument,
-    store: StoreOption = None,
-) -> None:
+def rescore(run: RunArgument, store: StoreOption = None) -> None:
     """Parse the stored replies of a run again with the current parser; nothing is asked or spent.
 
     **Example**
@@ -186,5 +183,5 @@ def audit(
         print_object(body)
         return
     part = found.part(pictures=False)
-    print_pieces([Sentences(part.sentences[:1]), *part.lead, *part.sections[0].pieces], console())
+    print_pieces([Sentences(part.sentences[:2]), *part.lead, *part.sections[0].pieces], console())
     print(f"Audit: {page}")

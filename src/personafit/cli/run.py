@@ -37,28 +37,21 @@ def run(
         list[str] | None, _what("--rater", metavar="SPEC", help="Who judges. Repeatable.")
     ] = None,
     contexts: Annotated[
-        list[str] | None,
-        _what("--context", metavar="CTX", help="What raters are told. Repeatable."),
+        list[str] | None, _what("--context", metavar="CTX", help="What raters are told. Repeatable.")
     ] = None,
     systems: Annotated[
         list[str] | None, _what("--system", metavar="SPEC", help="System under test. Repeatable.")
     ] = None,
     system_contexts: Annotated[
-        list[str] | None,
-        _what("--system-context", metavar="CTX", help="What systems are told. Repeatable."),
+        list[str] | None, _what("--system-context", metavar="CTX", help="What systems are told. Repeatable.")
     ] = None,
     user: Annotated[str | None, _what(metavar="SPEC", help="Simulated user of dialogues.")] = None,
-    kind: Annotated[
-        str | None,
-        _what(metavar="KIND", help="Only items of this kind."),
-    ] = None,
+    kind: Annotated[str | None, _what(metavar="KIND", help="Only items of this kind.")] = None,
     options: Annotated[
-        list[str] | None,
-        _what("-K", metavar="NAME=VALUE", help="Option of one kind, e.g. tasks=SD."),
+        list[str] | None, _what("-K", metavar="NAME=VALUE", help="Option of one kind, e.g. tasks=SD.")
     ] = None,
     people: Annotated[
-        str | None,
-        _sampling(metavar="N|FILE", help="N people (sampled), or the ids in FILE."),
+        str | None, _sampling(metavar="N|FILE", help="N people (sampled), or the ids in FILE.")
     ] = None,
     where: Annotated[
         list[str] | None,
@@ -78,16 +71,10 @@ def run(
         float | None, _cost(min=0, metavar="USD", help="The most this command may spend.")
     ] = None,
     retry: Annotated[
-        list[Status] | None,
-        _cost(metavar="STATUS", help="Re-ask unparsed, refused, failed ..."),
+        list[Status] | None, _cost(metavar="STATUS", help="Re-ask unparsed, refused, failed ...")
     ] = None,
     backend: Annotated[
-        str,
-        _cost(
-            metavar="local|ray[://ADDR]",
-            show_default=False,
-            help="Run local models here or on Ray.",
-        ),
+        str, _cost(metavar="local|ray[://ADDR]", show_default=False, help="Run local models here or on Ray.")
     ] = "local",
     store: Annotated[str | None, _cost(metavar="URL", help="SQLite file or postgresql:// URL.")] = None,
     fail_under: Annotated[
@@ -99,11 +86,7 @@ def run(
     ] = None,
     undecided: Annotated[
         Undecided,
-        _gate(
-            metavar="fail|pass",
-            show_default=False,
-            help='What "cannot tell" counts as; default fail.',
-        ),
+        _gate(metavar="fail|pass", show_default=False, help='What "cannot tell" counts as; default fail.'),
     ] = Undecided.FAIL,
     reuse: Annotated[bool, _gate("--reuse", help="Let a gate reuse systems' earlier answers.")] = False,
     out: Annotated[Path | None, _gate(metavar="DIR", help="Folder for report.html and results.json.")] = None,

@@ -202,8 +202,7 @@ def reward(
         typer.Option(help="tree computes shared prefixes once; sequence packs whole texts; none pads."),
     ] = "tree",
     num_train_epochs: Annotated[
-        float,
-        typer.Option(min=0.001, metavar="X", help="Passes over the pairs."),
+        float, typer.Option(min=0.001, metavar="X", help="Passes over the pairs.")
     ] = 1.0,
     per_device_batch_size: Annotated[
         int | None,
@@ -226,8 +225,7 @@ def reward(
         float, typer.Option(min=LEAST_RATE, max=1, metavar="X", help="Peak learning rate.")
     ] = 1e-5,
     max_length: Annotated[
-        int,
-        typer.Option(min=16, metavar="N", help="Maximum tokens per text, person and question included."),
+        int, typer.Option(min=16, metavar="N", help="Maximum tokens per text, person and question included.")
     ] = 4096,
     seed: Annotated[
         int, typer.Option(metavar="N", help="Seed of the head, the order and the held-out people.")
@@ -236,13 +234,7 @@ def reward(
         int | None, typer.Option(min=1, metavar="N", help="Use at most N pairs, of sampled people.")
     ] = None,
     held_out: Annotated[
-        float,
-        typer.Option(
-            min=0,
-            max=0.99,
-            metavar="X",
-            help="Share of the people held out for evaluation.",
-        ),
+        float, typer.Option(min=0, max=0.99, metavar="X", help="Share of the people held out for evaluation.")
     ] = 0.1,
     report_to: Annotated[
         str,

@@ -27,14 +27,7 @@ from personafit.reports.agree_ratings import (
     rating_tables,
 )
 from personafit.reports.analysis import count_cell, estimate_fields, matrix_picture, small_notes
-from personafit.reports.claims import (
-    POINTS,
-    interval_words,
-    legend_for,
-    null_words,
-    people_words,
-    shown_p,
-)
+from personafit.reports.claims import POINTS, interval_words, legend_for, null_words, people_words, shown_p
 from personafit.reports.pieces import (
     Cell,
     Grid,

@@ -194,12 +194,7 @@ def _yes_margins(frame: pl.DataFrame, margin: str, kind: str) -> tuple[pl.DataFr
 
 
 def _held(
-    line: Line,
-    kind: str,
-    frame: pl.DataFrame,
-    shares: Mapping[str, float],
-    planned: int,
-    note: str | None,
+    line: Line, kind: str, frame: pl.DataFrame, shares: Mapping[str, float], planned: int, note: str | None
 ) -> RaterMargins:
     """Add agreement with gold and the share of votes to the margins."""
     voted = pl.col("item").replace_strict(shares, default=None, return_dtype=pl.Float64)

@@ -8,13 +8,7 @@ from typing import Any
 
 from personafit._errors import UserError
 from personafit.contexts import is_remembered
-from personafit.kinds.choice import (
-    RESTRAINT,
-    RunScores,
-    columns_of,
-    load_scores,
-    missing_halves,
-)
+from personafit.kinds.choice import RESTRAINT, RunScores, columns_of, load_scores, missing_halves
 from personafit.reports.claims import LEGEND, lift_claims, people_words
 from personafit.reports.kind_report import (
     NOT_MEASURED,

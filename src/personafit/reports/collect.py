@@ -1,94 +1,44 @@
-"""The report part of anything a report can be about: runs, studies, folders with votes, audits, extraction and training folders."""
+"""The report part of anything a report can be about: runs, studies, folders with votes, audits and extraction."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from personafit._errors import UserError
 from personafit.kinds import run_lines
 from personafit.reports.agree import agreement_part, agreements
-from personafit.reports.agree_ratings import SIMULATED, Source
-from personafit.reports.analysis import count_cell
+from personafit.reports.agree_ratings import Source
 from personafit.reports.audit import FILE as AUDIT
 from personafit.reports.audit import read_audit
 from personafit.reports.compare import compare_runs, comparison_part, fitted_notes, rank_runs
 from personafit.reports.extraction import read_extraction
-from personafit.reports.pieces import Cell, Grid, Piece, Prose, Row, Section, Sentences, percent_cell
+from personafit.reports.pieces import Grid, Piece, Prose, Section, Sentences
 from personafit.reports.report import ReportPart
 from personafit.reports.run_report import open_report, run_bars, verdict_of, with_verdict
-from personafit.reports.training import is_training, training_part
-from personafit.statistics import Estimate
 from personafit.statistics.decisions import MARGIN
 from personafit.store import RunRecord, Store
 
 SIMULATED_RATERS = (
     "The raters of this study are simulated. They show that everything works and say nothing about people."
 )
-Status = Mapping[str, Any]
-"""A study, as printed by `label status --json`."""
 
 
-def study_part(status: Status, agreement: ReportPart) -> ReportPart:
-    """Return the part on a human study: its progress, the agreement of its raters, and the raters."""
-    warning: list[Piece] = [Prose(SIMULATED_RATERS, "warning")] if status["simulated"] else []
-    raters = Section("Who rated", _rater_pieces(status), "The raters of the study, by pseudonym.")
+def study_part(
+    name: str, standing: Sequence[Piece], agreement: ReportPart, simulated: bool, adjudicated: int
+) -> ReportPart:
+    """Return the part on a human study: the agreement of its raters, and its progress and raters as `label status` prints them."""
+    warning: list[Piece] = [Prose(SIMULATED_RATERS, "warning")] if simulated else []
+    decided = [f"{adjudicated:,} answers were decided afterwards by one person."] if adjudicated else []
+    said = next(piece.sentences for piece in standing if isinstance(piece, Sentences))
+    lead = "The raters of the study, by pseudonym."
+    raters = Section("Who rated", [one for one in standing if isinstance(one, Grid)][:1], lead)
     return replace(
         agreement,
-        title=f"Study {status['study']}",
-        sentences=[*agreement.sentences, *study_sentences(status)],
+        title=f"Study {name}",
+        sentences=[*agreement.sentences, *said, *decided],
         lead=[*warning, *agreement.lead],
         sections=[raters, *agreement.sections],
     )
-
-
-def study_sentences(status: Status) -> list[str]:
-    """Return sentences on the progress of a study."""
-    raters = sum(rater["done"] > 0 for rater in status["raters"])
-    said = (
-        f"{raters} {'rater' if raters == 1 else 'raters'} gave {status['votes']:,} answers (question “{status['form']}”); "
-        f"{status['complete_pages']:,} of {status['pages']:,} pages have all their raters."
-    )
-    decided = status["adjudicated"]
-    return [said + (f" {decided:,} answers were decided afterwards by one person." if decided else "")]
-
-
-def _rater_pieces(status: Status) -> list[Piece]:
-    pieces: list[Piece] = []
-    took_part = [rater for rater in status["raters"] if rater["done"]]
-    if took_part:
-        columns = [
-            *("pages", "seconds a page", "goes with the others", "known answers met"),
-            *("attention checks met", "cannot tell", "flagged"),
-        ]
-        caption = "Shares in %, 95 % interval over people below; a page in seconds, the median."
-        rows = [_rater_row(rater) for rater in took_part]
-        pieces.append(Grid("Raters", caption, ["rater", "state"], columns, rows).filled())
-    return pieces or [Sentences(["Nobody has rated yet."])]
-
-
-def _rater_row(rater: Mapping[str, Any]) -> Row:
-    others, seconds = rater["with_others"], rater["median_seconds"]
-    name = f"{rater['rater']} (simulated)" if rater["kind"] == SIMULATED else str(rater["rater"])
-    agrees = None if others is None else Estimate(others["value"], others["low"], others["high"], 0, 0)
-    return Row(
-        [name, str(rater["state"])],
-        [
-            count_cell(rater["done"]),
-            Cell() if seconds is None else Cell(f"{seconds:.1f}", sort=seconds),
-            percent_cell(agrees),
-            _met(rater["gold"]),
-            _met(rater["attention"]),
-            count_cell(rater["cannot_tell"]),
-            count_cell(rater["flags"]),
-        ],
-    )
-
-
-def _met(checked: Mapping[str, int]) -> Cell:
-    if not checked["answered"]:
-        return Cell()
-    return Cell(f"{checked['right']} of {checked['answered']}", sort=checked["right"] / checked["answered"])
 
 
 def run_part(store: Store, run: RunRecord, margin: float = MARGIN) -> ReportPart:
@@ -98,16 +48,13 @@ def run_part(store: Store, run: RunRecord, margin: float = MARGIN) -> ReportPart
     return with_verdict(report.part(), verdict_of(report, store, run, run_bars(run), margin))
 
 
-def votes_part(source: Source, status: Status | None, margin: float = MARGIN) -> ReportPart:
-    """Return the part on the votes in a folder, or in a study if its status is given."""
-    part = agreement_part(source, agreements(source, margin))
-    return part if status is None else study_part(status, part)
+def votes_part(source: Source, margin: float = MARGIN) -> ReportPart:
+    """Return the part on the votes in a folder or a study."""
+    return agreement_part(source, agreements(source, margin))
 
 
 def folder_part(folder: Path) -> ReportPart | None:
-    """Return the part on a folder written by `audit`, `extract` or `train`; None for other folders."""
-    if is_training(folder):
-        return training_part(folder)
+    """Return the part on a folder written by `audit` or `extract`; None for other folders."""
     if (folder / AUDIT).is_file():
         return read_audit(folder / AUDIT)
     return read_extraction(folder)

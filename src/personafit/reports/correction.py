@@ -146,10 +146,7 @@ def read_unit_labels(path: Path, opened: RunLines) -> HumanLabels:
 
 
 def _read_votes(
-    path: Path,
-    run: str,
-    units: Set[UnitKey],
-    read: Callable[[dict[str, Any], UnitKey, int], Any],
+    path: Path, run: str, units: Set[UnitKey], read: Callable[[dict[str, Any], UnitKey, int], Any]
 ) -> HumanLabels:
     """Read the vote of each line; several on one unit are several voters, and a named rater's later vote replaces the earlier one."""
     if not path.is_file():

@@ -4,14 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle
 from typing import Any, ClassVar
 
-from personafit.kinds.episode import (
-    COUNTS,
-    MOST_QUESTIONS,
-    REGRET,
-    SHARES,
-    episode_lines,
-    questions_label,
-)
+from personafit.kinds.episode import COUNTS, MOST_QUESTIONS, REGRET, SHARES, episode_lines, questions_label
 from personafit.kinds.lines import Line
 from personafit.reports.claims import ClaimWords, FigureUnit, claim, legend_for, people_words
 from personafit.reports.episode_viewer import episode_items

@@ -132,10 +132,7 @@ class InjectionReport(KindReport):
         accuracy = self.grid("Accuracy", "In %; 95 % interval below.", self.measured, columns)
         yield Section("Accuracy under attack", [accuracy], lead)
         flagged = [
-            Row(
-                [r.slice.get("attack", f"all {r.slice['version']}")],
-                [metric_cell(r), count_cell(r.n)],
-            )
+            Row([r.slice.get("attack", f"all {r.slice['version']}")], [metric_cell(r), count_cell(r.n)])
             for r in self.results
             if r.metric == "flagged" and r.value is not None
         ]

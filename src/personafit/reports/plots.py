@@ -248,12 +248,7 @@ def panels_figure(rows: Sequence[PlotRow], panels: Sequence[Panel]) -> "Figure":
             for line, (row, dot) in enumerate(zip(rows, own, strict=True)):
                 if dot.value is not None:
                     draw_point(
-                        axis,
-                        dot.value,
-                        line,
-                        row.mark,
-                        (dot.low, dot.high),
-                        plain(dot.value, panel.digits),
+                        axis, dot.value, line, row.mark, (dot.low, dot.high), plain(dot.value, panel.digits)
                     )
             named = [(row.called, dot) for row, dot in zip(rows, own, strict=True)]
             if group := group_in_words(named, panel.digits):

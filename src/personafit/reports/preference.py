@@ -25,13 +25,7 @@ from personafit.kinds.preference import (
     rated_units,
 )
 from personafit.reports.browse import YES_NO, BrowserItem, PageTexts, pack_items, raw_replies
-from personafit.reports.claims import (
-    MARKS,
-    ClaimWords,
-    claim,
-    legend_for,
-    people_words,
-)
+from personafit.reports.claims import MARKS, ClaimWords, claim, legend_for, people_words
 from personafit.reports.kind_report import PUBLISHED, Column, KindReport, LineId, quote
 from personafit.reports.line_results import (
     differences_of,
@@ -226,9 +220,7 @@ def _mention_rates(scores: PreferenceScores) -> list[Result]:
         named, under = pl.col(column).cast(pl.Float64), (("detector", detector),)
         items, known = f"{column} in items", f"{column} known"
         made = made.with_columns(
-            named,
-            once_an_item(named.max().over("item")).alias(items),
-            named.is_not_null().alias(known),
+            named, once_an_item(named.max().over("item")).alias(items), named.is_not_null().alias(known)
         )
         metrics.append(Metric("mention_rate", column, under=under, answered=known))
         metrics.append(Metric("mention_rate_items", items, under=under, answered=known))

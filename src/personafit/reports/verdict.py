@@ -93,10 +93,7 @@ class RunVerdict:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the verdict as `--json` prints it."""
-        return {
-            "sentence": self.sentence,
-            "subjects": [asdict(one) for one in self.subjects],
-        }
+        return {"sentence": self.sentence, "subjects": [asdict(one) for one in self.subjects]}
 
     def __str__(self) -> str:
         return self.sentence

@@ -29,15 +29,7 @@ from personafit.reports.audit.checks import (
     surface_scores,
 )
 from personafit.reports.claims import POINTS, TOO_FEW, counted, interval_words, is_few, people_words
-from personafit.reports.pieces import (
-    Cell,
-    Grid,
-    Instrument,
-    Picture,
-    Row,
-    Section,
-    percent_cell,
-)
+from personafit.reports.pieces import Cell, Grid, Instrument, Picture, Row, Section, percent_cell
 from personafit.reports.plots import Panel, PlotRow, dot_of, panels_figure
 from personafit.reports.report import ReportPart
 from personafit.reports.result import Result, with_interval
@@ -61,6 +53,7 @@ COUNTS = "answer counts"
 FILE = "audit.json"
 BLIND = "surface features, no person"
 RULE = "rule:"
+PERSONAL = ("overlap", "name")  # rules that read the right person's profile
 SYMBOLS = {"passes": "✓", "warns": "!", "fails": "✗", CANNOT_TELL: "?"}
 CAPTION = "Accuracy in %, 95 % intervals below, clustered by person (and prompt, where prompts recur); a tie counts ½."
 
@@ -308,8 +301,9 @@ def audit_part(body: Mapping[str, Any], picture: bool = True) -> ReportPart:
         shortcuts.setdefault(str(one.rater).removeprefix(RULE), {})[one.slice.get("tier", ALL)] = one
     counts = {grade: sum(one["grade"] == grade for one in verdicts) for grade in SYMBOLS}
     said = [
+        *_best_shortcut(shortcuts),
         f"{counts['fails']} of {len(verdicts)} checks of {name} fail, {counts['warns']} warn, "
-        f"{counts[CANNOT_TELL]} cannot tell."
+        f"{counts[CANNOT_TELL]} cannot tell.",
     ]
     for grade in ("fails", "warns"):
         said += [f"{one['check']}: {one['finding']}." for one in verdicts if one["grade"] == grade]
@@ -324,13 +318,26 @@ def audit_part(body: Mapping[str, Any], picture: bool = True) -> ReportPart:
     command = body.get("command")
     return ReportPart(
         name,
-        f"Audit of {name}: what its labels reward",
+        f"Audit of {name}: how far is it solved without the person?",
         said,
         [*drawn, Grid("Verdicts", "The worst tier of each check.", ["check"], ["verdict", "finding"], rows)],
         sections,
         instrument=Instrument(command, {"benchmark": name}) if command else None,
         facts=[f"{repeats['rows']:,} pairs", people_words(people), "no model was asked"],
     )
+
+
+def _best_shortcut(shortcuts: Lines) -> list[str]:
+    """Return a sentence on the shortcut that is right most often without the person; empty if none has a score."""
+    whole = {name: line[ALL] for name, line in shortcuts.items() if name not in PERSONAL and ALL in line}
+    known = [(one.value, name) for name, one in whole.items() if one.value is not None]
+    if not known:
+        return []
+    name = max(known)[1]
+    share = with_interval(whole[name], unit=" %")
+    return [
+        f"Without the person, “{name}” does best: right in {share} of {whole[name].n:,} pairs, where chance is 50 %."
+    ]
 
 
 def _shortcuts_grid(lines: Lines) -> Grid:
@@ -345,12 +352,12 @@ def shortcuts_picture(shortcuts: Lines) -> Picture:
     """Plot the score of every shortcut by tier."""
     tiers = list(dict.fromkeys(tier for line in shortcuts.values() for tier in line))
     rows = [
-        PlotRow(name, [dot_of(line.get(tier)) for tier in tiers], control=name not in (BLIND, COUNTS))
+        PlotRow(name, [dot_of(line.get(tier)) for tier in tiers], people=name in PERSONAL)
         for name, line in shortcuts.items()
     ]
     return Picture(
         "Shortcuts by tier",
-        "Share of pairs that each shortcut gets right, in %, with 95 % intervals. Hollow squares are rules, dots are fitted or counted "
-        "on the labels; the dotted line is chance, where every shortcut is in a benchmark that needs the person.",
+        "Share of pairs that each shortcut gets right, in %, with 95 % intervals. At the dotted line, chance, every shortcut is in a "
+        "benchmark that needs the person; only what reads the right person's profile (diamonds) may do better.",
         panels_figure(rows, [Panel(tier, 50.0) for tier in tiers]),
     )
