@@ -182,3 +182,10 @@ def test_several_kinds_share_one_budget(folder: Path, tmp_path: Path, endpoint: 
     assert 0 < spent.cost <= whole
     assert any("budget" in sentence for sentence in spent.stopped)
     assert [one.kind for one in spent.runs] == ["choice", "relevance", "preference"], "free controls go on"
+
+
+def test_a_rule_on_dialogues_costs_no_calls(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"data": "starter", "systems": assistant, "user": user, "limit": 2}
+    said = pf.estimate("personalens", raters=["rule:length", "embedded"], store=tmp_path / "s.db", **asked)
+    assert "rule:length: 6 asks, no model call." in said
+    assert "embedded: 42 calls, about" in said
