@@ -256,16 +256,22 @@ def test_the_best_answer_is_chosen_inside_a_running_loop(tmp_path: Path) -> None
     assert asyncio.run(in_a_notebook()) == [1, 1, 1]
 
 
+ODD: Any = 3
+
+
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda store: pf.evaluate("starter", data=3, store=store), "data=3: give the path of a folder"),
-        (lambda store: pf.evaluate("starter", out=3, store=store), "out=3: give the path of a folder"),
-        (lambda store: pf.evaluate("starter", backend=3, limit=1, store=store), "backend=3: there are local"),
-        (lambda store: pf.load(store=3), "store=3: give the path of a file"),
+        (lambda store: pf.evaluate("starter", data=ODD, store=store), "data=3: give the path of a folder"),
+        (lambda store: pf.evaluate("starter", out=ODD, store=store), "out=3: give the path of a folder"),
+        (
+            lambda store: pf.evaluate("starter", backend=ODD, limit=1, store=store),
+            "backend=3: there are local",
+        ),
+        (lambda store: pf.load(store=ODD), "store=3: give the path of a file"),
         (lambda store: pf.compare("a", "b", margin=-1, store=store), "margin=-1: give a share of the scale"),
         (lambda store: pf.agree("a", margin=5, store=store), "margin=5: give a share of the scale"),
-        (lambda store: pf.analyze("a", 3, store=store), "There is no analysis 3"),
+        (lambda store: pf.analyze("a", ODD, store=store), "There is no analysis 3"),
         (lambda store: pf.analyze("a", "power", people=0, store=store), "people=0: give a whole number"),
     ],
 )
