@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from personafit import ChatReply, Status, Store
-from personafit.benchmarks import BenchmarkInfo, ingest
-from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks import BenchmarkInfo, RunConfig, ingest
 from personafit.benchmarks.tasks import FolderTasks
 from personafit.contexts import People
 from personafit.engine import Runner, Silence

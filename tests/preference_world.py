@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from personafit.items import Part, Shown
+from personafit import Part, Shown
 from personafit.items.preference import CONTEXT, PREFER, shown_content
 from tests.scripted import write_lines
 from tests.stub_endpoint import BEHAVIOURS, Body, StubEndpoint, completion, saying

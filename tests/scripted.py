@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from personafit import ChatReply, Part, Shown, Store
-from personafit.benchmarks import Benchmark
-from personafit.benchmarks.config import Finished, RunConfig
+from personafit.benchmarks import Benchmark, Finished, RunConfig
 from personafit.cli import main
 from personafit.contexts import Context
 from personafit.engine import Silence

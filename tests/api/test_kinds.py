@@ -192,3 +192,10 @@ def test_the_bias_of_a_judge_whose_pairs_are_all_alike_is_not_measured(tmp_path:
     run = pf.evaluate("responses", store=tmp_path / "s.db", progress=False, **asked)
     found = pf.analyze(run, "bias").results
     assert found.filter(pl.col("metric") == "bias_length")["value"].is_null().all()
+
+
+def test_a_rule_on_dialogues_costs_no_calls(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"data": "starter", "systems": assistant, "user": user, "limit": 2}
+    said = pf.estimate("personalens", raters=["rule:length", "embedded"], store=tmp_path / "s.db", **asked)
+    assert "rule:length: 6 asks, no model call." in said
+    assert "embedded: 42 calls, about" in said

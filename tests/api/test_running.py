@@ -254,3 +254,27 @@ def test_the_best_answer_is_chosen_inside_a_running_loop(tmp_path: Path) -> None
         return [row.chosen for row in found.choice.rows]
 
     assert asyncio.run(in_a_notebook()) == [1, 1, 1]
+
+
+ODD: Any = 3
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda store: pf.evaluate("starter", data=ODD, store=store), "data=3: give the path of a folder"),
+        (lambda store: pf.evaluate("starter", out=ODD, store=store), "out=3: give the path of a folder"),
+        (
+            lambda store: pf.evaluate("starter", backend=ODD, limit=1, store=store),
+            "backend=3: there are local",
+        ),
+        (lambda store: pf.load(store=ODD), "store=3: give the path of a file"),
+        (lambda store: pf.compare("a", "b", margin=-1, store=store), "margin=-1: give a share of the scale"),
+        (lambda store: pf.agree("a", margin=5, store=store), "margin=5: give a share of the scale"),
+        (lambda store: pf.analyze("a", ODD, store=store), "There is no analysis 3"),
+        (lambda store: pf.analyze("a", "power", people=0, store=store), "people=0: give a whole number"),
+    ],
+)
+def test_arguments_of_another_type_are_one_sentence(call: Any, sentence: str, tmp_path: Path) -> None:
+    with pytest.raises(pf.UserError, match=sentence):
+        call(tmp_path / "s.db")

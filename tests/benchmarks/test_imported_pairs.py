@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from personafit import Store, UserError
-from personafit.benchmarks import ImportedPairs
-from personafit.benchmarks.config import RunConfig, chosen_people
+from personafit.benchmarks import ImportedPairs, RunConfig
+from personafit.benchmarks.config import chosen_people
 from personafit.benchmarks.rows import file_benchmark
 from personafit.engine import Silence
 from personafit.people import Person

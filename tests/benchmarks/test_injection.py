@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from personafit import Store, UserError
-from personafit.benchmarks import ingest, starter, write_folder
-from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks import RunConfig, ingest, starter, write_folder
 from personafit.benchmarks.hostile import hostile_note
 from personafit.benchmarks.injection import ATTACKS, INFO, Injection
 from personafit.contexts import People, make_context

@@ -7,8 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from personafit import Store, UserError
-from personafit.benchmarks import open_benchmark
-from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks import RunConfig, open_benchmark
 from personafit.reports.report_page import write_page
 from personafit.reports.run_report import open_report
 from personafit.statistics.clusters import too_few

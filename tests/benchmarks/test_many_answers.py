@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from personafit import Store
-from personafit.benchmarks import check_folder, open_benchmark, write_folder
-from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks import RunConfig, check_folder, open_benchmark, write_folder
 from personafit.kinds.rescore import rescore
 from personafit.reports.totals import load_totals, run_results
 from personafit.store import run_answers

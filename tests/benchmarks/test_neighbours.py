@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from personafit import Store
-from personafit.benchmarks import Benchmark, open_benchmark
-from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks import Benchmark, RunConfig, open_benchmark
 from personafit.benchmarks.hostile import hostile_note
 from personafit.contexts import People, make_context
 from personafit.reports.totals import load_totals, run_results

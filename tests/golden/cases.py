@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks import RunConfig
 from tests.benchmarks import neighbours_world
 from tests.benchmarks.recentering import world as relevance_world
 from tests.golden.server import model

@@ -16,7 +16,7 @@ import orjson
 from sqlalchemy import select
 
 from personafit import Store
-from personafit.benchmarks.config import Finished
+from personafit.benchmarks import Finished
 from personafit.engine import Silence
 from personafit.reports.run_report import open_report
 from personafit.run import execute

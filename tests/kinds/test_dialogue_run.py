@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from personafit import Store
-from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks import RunConfig
 from personafit.kinds import kind_of
 from personafit.run import open_source, plan_run
 from tests.conftest import Command

@@ -10,8 +10,7 @@ import pytest
 from sqlalchemy import select
 
 from personafit import QuestionSet, Store
-from personafit.benchmarks import ImportedPairs, write_folder
-from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks import ImportedPairs, RunConfig, write_folder
 from personafit.items import ChoiceQuestion
 from personafit.kinds.choice import ChoiceKind
 from personafit.kinds.rescore import rescore

@@ -9,8 +9,7 @@ import polars as pl
 import pytest
 
 from personafit import ChatReply, Status, Store
-from personafit.benchmarks import BenchmarkInfo
-from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks import BenchmarkInfo, RunConfig
 from personafit.contexts import People, make_context
 from personafit.engine import Job, Lane
 from personafit.items import FIT, ChoiceQuestion

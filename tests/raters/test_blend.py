@@ -10,7 +10,7 @@ import pytest
 
 from personafit import Status, Store, UserError
 from personafit._secrets import masked
-from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks import RunConfig
 from personafit.kinds.choice import load_scores
 from personafit.models import Unanswerable, Unusable
 from personafit.raters import make_rater

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from personafit import Store, UserError
-from personafit.benchmarks import ImportedPairs, write_folder
-from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks import ImportedPairs, RunConfig, write_folder
 from personafit.models import Unanswerable
 from personafit.raters import Rater, Verdict, make_rater
 from personafit.reports.totals import load_totals, run_results

@@ -122,9 +122,9 @@ def test_marks_of_several_systems_say_whose_answers_they_are_about() -> None:
         result("rating", 3.4, 3.1, 3.7, system="gpt", given="attributes:human"),
     ]
     whole, first, second = run_verdict("run", "preference", rows).sentences
-    assert whole.startswith("judge rates the personalized answers at 3.50 (3.20–3.80) on a scale")
-    assert "the personalized answers of gpt (attributes:all) at 3.60" in first
-    assert "the personalized answers of gpt (attributes:human) at 3.40" in second
+    assert whole.startswith("judge rates the personalized answers 3.50 (3.20–3.80) on a scale")
+    assert "gpt told “attributes:all”: its personalized answers are rated 3.60" in first
+    assert "gpt told “attributes:human”: its personalized answers are rated 3.40" in second
     unread = [
         rows[0],
         *(result("rating", None, None, None, system=one.system, given=one.given) for one in rows[1:]),

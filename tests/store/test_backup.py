@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from personafit import Store
-from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks import RunConfig
 from personafit.engine import Silence
 from personafit.run import execute
 from personafit.store import run_answers

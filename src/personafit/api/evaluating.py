@@ -102,6 +102,9 @@ def _planned(
     benchmark: Any, *, store: Any, out: Any, backend: str, progress: bool, **asked: Any
 ) -> tuple[EvaluationPlan, str | Path | Store | None, str | Path | None, str, bool]:
     """Return the plan that arguments of `evaluate` ask for, and where and how to carry it out."""
+    for name, value in (("data", asked["data"]), ("out", out)):
+        if not isinstance(value, str | Path | None):
+            raise UserError(f"{name}={value!r:.60}: give the path of a folder.")
     plan = gated(prepare(benchmark, **asked), (), asked["reuse"])
     return plan, store, out, backend, progress
 

@@ -31,6 +31,8 @@ def working_on(where: str) -> AbstractContextManager[None]:
     """Return a context in which local models run where `where` says: `local`, or `ray[://ADDRESS]`."""
     if where == "local":
         return nullcontext()
+    if not isinstance(where, str):
+        raise UserError(f"backend={where!r:.60}: there are local, ray, and ray://HOST:PORT.")
     from personafit.engine.ray import working_on as workers
 
     return workers(where)
@@ -44,6 +46,22 @@ def store_url(store: str | Path | None) -> str:
 def out_folder(out: Path | None, name: str, within: str = "runs") -> Path:
     """Return the output folder for a name; names come from the store and so from data, and may not lead out of `within`."""
     return out or inside(HOME / within, name)
+
+
+def at_least_one(name: str, value: Any) -> int:
+    """Return a whole number of at least 1; raise a UserError for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise UserError(f"{name}={value!r}: give a whole number of at least 1.")
+    return value
+
+
+def check_margin(margin: float) -> float:
+    """Return the margin of equivalence tests; raise a UserError unless it is a share of the scale."""
+    if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 <= margin <= 1:
+        raise UserError(
+            f"margin={margin!r:.60}: give a share of the scale, such as 0.05."
+        )
+    return margin
 
 
 def make_folder(folder: Path) -> None:

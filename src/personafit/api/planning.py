@@ -11,7 +11,7 @@ from typing import Any
 from personafit._errors import UserError
 from personafit._plugins import NAME
 from personafit.api.callables import Callables, each_of
-from personafit.api.places import hint
+from personafit.api.places import at_least_one, hint
 from personafit.benchmarks import BENCHMARKS, Benchmark, folder_kinds, is_file
 from personafit.benchmarks.benchmark import Prompts
 from personafit.benchmarks.config import RunConfig
@@ -108,12 +108,12 @@ def _prepare_suite(path: Path, **asked: Any) -> EvaluationPlan:
     """Plan the runs of a suite; an answer log that is missing or faulty is an error of its run alone."""
     from personafit.benchmarks.suite import read_suite
 
+    suite = read_suite(path)
     if any(asked.get(name) for name in OF_SUITES) or asked.get("samples", 1) != 1:
         raise UserError(
             f"{path} says itself what is evaluated, by whom and on what; beside it only --limit, --budget, --retry, "
             "--fail-under, --undecided, --reuse, --junit, --dry-run, --backend, --store, --out and --json mean something."
         )
-    suite = read_suite(path)
     shared = {name: asked[name] for name in ("retry", "reuse") if name in asked}
     runs: list[Evaluation] = []
     errors = []
@@ -143,8 +143,8 @@ def _prepare(benchmark: Any, **asked: Any) -> Evaluation:
         "options": _options,
         "people": _people,
         "where": _conditions,
-        "limit": lambda count: _at_least_one("limit", count),
-        "samples": lambda count: _at_least_one("samples", count),
+        "limit": lambda count: at_least_one("limit", count),
+        "samples": lambda count: at_least_one("samples", count),
         "seed": _seed,
         "budget": _budget,
         "retry": _statuses,
@@ -323,12 +323,6 @@ def _statuses(named: Iterable[str]) -> frozenset[Status]:
         raise UserError(
             f"retry: {error}; there are {', '.join(status.value for status in Status)}."
         ) from None
-
-
-def _at_least_one(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise UserError(f"{name}={value!r}: give a whole number of at least 1.")
-    return value
 
 
 def _options(given: Any) -> dict[str, str]:

@@ -10,7 +10,7 @@ import orjson
 
 from personafit._errors import UserError, writing
 from personafit.api.frames import benchmark_of
-from personafit.api.places import find_run, make_folder, require_judged, store_url
+from personafit.api.places import at_least_one, check_margin, find_run, make_folder, require_judged, store_url
 from personafit.api.run import Run, open_store
 from personafit.benchmarks import is_file, open_benchmark
 from personafit.kinds import run_lines
@@ -47,6 +47,7 @@ def compare(
     """
     if len(runs) < 2:
         raise UserError("compare needs two runs; `personafit report last` shows one.")
+    check_margin(margin)
     with ExitStack() as closing:
         opened: dict[str, RunLines] = {}
         names = []
@@ -108,6 +109,7 @@ def agree(
 
     if not sources:
         raise UserError("agree needs a run, a benchmark folder with votes.jsonl, or a study.")
+    check_margin(margin)
     with ExitStack() as closing:
         people = [(one, votes) for one in sources if (votes := _votes(one, store, closing)) is not None]
         named = [one for one in sources if not any(one is other for other, _ in people)]
@@ -256,7 +258,10 @@ def analyze(
 
         return analyze_retrieval(str(run), embedder)
     if what not in ANALYSES:
-        raise UserError(f"There is no analysis '{what:.40}'; there are {', '.join(ANALYSES)} and retrieval.")
+        raise UserError(f"There is no analysis {what!r:.40}; there are {', '.join(ANALYSES)} and retrieval.")
+    for name, count in {"people": people, "items": items, "prompts": prompts}.items():
+        if count is not None:
+            at_least_one(name, count)
     module, _, name = ANALYSES[what].partition(":")
     look_into: Callable[..., Analysis] = getattr(import_module(f"personafit.reports.{module}"), name)
     with ExitStack() as closing:

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from personafit._errors import UserError, writing
 from personafit.api.places import (
+    check_margin,
     find_run,
     make_folder,
     require_judged,
@@ -355,9 +356,10 @@ def load(name: str = "last", *, store: str | Path | Store | None = None, margin:
     Nothing is asked, and nothing that the store names is imported. Differences below `margin`, a share of the scale, count as
     none in equivalence tests; 0.05 by default.
     """
+    check_margin(margin)
     opened, owns = open_store(store)
     try:
-        run = Run(opened, find_run(opened, name), margin=margin)
+        run = Run(opened, find_run(opened, str(name)), margin=margin)
     except BaseException:
         if owns:
             opened.close()
@@ -369,4 +371,10 @@ def load(name: str = "last", *, store: str | Path | Store | None = None, margin:
 
 def open_store(store: str | Path | Store | None) -> tuple[Store, bool]:
     """Return the store asked for, and whether it was opened here."""
-    return (store, False) if isinstance(store, Store) else (Store(store_url(store)), True)
+    if isinstance(store, Store):
+        return store, False
+    if not isinstance(store, str | Path | None):
+        raise UserError(
+            f"store={store!r:.60}: give the path of a file, a postgresql:// URL or an open Store."
+        )
+    return Store(store_url(store)), True

@@ -10,6 +10,7 @@ from personafit._errors import UserError
 from personafit._lazy import lazy_names
 from personafit._plugins import find_plugin
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls, Prompts, Published, ingest
+from personafit.benchmarks.config import Finished, RunConfig
 from personafit.benchmarks.folder import FolderBenchmark, check_folder, write_folder
 from personafit.benchmarks.lines import read_lines
 from personafit.benchmarks.starter import starter
@@ -186,10 +187,12 @@ __all__ = [
     "Benchmark",
     "BenchmarkInfo",
     "Controls",
+    "Finished",
     "FolderBenchmark",
     "ImportedPairs",
     "PersonaFeedback",
     "Published",
+    "RunConfig",
     "check_folder",
     "folder_kinds",
     "ingest",

@@ -6,7 +6,7 @@ against coverage like everything without an answer.
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice, starmap
+from itertools import islice
 from typing import Any, ClassVar
 
 import polars as pl
@@ -229,14 +229,17 @@ class DialogueKind(Kind):
         to_user = prompt_tokens(user.opening(scene.brief, scene.person.language)) + history
         to_system = prompt_tokens(systems[0].opening(scene.told)) + history
         each = held // len(systems) * USUAL_EXCHANGES
-        calls: list[tuple[str, Model | Rater, int, int, int]] = [
-            *((one.model.name, one.model, each, to_system, USUAL_TOKENS) for one in systems),
-            (user.model.name, user.model, held * (USUAL_EXCHANGES + 1), to_user, USUAL_TOKENS),
-        ]
+        lines = [_cost_line(one.model.name, one.model, each, to_system, USUAL_TOKENS) for one in systems]
+        lines.append(
+            _cost_line(user.model.name, user.model, held * (USUAL_EXCHANGES + 1), to_user, USUAL_TOKENS)
+        )
         for rater in plan.raters:
-            asks, tokens = self.count(plan, rater), 2 * history + to_system
-            calls.append((rater.record.name, rater, asks, tokens, USUAL_TOKENS // 2))
-        return [head, *starmap(_cost_line, calls)]
+            name, asks = rater.record.name, self.count(plan, rater)
+            if rater.record.kind in ("llm", "replay"):
+                lines.append(_cost_line(name, rater, asks, 2 * history + to_system, USUAL_TOKENS // 2))
+            else:
+                lines.append(f"  {name}: {asks:,} asks, no model call.")
+        return [head, *lines]
 
 
 def _simulation(plan: RunPlan, system: Assistant) -> Simulation:

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from personafit import Store, UserError
-from personafit.benchmarks import write_folder
-from personafit.benchmarks.config import Finished, RunConfig
+from personafit.benchmarks import Finished, RunConfig, write_folder
 from personafit.benchmarks.recentering import RelevanceLabels
 from personafit.kinds import Line
 from personafit.kinds.relevance import RelevanceScores, load_relevance, opened_relevance

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from personafit import Store, UserError
-from personafit.benchmarks.config import Finished, RunConfig
+from personafit.benchmarks import Finished, RunConfig
 from personafit.engine import Silence
 from personafit.kinds.preference import load_preferences
 from personafit.reports.run_report import open_report

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from personafit import Store
-from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks import RunConfig
 from personafit.engine.ray import place, working_on
 from personafit.engine.ray.pipeline import pipeline
 from tests.engine.ray.test_dialogues import said

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import select
 
 from personafit import Store
-from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks import RunConfig
 from personafit.engine.ray import place, working_on
 from personafit.engine.ray.pipeline import pipeline
 from personafit.store import Outcome

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import select
 
 from personafit import Store
-from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks import RunConfig
 from personafit.engine.ray import working_on
 from personafit.store import tables as t
 from tests.engine.ray.commands import at_work

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from personafit import Status, UserError
-from personafit.benchmarks import BenchmarkInfo
-from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks import BenchmarkInfo, RunConfig
 from personafit.items.dialogue import DIALOGUES, Dialogue, StopReason
 from personafit.kinds.dialogue import DialogueKind
 from personafit.label.agreement import _add_judged

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import select
 
 from personafit import Status, Store
-from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks import RunConfig
 from personafit.raters.reward import local
 from personafit.reports.run_report import open_report
 from personafit.store import run_answers
