@@ -197,10 +197,17 @@ def hangs(request, tools):
     import time
     time.sleep(60)
 
+def interrupts(request, tools):
+    raise KeyboardInterrupt
+
+def late(request, tools):
+    raise TimeoutError("no route")
+
 def falls(request, tools):
     tools.cancel(id="bookings-1")
     tools.call("\\ud800", text="\\ud800")
     tools.say("\\ud800\\x00")
+    tools.search = tools.state = None
     raise ValueError("no idea")
 """
 
@@ -230,6 +237,8 @@ def test_a_function_gets_the_tools(tmp_path: Path, module: str) -> None:
         ("raises", "failed", "raised ValueError: no idea"),
         ("endless", "steps", None),
         ("hangs,timeout=0.2", "failed", "did not end within 0.2 s"),
+        ("interrupts", "failed", "raised KeyboardInterrupt"),
+        ("late", "failed", "raised TimeoutError: no route"),
     ],
 )
 def test_functions_that_misbehave_lose_and_say_why(

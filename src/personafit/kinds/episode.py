@@ -23,10 +23,10 @@ from personafit.items.reading import QuestionSet
 from personafit.kinds.attempts import price_words
 from personafit.kinds.kind import Kind, RunPlan, speaker_record
 from personafit.kinds.lines import Line, Metric, RunLines, at_least_zero, control_of
-from personafit.models import ChatRequest, Model
+from personafit.models import ChatRequest, Model, make_model
 from personafit.models.purse import request_tokens
 from personafit.store import RunRecord, Status, Store, run_items
-from personafit.worlds.agents import Agent, make_agent, make_world_user
+from personafit.worlds.agents import Agent, make_agent
 from personafit.worlds.chat_agents import ChatAgent, ChatUser
 from personafit.worlds.playing import EpisodePlan
 from personafit.worlds.scripted import AGENTS, ScriptedAgent
@@ -87,7 +87,7 @@ class EpisodeKind(Kind):
             )
         config = plan.config
         systems = [make_agent(spec) for spec in dict.fromkeys(config.systems)]
-        user = make_world_user(config.user) if config.user else None
+        user = ChatUser(make_model(config.user)) if config.user else None
         asked = {one.name for one in systems}
         controls = [ScriptedAgent(name) for name in AGENTS if name not in asked]
         makes = default_model(config.systems)

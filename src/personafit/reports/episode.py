@@ -25,8 +25,9 @@ FEW: list[Column] = [
     ("questions", "questions", {}),
     ("leaks", "leaks", {}),
 ]
-COUNTED: list[Column] = [(name.replace("_", " "), name, {}) for name in COUNTS]
-LABELS = "; ".join(f"{name.replace('_', ' ')}: {label}" for name, label in {**COUNTS, **SHARES}.items())
+HEADINGS = {name: name.replace("re_", "re-").replace("_", " ") for name in (*COUNTS, *SHARES)}
+COUNTED: list[Column] = [(HEADINGS[name], name, {}) for name in COUNTS]
+LABELS = "; ".join(f"{HEADINGS[name]}: {label}" for name, label in {**COUNTS, **SHARES}.items())
 EXPLAINED = "Figures are computed from calls and states, without a judge. ≠ marks a preference that the choice does not meet."
 LEVELS = ("easy", "medium", "hard")
 BY_LEVEL: list[Column] = [

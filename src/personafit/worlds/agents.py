@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from personafit._errors import UserError
 from personafit.models import make_model, parse_spec
-from personafit.worlds.chat_agents import ChatAgent, ChatUser
+from personafit.worlds.chat_agents import ChatAgent
 from personafit.worlds.python_agents import PythonAgent
 from personafit.worlds.scripted import AGENTS, ScriptedAgent
 
@@ -36,8 +36,3 @@ def make_agent(text: str) -> Agent:
                 "openai:MODEL@URL."
             ) from None
         raise
-
-
-def make_world_user(text: str) -> ChatUser:
-    """Create the model that plays the user."""
-    return ChatUser(make_model(text))

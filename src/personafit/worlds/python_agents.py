@@ -4,6 +4,7 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 from functools import cached_property, partial
+from types import SimpleNamespace
 from typing import Any
 
 import orjson
@@ -33,16 +34,17 @@ class EpisodeOver(BaseException):
 
 
 class EpisodeTools:
-    """The tools of one episode as Python functions: `tools.search(domain="meals")` returns what a service would send."""
+    """An episode whose tools are Python functions: `given.search(domain="meals")` returns what a service would send."""
 
     def __init__(self, state: EpisodeState, ask_user: AskUser) -> None:
         self.state = state
         self.error: Exception | None = None
         """Why the model that plays the user could not answer: a fault of the episode, not of the agent."""
         self._ask_user = ask_user
-        self.schemas = functions(state.request)
-        for tool in self.schemas:
-            setattr(self, tool["name"], partial(self.call, tool["name"]))
+        schemas = functions(state.request)
+        named = {tool["name"]: partial(self.call, tool["name"]) for tool in schemas}
+        self.given = SimpleNamespace(schemas=schemas, call=self.call, say=self.say, **named)
+        """What the agent gets: the functions alone, without the state of the episode."""
 
     def call(self, tool: str, /, **arguments: Any) -> Any:
         """Call a tool by its name; the reply is decoded if it is JSON, and the user's answer is a text."""
@@ -112,25 +114,33 @@ class PythonAgent:
     async def play(self, tools: EpisodeTools, context: Context) -> None:
         """Let the function act through the tools; raise `Unanswerable` if it raises or does not end."""
         request = tools.state.request
-        every = {"request": request.text, "tools": tools, "person": context.text, "today": request.today}
+        every = {
+            "request": request.text,
+            "tools": tools.given,
+            "person": context.text,
+            "today": request.today,
+        }
         named = {name: every[name] for name in self._names}
 
-        def work() -> None:
+        def work() -> BaseException | None:
             try:
                 words = self._function(**named)
                 tools.end(asyncio.run(_awaited(words)) if inspect.isawaitable(words) else words)
             except EpisodeOver:
                 pass
+            except BaseException as error:  # whatever an agent raises is its own failure
+                return error
+            return None
 
         try:
             async with asyncio.timeout(self._seconds):
-                await in_thread(work)
+                error = await in_thread(work)
         except TimeoutError:
             raise Unanswerable(f"{self.name} did not end within {self._seconds:g} s.") from None
-        except (Exception, SystemExit) as error:
-            raise Unanswerable(f"{self.name} raised {type(error).__name__}: {one_line(error)}.") from error
         if tools.error is not None:
             raise tools.error
+        if error is not None:
+            raise Unanswerable(f"{self.name} raised {type(error).__name__}: {one_line(error)}.") from error
 
     async def close(self) -> None:
         """Do nothing: there is nothing to release."""

@@ -215,9 +215,8 @@ def call(request: Request, state: WorldState, name: str, arguments: str) -> Call
     """Carry out one call; whatever is wrong with it is an error reply, never an exception."""
     tool = TOOLS.get(name)
     if tool is None:
-        return _fault(
-            state, "malformed", f"There is no tool '{_quoted(name)}'; there are {', '.join(TOOLS)}."
-        )
+        there = f"There is no tool '{_quoted(name)}'; there are {', '.join(TOOLS)}."
+        return _fault(state, "malformed", there if name else "The reply could not be read as a call.")
     if len(arguments) > MOST_ARGUMENTS:
         return _fault(state, "malformed", f"The call is longer than {MOST_ARGUMENTS:,} characters.")
     try:
