@@ -38,6 +38,7 @@ FAULTS = {
     "D": "says what is known about the person",
     "E": "off the subject",
 }
+ATTEMPTS = 20  # drafts of a question, after which it is given up
 NAMED = 3  # leaks listed in a rephrasing prompt or rejection
 SPECIFIC, LIKENESS = "specific", "rule:near-duplicates"
 DRAFT = "draft"  # a product with the number of a scenario before the question
@@ -240,6 +241,8 @@ class SpecificQuestions:
         self._quota = Quota("specific questions", len(missing))
         attempt = 0
         while missing:
+            if attempt == ATTEMPTS:
+                raise self._quota.missed()
             self._quota.try_next(len(missing))
             drafts = [self._sampler.draft(person, number, attempt) for person, number in missing]
             drafts = await self._judged(await self._written(drafts))
