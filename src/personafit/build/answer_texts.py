@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from personafit._hashing import draw
-from personafit.build.asking import WIDE, Unfit, plain
+from personafit.build.asking import WIDE, plain, unfit
 from personafit.build.prompts import WORDINGS
 from personafit.people import Person
 
@@ -28,12 +28,10 @@ def answer_reader(people: Sequence[Person], words: int, before: str = "") -> Cal
         if before:
             check_rewrite(text, before)
         elif not SHORTEST * words <= count <= LONGEST * words:
-            raise Unfit(
-                f"it must have about {words} words, not {count}", f"应有大约{words}个字，现在是{count}个"
-            )
+            raise unfit("answer-words", words, count)
         for person in people:
             if named := name_in(text, person):
-                raise Unfit(f"it must not say the name {named}", f"不能出现名字“{named}”")
+                raise unfit("answer-name", named)
         return text
 
     return read
@@ -42,13 +40,10 @@ def answer_reader(people: Sequence[Person], words: int, before: str = "") -> Cal
 def check_rewrite(text: str, before: str) -> None:
     """Raise Unfit for a rewritten answer that is unchanged or differs too much in length."""
     if text == before:
-        raise Unfit("it is the same answer", "和原来的回答一样")
+        raise unfit("same-answer")
     least, most = bounds(before)
     if not least <= len(text) <= most:
-        raise Unfit(
-            f"it must have between {least} and {most} characters, not {len(text)}",
-            f"应有{least}到{most}个字符，现在是{len(text)}个",
-        )
+        raise unfit("rewrite-length", least, most, len(text))
 
 
 def bounds(before: str) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from personafit._hashing import content_hash, hash_text
-from personafit.build.prompts import PromptTemplate, again_words
+from personafit.build.prompts import WORDINGS, PromptTemplate, again_words
 from personafit.engine import Job
 from personafit.engine.ask import Asker, AskKey, Exchange, Rows, ask_job, follow_up
 from personafit.models import ChatReply, ChatRequest, Message, Model
@@ -35,10 +35,16 @@ class Unfit(Exception):
         return (self.reason_zh if language == "zh" else "") or str(self)
 
 
+def unfit(name: str, *values: object) -> Unfit:
+    """Return the reason of this name in `wordings.toml`, filled with values."""
+    said = WORDINGS["unfit"][name]
+    return Unfit(said["en"].format(*values), said["zh"].format(*values))
+
+
 def plain(reply: str) -> str:
     """Return the stripped reply; raise Unfit if it is empty."""
     if not reply.strip():
-        raise Unfit("it is empty", "内容是空的")
+        raise unfit("empty")
     return reply.strip()
 
 
@@ -46,7 +52,7 @@ def only_line(reply: str) -> str:
     """Return the only line of a reply; raise Unfit if there is none or more than one."""
     lines = [line for line in reply.strip().splitlines() if line.strip()]
     if len(lines) != 1:
-        raise Unfit("it must be one line", "必须只有一行")
+        raise unfit("one-line")
     return lines[0]
 
 
@@ -58,9 +64,9 @@ def language_of(text: str) -> str:
 def check_prose(text: str, language: str) -> None:
     """Raise Unfit for a text that is in another language, has placeholders, or breaks off."""
     if language_of(text) != language:
-        raise Unfit("it is in the wrong language", "语言不对，请用中文")
+        raise unfit("language")
     if _GAPS.search(text):
-        raise Unfit("it has gaps to fill in, or breaks off", "留有待填的空，或没有写完")
+        raise unfit("gaps")
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +253,7 @@ def chosen(letters: Iterable[str]) -> Callable[[str], str]:
         found = begins.match(text)
         if found and {found[1].upper()}.issuperset(other.findall(text.splitlines()[0][found.end(1) :])):
             return found[1].upper()
-        raise Unfit(f"it must be one letter of {', '.join(known)}", f"必须是{'、'.join(known)}中的一个字母")
+        raise unfit("letter", ", ".join(known), "、".join(known))
 
     return read
 
@@ -258,34 +264,28 @@ def verdict(
     language: str,
     values: Mapping[str, object],
     letters: tuple[str, ...],
-    about: str | None = None,
-    parents: tuple[str, ...] = (),
+    **more: Any,
 ) -> Target:
     """Return a target that chooses one of `letters` at temperature 0."""
-    return Target(
-        key,
-        prompt,
-        language,
-        values,
-        kind="verdict",
-        read=chosen(letters),
-        letters=letters,
-        about=about,
-        parents=parents,
-        max_tokens=8,
-        temperature=0.0,
-    )
+    choice = {
+        "kind": "verdict",
+        "read": chosen(letters),
+        "letters": letters,
+        "max_tokens": 8,
+        "temperature": 0.0,
+    }
+    return Target(key, prompt, language, values, **choice, **more)
 
 
 def _read(target: Target, reply: ChatReply) -> tuple[str | None, Unfit | None]:
     """Return the product's text, or the reason why the reply cannot be used."""
     if reply.refused:
-        return None, Unfit("the model refused", "模型拒绝回答")
+        return None, unfit("refused")
     scores = reply.letter_scores
     if target.letters and scores is not None and set(target.letters) <= scores.keys():
         return max(target.letters, key=lambda letter: scores[letter]), None
     if reply.cut and not target.letters:
-        return None, Unfit("it is longer than it may be", "超过了允许的长度")
+        return None, unfit("too-long")
     try:
         return target.read(reply.text), None
     except Unfit as error:

@@ -63,13 +63,17 @@ class Quota(Reasons):
     def try_next(self, size: int) -> range:
         """Return the numbers of the next `size` candidates; raise UserError if hardly any candidate is kept."""
         if self.tried >= TELLING and self.kept < LEAST_KEPT * self.tried:
-            raise UserError(
-                f"{self.what}: {self.kept:,} of {self.wanted:,} could be made in {self.tried:,} tries{self.because}; what was made is kept; "
-                f"{REMEDY}, or ask for fewer.",
-                code=1,
-            )
+            raise self.missed()
         start, self.tried = self.tried, self.tried + size
         return range(start, start + size)
+
+    def missed(self) -> UserError:
+        """Return the error that ends the step: how many were made, and why the others were not."""
+        return UserError(
+            f"{self.what}: {self.kept:,} of {self.wanted:,} could be made in {self.tried:,} tries{self.because}; what was made is kept; "
+            f"{REMEDY}, or ask for fewer.",
+            code=1,
+        )
 
     def round(self) -> range:
         """Return the numbers of the candidates to try next, more of them if few were kept so far; empty if the quota is full."""

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from personafit._hashing import draw, hash_text
 from personafit.benchmarks.lines import read_lines, required_text
-from personafit.build.asking import Generation, Target, Unfit
+from personafit.build.asking import Generation, Target, unfit
 from personafit.build.bench import TRAINING, Bench
 from personafit.build.config import BuildConfig, ConfigSection
 from personafit.build.given import habits_of
@@ -133,14 +133,11 @@ def numbers_reader(count: int, among: int) -> Callable[[str], str]:
     def read(reply: str) -> str:
         found = [int(number) for number in re.findall(r"\d+", reply)]
         if re.sub(r"[\d\s,，、.;；]", "", reply):
-            raise Unfit("it must be numbers and commas only", "只能有数字和逗号")
+            raise unfit("numbers")
         if len(found) != count or len(set(found)) != count:
-            raise Unfit(
-                f"it must be {count} different numbers, not {len(set(found))}",
-                f"必须是{count}个不同的编号，现在是{len(set(found))}个",
-            )
+            raise unfit("different-numbers", count, len(set(found)))
         if not all(1 <= number <= among for number in found):
-            raise Unfit(f"numbers go from 1 to {among}", f"编号只有1到{among}")
+            raise unfit("number-range", among)
         return ",".join(map(str, found))
 
     return read
@@ -156,16 +153,13 @@ def list_reader(language: str, count: int, among: int = 0) -> Callable[[str], st
         lines = [line for line in reply.strip().splitlines() if line.strip()]
         matched = [_NUMBERED.match(line) for line in lines]
         if len(lines) != count or [match and int(match[1]) for match in matched] != list(range(1, count + 1)):
-            raise Unfit(
-                f"it must be {count} lines numbered from 1 to {count}, and nothing else",
-                f"必须正好{count}行，从1编号到{count}，不要写别的",
-            )
+            raise unfit("numbered-lines", count)
         found = []
         for text in (match[2] for match in matched if match):
             said, notes = _evidence(text, among) if among else (text, "")
             found.append(check_sentence(said, language, least=SHORTEST[language] // 2) + notes)
         if len(set(found)) < count:
-            raise Unfit("two lines say the same", "有两行内容相同")
+            raise unfit("two-lines")
         return "\n".join(found)
 
     return read
@@ -175,12 +169,10 @@ def _evidence(text: str, among: int) -> tuple[str, str]:
     """Split a line into its sentence and the numbers of its supporting notes."""
     named = _EVIDENCE.search(text)
     if named is None:
-        raise Unfit(
-            "every line must end with note numbers in square brackets", "每行末尾都要用方括号注明编号"
-        )
+        raise unfit("note-numbers")
     numbers = sorted({int(number) for number in re.findall(r"\d+", named[1])})
     if not numbers or not all(1 <= number <= among for number in numbers):
-        raise Unfit(f"note numbers go from 1 to {among}", f"记录的编号只有1到{among}")
+        raise unfit("note-range", among)
     return text[: named.start()], f" [{','.join(map(str, numbers))}]"
 
 

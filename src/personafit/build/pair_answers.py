@@ -6,7 +6,7 @@ from functools import partial
 
 from personafit._hashing import draw
 from personafit.build.answer_texts import check_rewrite
-from personafit.build.asking import Generation, Target, Unfit, plain
+from personafit.build.asking import Generation, Target, plain, unfit
 from personafit.build.prompts import PROMPTS, PromptTemplate
 from personafit.build.questions.rules import question_reader
 from personafit.people import Person, render_person
@@ -147,7 +147,7 @@ def read_answer(reply: str, like: str = "") -> str:
     """Return the answer; raise Unfit if it is too short, or a rewrite that is unchanged or differs too much in length."""
     text = plain(reply)
     if len(text) < SHORTEST_ANSWER:
-        raise Unfit("it is too short for an answer", "作为回答太短了")
+        raise unfit("too-short")
     if like:
         check_rewrite(text, like)
     return text

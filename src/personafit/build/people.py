@@ -14,7 +14,7 @@ from typing import Any, Self, TypeVar
 from pydantic import Field, model_validator
 
 from personafit._errors import UserError
-from personafit.build.asking import Target, Unfit, check_prose, verdict
+from personafit.build.asking import Target, check_prose, unfit, verdict
 from personafit.build.bench import TRAINING, Bench, Quota
 from personafit.build.candidates import (
     INTERESTS,
@@ -174,7 +174,8 @@ class PeopleStep(BuildStep):
             ]
             if len(found) - found.count(None) < section.total:
                 raise UserError(
-                    f"people: {len(dropped)} were dropped in review and nobody is left to take their place."
+                    f"people: {len(dropped)} were dropped in review and nobody is left to take their place; give more people, or set "
+                    "quota or training lower."
                 )
         else:
             found = await self._drawn(bench, section)
@@ -318,8 +319,8 @@ def _target(section: PeopleSection, draft: ProfileDraft) -> Target:
 
 def _screening(candidate: Candidate) -> Target:
     person, told = candidate.person, {"person": render_person(candidate.person)}
-    parents = tuple(candidate.parents)
-    return verdict(person.id, SCREEN, person.language, told, LETTERS, person.id, parents)
+    of = {"about": person.id, "parents": tuple(candidate.parents)}
+    return verdict(person.id, SCREEN, person.language, told, LETTERS, **of)
 
 
 def lines_reader(language: str, fields: Sequence[str], name: str) -> Callable[[str], str]:
@@ -331,12 +332,9 @@ def lines_reader(language: str, fields: Sequence[str], name: str) -> Callable[[s
             key, mark, rest = line.lstrip("-*• ").replace("：", ":", 1).partition(":")
             key = key.strip().strip("*")
             if not mark or key not in fields:
-                raise Unfit(
-                    f"'{line[:40]}' is not a line of the form FIELD: sentence",
-                    f"“{line[:40]}”不是“字段: 句子”这种格式的一行",
-                )
+                raise unfit("field-line", line[:40])
             if key in found:
-                raise Unfit(f"{key} occurs twice", f"{key} 出现了两次")
+                raise unfit("twice", key)
             if key == INTERESTS:
                 parts = [
                     check_sentence(part, language, name, SHORTEST[language] // 3)
@@ -346,7 +344,7 @@ def lines_reader(language: str, fields: Sequence[str], name: str) -> Callable[[s
             else:
                 found[key] = check_sentence(rest, language, name)
         if missing := [key for key in fields if key not in found]:
-            raise Unfit(f"{missing[0]} is missing", f"缺少 {missing[0]}")
+            raise unfit("missing", missing[0])
         return "\n".join(f"{key}: {found[key]}" for key in fields)
 
     return read
@@ -357,11 +355,8 @@ def check_sentence(text: str, language: str, name: str = "", least: int = 0) -> 
     text = " ".join(text.split()).strip("\"'“”*")
     least, most = least or SHORTEST[language], LONGEST[language]
     if not least <= len(text) <= most:
-        raise Unfit(
-            f"it has to have {least} to {most} characters, '{text[:30]}' has {len(text)}",
-            f"应有{least}到{most}个字符，“{text[:30]}”有{len(text)}个",
-        )
+        raise unfit("sentence-length", least, most, text[:30], len(text))
     check_prose(text, language)
     if name and name in text:
-        raise Unfit("it repeats the name", "出现了姓名")
+        raise unfit("repeats-name")
     return text

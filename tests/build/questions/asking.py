@@ -38,6 +38,8 @@ def reply(asked):
     return choice + put(asked, wide, number)
 
 def put(asked, wide, number):
+    if os.environ.get("SILENT_ON", "silent on nothing") in asked:
+        return "No idea."
     if os.environ.get("ALWAYS"):
         return os.environ["ALWAYS"]
     if "says outright who" in asked or "直接说破了" in asked:

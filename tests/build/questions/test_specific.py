@@ -112,6 +112,16 @@ def test_a_model_that_always_says_the_same_ends_early_with_a_sentence(
     assert calls(tmp_path) <= 3 + 18 * 4
 
 
+def test_a_question_that_can_never_be_made_ends_the_step_soon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SILENT_ON", "about money")
+    section = "specific = 5\ngeneral = 0\nsimilarity = 1.0\nshares = {finance = 0.1, leisure = 0.9}\n"
+    with pytest.raises(UserError, match=r"9 of 10 could be made in 29 tries \(most often: writing failed\)"):
+        run_build(write_questions(tmp_path, section, quota=2), tmp_path / "out")
+    assert calls(tmp_path) < 90
+
+
 def test_without_a_writer_our_templates_ask(tmp_path: Path) -> None:
     config, out = (
         write_questions(tmp_path, "specific = 5\ngeneral = 1\n", languages='["en", "zh"]'),

@@ -134,7 +134,8 @@ class GeneralQuestions:
     def _match(self, person: Person, entry: PoolQuestion) -> Target:
         key = f"{person.id}/g/{entry.source}" + (f"-{self._bench.take}" if self._bench.take else "")
         told = {"person": render_person(person), "question": entry.text}
-        return verdict(key, MATCH, person.language, told, LETTERS, person.id, (person.id, entry.source))
+        of = {"about": person.id, "parents": (person.id, entry.source)}
+        return verdict(key, MATCH, person.language, told, LETTERS, **of)
 
     def _kept(
         self, key: str, person: Person, number: int, entry: PoolQuestion, verdict: str | None
@@ -159,8 +160,7 @@ class GeneralQuestions:
 
 
 def _openness(entry: PoolQuestion) -> Target:
-    told = {"question": entry.text}
-    parents = (entry.source,)
+    told, parents = {"question": entry.text}, (entry.source,)
     return verdict(f"pool/{entry.source}", OPENNESS, entry.language, told, LETTERS, parents=parents)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from personafit.build.answer_texts import name_in
-from personafit.build.asking import Unfit, check_prose, only_line
+from personafit.build.asking import check_prose, only_line, unfit
 from personafit.build.prompts import DATA, WORDINGS, read_toml
 from personafit.people import Person, facet_values
 from personafit.raters.text import stems
@@ -111,17 +111,14 @@ def question_reader(language: str, example: str = "") -> Callable[[str], str]:
     def read(reply: str) -> str:
         text = " ".join(only_line(reply).split()).strip("\"'“”「」*- ")
         if not SHORTEST <= len(text) <= LONGEST:
-            raise Unfit(
-                f"a question has {SHORTEST} to {LONGEST} characters, this one {len(text)}",
-                f"问题应有{SHORTEST}到{LONGEST}个字符，现在是{len(text)}个",
-            )
+            raise unfit("question-length", SHORTEST, LONGEST, len(text))
         check_prose(text, language)
         if _ABOUT_ASKING.search(text) or text.count('"') % 2:
-            raise Unfit("it talks about a question instead of asking it", "这是在谈论问题，而不是提问")
+            raise unfit("about-asking")
         if not _ASKS.search(text.rstrip("。.!！")):
-            raise Unfit("it asks nothing", "没有提出任何问题")
+            raise unfit("asks-nothing")
         if text.casefold() == example.casefold():
-            raise Unfit("it repeats the example", "只是重复了示例")
+            raise unfit("repeats-example")
         return text
 
     return read

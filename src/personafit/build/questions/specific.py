@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from personafit._hashing import draw, hash_text
-from personafit.build.asking import Generation, Target, Unfit, only_line, verdict
+from personafit.build.asking import Generation, Target, only_line, unfit, verdict
 from personafit.build.bench import Bench, Quota
 from personafit.build.duplicates import NearDuplicates
 from personafit.build.given import habits_of
@@ -38,6 +38,7 @@ FAULTS = {
     "D": "says what is known about the person",
     "E": "off the subject",
 }
+ATTEMPTS = 20  # drafts of a question, after which it is given up
 NAMED = 3  # leaks listed in a rephrasing prompt or rejection
 SPECIFIC, LIKENESS = "specific", "rule:near-duplicates"
 DRAFT = "draft"  # a product with the number of a scenario before the question
@@ -185,10 +186,7 @@ def choice_reader(language: str, among: int, example: str = "") -> Callable[[str
     def read(reply: str) -> str:
         chosen = _CHOSEN.fullmatch(only_line(reply).strip().strip("\"'“”*- "))
         if chosen is None or not 1 <= int(chosen[1]) <= among:
-            raise Unfit(
-                f"it must begin with a number from 1 to {among} and a full stop, and then the question",
-                f"必须先写1到{among}的编号和句点，再写问题",
-            )
+            raise unfit("occasion", among)
         return f"{int(chosen[1])}. {question(chosen[2])}"
 
     return read
@@ -201,9 +199,9 @@ def rephrasing(draft: QuestionDraft) -> Target:
     def read(reply: str) -> str:
         said = plain(reply)
         if leak := next(leaks(said, person), None):
-            raise Unfit(f"it still says '{leak}'", f"仍然说出了“{leak}”")
+            raise unfit("still-says", leak)
         if said == text:
-            raise Unfit("nothing was changed", "没有任何改动")
+            raise unfit("unchanged")
         return said
 
     values = {"question": text, "leaks": draft.told, "scenario": draft.title}
@@ -217,7 +215,8 @@ def check(draft: QuestionDraft) -> Target:
     """Return the target for the checker's verdict on a draft."""
     values = {"features": draft.known, "scenario": draft.title, "question": draft.text}
     person, parents = draft.person, (draft.answer.product,) if draft.answer else ()
-    return verdict(f"{draft.key}/check", CHECK, person.language, values, LETTERS, person.id, parents)
+    of = {"about": person.id, "parents": parents}
+    return verdict(f"{draft.key}/check", CHECK, person.language, values, LETTERS, **of)
 
 
 class SpecificQuestions:
@@ -242,6 +241,8 @@ class SpecificQuestions:
         self._quota = Quota("specific questions", len(missing))
         attempt = 0
         while missing:
+            if attempt == ATTEMPTS:
+                raise self._quota.missed()
             self._quota.try_next(len(missing))
             drafts = [self._sampler.draft(person, number, attempt) for person, number in missing]
             drafts = await self._judged(await self._written(drafts))

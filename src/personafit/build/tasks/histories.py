@@ -9,7 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from personafit._hashing import draw
-from personafit.build.asking import WIDE, Target, Unfit, check_prose
+from personafit.build.asking import WIDE, Target, Unfit, check_prose, unfit
 from personafit.build.bench import Bench
 from personafit.build.prompts import PROMPTS, WORDINGS
 from personafit.build.step import ExpectedAsks
@@ -68,7 +68,7 @@ def read_wish(reply: str, profile: Profile, definition: TaskTemplate, ontology: 
     _check_form(text, text, profile.language, WISH_WORDS)
     told = set(find_leaks(text, profile, definition, ontology))
     if told:
-        raise Unfit(f"it gives a preference away: {min(told)}", f"说出了偏好：{min(told)}")
+        raise unfit("preference-told", min(told))
     return text
 
 
@@ -86,19 +86,13 @@ def _check_form(text: str, raw: str, language: str, bounds: tuple[int, int]) -> 
     words = len(WIDE.findall(text)) // 2 if language == "zh" else len(text.split())
     check_prose(text, language)
     if _MARKUP.search(raw):
-        raise Unfit(
-            "it holds a list, a heading or brackets; plain sentences are wanted",
-            "含有列表、标题或括号，只要普通的句子",
-        )
+        raise unfit("markup")
     if _ABOUT_ITSELF.search(text):
-        raise Unfit("it speaks about itself instead of about the person", "在谈论这段文字本身，而不是这个人")
+        raise unfit("about-itself")
     if not bounds[0] <= words <= bounds[1]:
-        raise Unfit(
-            f"it has {words} words, and {bounds[0]} to {bounds[1]} are wanted",
-            f"现在约{2 * words}个字，应为{2 * bounds[0]}到{2 * bounds[1]}个字",
-        )
+        raise unfit("words", words, bounds[0], bounds[1], 2 * words, 2 * bounds[0], 2 * bounds[1])
     if not _CUT.search(text):
-        raise Unfit("it ends in the middle of a sentence", "最后一句没有写完")
+        raise unfit("breaks-off")
 
 
 HISTORY = PROMPTS["task-history"]
