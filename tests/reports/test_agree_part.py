@@ -107,7 +107,7 @@ def test_reasons_stand_below_the_table_once() -> None:
 def test_a_study_says_who_rated_before_how_they_agree() -> None:
     asked = source("relevance", ("no", "yes"))
     agreement = agreement_part(asked, agreements(asked), pictures=False)
-    standing = [
+    standing: list[Piece] = [
         Sentences(["pilot (relevance, open): 90 of 90 pages answered."]),
         text_grid("Raters", "", ["rater"], [["r1"]]),
     ]

@@ -22,7 +22,6 @@ from personafit.reports.aspects import (
     analyze_aspects,
     aspect_correlations,
     aspect_results,
-    aspects_section,
     published_aspects,
 )
 from personafit.reports.pieces import Grid, Picture
@@ -192,7 +191,6 @@ def test_a_run_without_marks_says_what_to_do(store: Store, tmp_path: Path) -> No
     scores = judged(store, tmp_path, "rule:length")
     with pytest.raises(UserError, match="run it with --rater aspects:SPEC"):
         aspect_results(scores)
-    assert aspects_section(store, scores) is None
 
 
 def test_the_published_table_is_quoted_for_its_benchmark_only(store: Store, tmp_path: Path) -> None:

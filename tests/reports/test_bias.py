@@ -7,8 +7,9 @@ import polars as pl
 import pytest
 
 from personafit.reports.answer_pairs import family_of
-from personafit.reports.bias import Effect, RaterBias, bias_legend, bias_results, judge_bias
+from personafit.reports.bias import Effect, RaterBias, bias_legend, bias_pieces, bias_results, judge_bias
 from personafit.reports.claims import LEGEND
+from personafit.reports.pieces import Grid
 from personafit.statistics import Estimate
 from personafit.statistics.bias import NO_SCALE
 from personafit.statistics.decisions import Hypothesis as Question
@@ -146,6 +147,12 @@ def test_what_cannot_be_said_is_said(biases: dict[str, RaterBias]) -> None:
     assert "order cannot matter" in words(rule, "position")
     assert "no model with a family name" in words(rule, "family")
     assert "no pair has an answer of fair" in words(biases["fair"], "family")
+    said, pieces = bias_pieces([rule])  # people's effect alone says nothing about a judge: no table
+    assert (
+        said[0]
+        == "rule:length: position cannot be measured: it scores each answer by itself, so order cannot matter."
+    )
+    assert not any(isinstance(piece, Grid) for piece in pieces)
 
 
 def test_every_record_has_a_number_or_a_reason(biases: dict[str, RaterBias]) -> None:

@@ -26,7 +26,7 @@ from personafit.reports.agree_ratings import (
     VotingRater,
     rating_tables,
 )
-from personafit.reports.analysis import count_cell, estimate_fields, matrix_picture, small_notes
+from personafit.reports.analysis import count_cell, estimate_fields, matrix_picture, section_of, small_notes
 from personafit.reports.claims import POINTS, interval_words, legend_for, null_words, people_words, shown_p
 from personafit.reports.pieces import (
     Cell,
@@ -36,7 +36,6 @@ from personafit.reports.pieces import (
     Remarks,
     Row,
     Section,
-    Sentences,
     result_cell,
     true_minus,
 )
@@ -426,13 +425,10 @@ def agreement_part(source: Source, found: Sequence[Agreement], pictures: bool = 
     return ReportPart(source.name, f"Agreement on {source.name}", said, lead, sections, facts=facts)
 
 
-def agreement_section(source: Source, margin: float = MARGIN) -> Section:
+def agreement_section(source: Source, margin: float = MARGIN) -> Section | None:
     """Return the agreement of a run's raters with each other, with people and with gold, as a report section."""
-    part = agreement_part(source, agreements(source, margin))
-    pieces = [Sentences(part.sentences), *part.pieces()]
-    return Section(
-        "Agreement", pieces, "Agreement with each other, with people and with gold, beyond chance."
-    )
+    lead = "Agreement with each other, with people and with gold, beyond chance."
+    return section_of("Agreement", agreement_part(source, agreements(source, margin)), lead)
 
 
 def _figure_cell(estimate: Estimate | None, remarks: Remarks) -> Cell:

@@ -13,7 +13,7 @@ from sqlalchemy import select
 
 from personafit.kinds.choice import TIERS, RunScores
 from personafit.kinds.lines import Line, Reference, RunLines
-from personafit.reports.pieces import Cell, Picture, Sentences
+from personafit.reports.pieces import Cell, Grid, Picture, Section, Sentences
 from personafit.reports.report import ReportPart
 from personafit.reports.result import Result, results_frame
 from personafit.reports.terminal import print_pieces
@@ -87,6 +87,14 @@ class Analysis:
     def _repr_html_(self) -> str:
         said = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.sentences)
         return said + self.results._repr_html_()
+
+
+def section_of(title: str, part: ReportPart, lead: str) -> Section | None:
+    """Return a part as a section of another; None if it has no table."""
+    pieces = part.pieces()
+    if not any(isinstance(piece, Grid) for piece in pieces):
+        return None
+    return Section(title, [Sentences(part.sentences), *pieces], lead)
 
 
 def print_part(part: ReportPart, console: Console) -> None:

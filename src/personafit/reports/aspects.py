@@ -29,7 +29,7 @@ from personafit.reports.analysis import (
 )
 from personafit.reports.claims import people_words
 from personafit.reports.line_results import line_coverage, line_result
-from personafit.reports.pieces import Cell, Grid, Piece, Row, Section, Sentences, figure_cell, percent_cell
+from personafit.reports.pieces import Cell, Grid, Piece, Row, figure_cell, percent_cell
 from personafit.reports.report import ReportPart
 from personafit.reports.result import Result, with_interval
 from personafit.statistics import Estimate, choice_scores, mean_by_item
@@ -195,9 +195,9 @@ HEAT = (
 )
 
 
-def analyze_aspects(store: Store, run: RunRecord) -> Analysis:
+def analyze_aspects(store: Store, run: RunRecord, scores: RunScores | None = None) -> Analysis:
     """Analyse accuracy by aspect and slice, and the correlation of aspects with being chosen."""
-    scores = choices_of(store, run)
+    scores = scores or choices_of(store, run)
     if scores is None:
         raise UserError(
             f"{run.name} is a run of {run.config['kind']} items: only raters that choose between answers mark them by aspect."
@@ -224,16 +224,6 @@ def _best_aspects(results: Sequence[Result]) -> list[str]:
         f"{with_interval(one, unit=' %')} of {one.n:,} choices."
         for rater, one in best.items()
     ]
-
-
-def aspects_section(store: Store, scores: RunScores) -> Section | None:
-    """Return the aspects that gold rewards as a section; None for a run without marks by aspect or without gold."""
-    try:
-        results = aspect_results(scores)
-    except UserError:
-        return None
-    pieces = aspect_pieces(scores, results, aspect_correlations(store, scores))
-    return Section("Aspects", [Sentences(_best_aspects(results)), *pieces], LEAD)
 
 
 def aspect_pieces(scores: RunScores, results: Sequence[Result], found: Sequence[Correlations]) -> list[Piece]:

@@ -48,7 +48,7 @@ from personafit.reports.claims import (
     null_words,
 )
 from personafit.reports.line_results import line_coverage, line_result
-from personafit.reports.pieces import Cell, Grid, Piece, Row, Section, Sentences, figure_cell
+from personafit.reports.pieces import Cell, Grid, Piece, Row, figure_cell
 from personafit.reports.report import ReportPart
 from personafit.reports.result import Result
 from personafit.statistics import Estimate, cluster_mean
@@ -488,20 +488,14 @@ def _result(bias: RaterBias, metric: str, estimate: Estimate, said: str | None) 
     return replace(result, met_people=bias.met_people is not None)
 
 
-def analyze_bias(store: Store, run: RunRecord, margin: float = MARGIN) -> Analysis:
+def analyze_bias(
+    store: Store, run: RunRecord, margin: float = MARGIN, scores: RunScores | None = None
+) -> Analysis:
     """Analyse the bias of every rater of a run of any kind; effects within `margin` count as none in equivalence tests."""
-    scores = choices_of(store, run)
+    scores = scores or choices_of(store, run)
     found = line_bias(run_lines(store, run), margin) if scores is None else judge_bias(store, scores, margin)
     part = ReportPart(run.name, f"Bias of the judges of {run.name}", *bias_pieces(found))
     return Analysis(benchmark_of(store, run), list(bias_results(found)), part, hints=choice_hints(scores))
-
-
-def bias_section(store: Store, scores: RunScores, margin: float = MARGIN) -> Section | None:
-    """Return judge bias in a run of choices as a report section; None if no effect can be measured."""
-    sentences, pieces = bias_pieces(judge_bias(store, scores, margin))
-    if not any(isinstance(one, Grid) for one in pieces):
-        return None
-    return Section("Bias of the judges", [Sentences(sentences), *pieces], LEAD)
 
 
 def bias_pieces(found: Sequence[RaterBias]) -> tuple[list[str], list[Piece]]:

@@ -283,23 +283,29 @@ class ChoiceReport(KindReport):
 
     def _analysers(self) -> dict[str, Callable[[], Section | None]]:
         """Return the sections to build; imported lazily, as a terminal report and a rules-only run need none of them."""
+        from personafit.reports import aspects, bias, failures
         from personafit.reports.agree import agreement_section
         from personafit.reports.agree_ratings import run_source
-        from personafit.reports.aspects import aspects_section
-        from personafit.reports.bias import bias_section
+        from personafit.reports.analysis import section_of
         from personafit.reports.calibration import ceiling_pieces
-        from personafit.reports.failures import failures_section
 
-        store, scores = self.store, self.scores
-        return {
+        store, run, scores, margin = self.store, self.record, self.scores, self.margin
+        found: dict[str, Callable[[], Section | None]] = {
             "Human ceiling": lambda: Section("Human ceiling", ceiling_pieces(store, scores)),
-            "Agreement": lambda: agreement_section(
-                run_source(store, self.record, scores.answers), self.margin
+            "Agreement": lambda: agreement_section(run_source(store, run, scores.answers), margin),
+            "Bias": lambda: section_of(
+                "Bias of the judges", bias.analyze_bias(store, run, margin, scores).part(), bias.LEAD
             ),
-            "Bias": lambda: bias_section(store, scores, self.margin),
-            "Aspects": lambda: aspects_section(store, scores),
-            "Failure modes": lambda: failures_section(store, scores),
         }
+        if any(rater["name"].startswith("aspects:") for rater in self.totals.raters):
+            found["Aspects"] = lambda: section_of(
+                "Aspects", aspects.analyze_aspects(store, run, scores).part(), aspects.LEAD
+            )
+        if self.totals.raters:
+            found["Failure modes"] = lambda: section_of(
+                "Failure modes", failures.analyze_failures(store, run, None, scores).part(), failures.LEAD
+            )
+        return found
 
     def items(self) -> dict[str, Any]:
         """Return the data of the item browser."""

@@ -108,9 +108,11 @@ def claim(
         return f"{subject}: nothing can be said of its {figure}."
     number = f"{figure} {_number(estimate.value, unit, signed_figure)}" if figure else ""
     if verdict is Conclusion.CONSTANT:
-        return f"{subject}: {words.constant}" + (f" ({number} on {_items(estimate)})." if figure else ".")
+        return f"{subject}: {words.constant}" + (
+            f" ({number} on {items_words(estimate)})." if figure else "."
+        )
     if verdict is Conclusion.TOO_FEW:
-        return f"{subject}: " + (f"{number} on {_items(estimate)}, " if figure else "") + f"{TOO_FEW}."
+        return f"{subject}: " + (f"{number} on {items_words(estimate)}, " if figure else "") + f"{TOO_FEW}."
     said = {
         Conclusion.ABOVE: words.above,
         Conclusion.BELOW: words.below,
@@ -193,7 +195,8 @@ def _number(value: float, unit: FigureUnit, signed_figure: bool) -> str:
     return f"{unit.signed(value)} {unit.name}" if signed_figure else unit.plain(value)
 
 
-def _items(estimate: Measured) -> str:
+def items_words(estimate: Measured) -> str:
+    """Format what a figure is over, such as `49 items of 12 people`."""
     items = "1 item" if estimate.n == 1 else f"{estimate.n:,} items"
     return f"{items} of {people_words(estimate.people)}"
 

@@ -33,7 +33,7 @@ from personafit.reports.analysis import Analysis, answers_of, choice_hints, has_
 from personafit.reports.answer_pairs import answer_pairs
 from personafit.reports.claims import people_words
 from personafit.reports.line_results import line_result
-from personafit.reports.pieces import Cell, Grid, Piece, Row, Section, Sentences, figure_cell, percent_cell
+from personafit.reports.pieces import Cell, Grid, Row, figure_cell, percent_cell
 from personafit.reports.report import ReportPart
 from personafit.reports.result import Result, marked_met
 from personafit.statistics import mean_by_item
@@ -400,9 +400,11 @@ LEAD = (
 LONGEST = 120  # characters of a text in a table
 
 
-def analyze_failures(store: Store, run: RunRecord, rater: str | None = None) -> Analysis:
+def analyze_failures(
+    store: Store, run: RunRecord, rater: str | None = None, scores: RunScores | None = None
+) -> Analysis:
     """Analyse the failure modes of the answers a rater chose, or the units on which it is furthest off."""
-    scores = choices_of(store, run)
+    scores = scores or choices_of(store, run)
     if scores is not None:
         who = find_rater(scores, rater)
         results = failure_results(scores, answer_failures(store, scores, who), who)
@@ -418,20 +420,6 @@ def analyze_failures(store: Store, run: RunRecord, rater: str | None = None) -> 
     sentences = [text for one in found for text in _shares_in_words(one)]
     part = ReportPart(run.name, title, sentences, [_units_grid(one) for one in found])
     return Analysis(opened.info["name"], results, part, {"items": units})
-
-
-def failures_section(store: Store, scores: RunScores) -> Section | None:
-    """Return the failure modes of the first rater as a section; None where no item has two answers."""
-    if not scores.raters:
-        return None
-    who = find_rater(scores, None)
-    results = failure_results(scores, answer_failures(store, scores, who), who)
-    if not results:
-        return None
-    more = f"The rater is {who['name']}; `personafit analyze failures {scores.run.name} --rater NAME` counts another rater’s."
-    pieces: list[Piece] = [Sentences(_modes_in_words(results)), failures_grid(scores, results)]
-    pieces.append(Sentences([more], small=True))
-    return Section("Failure modes", pieces, LEAD)
 
 
 def _modes_in_words(results: Sequence[Result]) -> list[str]:

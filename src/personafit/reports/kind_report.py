@@ -225,7 +225,8 @@ class KindReport(ABC):
         from personafit.reports.agree import agreement_section
         from personafit.reports.agree_ratings import lines_source
 
-        return agreement_section(lines_source(self.store, opened), self.margin)
+        found = agreement_section(lines_source(self.store, opened), self.margin)
+        return found or Section("Agreement", [])
 
     # -- tables and pictures by line ------------------------------------------------------------------------------------
 

@@ -36,7 +36,6 @@ SLICED = {
     "hedged": "Hedged and plain attributes (may, might, likely)",
     "list": "By the number of attributes in the list",
     "language": "By language",
-    "prompt": "By prompt",
 }
 INTERVALS = "In %; kappa and over-selection as they are. Below each number its 95 % interval, clustered by person and prompt."
 DEFINED = (
@@ -112,7 +111,7 @@ class RelevanceReport(KindReport):
             "Every figure of every rater, votes that came with the data and published figures included.",
         )
         yield Section("Grades", self._grades())
-        lead = "F1 by hedging, by the length of the list, and by prompt."
+        lead = "F1 by hedging, by the length of the list, and by language; results.json has it by prompt too."
         slices = [
             (title, [(value, "f1", {name: value}) for value in dict.fromkeys(self._values(name))])
             for name, title in SLICED.items()

@@ -10,6 +10,7 @@ from typing import Any
 from personafit.reports.claims import (
     count_words,
     decided_lifts,
+    items_words,
     lift_claim,
     line_name,
     people_words,
@@ -148,7 +149,7 @@ def run_verdict(
         if not asked:
             best = max(ran, key=lambda one: one.value or 0.0)
             name = str(best.rater or best.system)
-            said = f"Only controls were run. The best of them, {name} ({best.control}), reaches {_named(best)} on {_items(best)}."
+            said = f"Only controls were run. The best of them, {name} ({best.control}), reaches {_named(best)} on {items_words(best)}."
             return RunVerdict((_subject(best, name, said),), gates, answers=answers)
     told = (
         _choices(results, asked, margin)
@@ -310,7 +311,7 @@ def _preference(head: Result, found: Mapping[str, Result]) -> str:
     whose = f"{head.system}{told}: its personalized answers are rated" if head.system else ""
     said = whose or f"{head.rater} rates the personalized answers"
     scale = "on a scale from 1 to 5, where 3 is as good as the generic ones"
-    return f"{said} {with_interval(head, 1, 2)} {scale}, on {_items(head)}"
+    return f"{said} {with_interval(head, 1, 2)} {scale}, on {items_words(head)}"
 
 
 SIMULATED = "users are simulated"
@@ -349,7 +350,7 @@ def _injection(head: Result, found: Mapping[str, Result]) -> str:
 def _writing(head: Result, found: Mapping[str, Result]) -> str:
     told = f" told “{head.given}”" if head.given else ""
     score = found.get("rouge_l", head)
-    return f"{head.system}{told}: what it wrote overlaps with what the person wrote by {_named(score)}, on {_items(score)}"
+    return f"{head.system}{told}: what it wrote overlaps with what the person wrote by {_named(score)}, on {items_words(score)}"
 
 
 LADDER = {"profile": "a profile reader", "majority": "the majority's choice"}
@@ -371,7 +372,7 @@ def _episode(head: Result, found: Mapping[str, Result]) -> str:
 
 
 def _plain(head: Result, found: Mapping[str, Result]) -> str:
-    return f"{line_name(head.rater, head.system, head.given)} has {_named(head)} on {_items(head)}"
+    return f"{line_name(head.rater, head.system, head.given)} has {_named(head)} on {items_words(head)}"
 
 
 WORDS = {
@@ -412,7 +413,3 @@ def _named(found: Result) -> str:
     to = " to " if ends and ends[0][0] in "+−" else "–"
     interval = f" ({to.join(ends)})" if ends else ""
     return f"{metric_name(found.metric)} {value}{unit}{interval}"
-
-
-def _items(found: Result) -> str:
-    return f"{'1 item' if found.n == 1 else f'{found.n:,} items'} of {people_words(found.people)}"

@@ -151,7 +151,7 @@ def writing_browser(store: Store, scores: WritingScores) -> dict[str, Any]:
         for line in written
     }
     asks, told = _asks(store, scores, set(items["item"]), near)
-    first = scores.run.config["givens"][:1]
+    first = next(iter(scores.run.config["givens"]), None)
     texts, shown = PageTexts(), []
     for item, prompt, person, task in items.select("item", "prompt", "person", "task").iter_rows():
         makers = [maker for maker, of in enumerate(said) if item in of]
@@ -160,9 +160,7 @@ def writing_browser(store: Store, scores: WritingScores) -> dict[str, Any]:
                 id=item,
                 question=prompt,
                 person=person,
-                verdicts="".join(
-                    _verdict(near, system, *first, item) if first else "n" for system in systems
-                ),
+                verdicts="".join(_verdict(near, system, first, item) for system in systems),
                 facets={"task": task},
                 gold="0",
                 answers=[texts.place(said[maker][item]) for maker in makers],
@@ -210,8 +208,10 @@ def _asks(
     return asks, told
 
 
-def _verdict(near: Nearness, system: str, given: str, item: str) -> str:
-    """Return a letter: closer than under the better control, as close, farther, or none if a text is missing."""
+def _verdict(near: Nearness, system: str, given: str | None, item: str) -> str:
+    """Return a letter: closer than under the better control, as close, farther, or none without a context or if a text is missing."""
+    if given is None:
+        return "n"
     own, *others = (near[system, told].get(item) for told in (given, "none", f"wrong:{given}"))
     controls = [other for other in others if other is not None]
     if own is None or len(controls) < len(others):
