@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STUDY := .personafit/serve.db
-GALLERY := docs/gallery/reports/study.html
+GALLERY := docs/gallery/reports/training.html
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 # The tests start many processes, and each would compile the whole package anew where bytecode is not kept.
@@ -40,7 +40,7 @@ docs: $(VENV)/installed-dev $(GALLERY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # The gallery's reports are made anew when the code has changed.
-$(GALLERY): docs/gallery/make.py docs/gallery/players.py docs/gallery/index.md docs/evaluate.md $(shell find src -type f -not -name '*.pyc') | $(VENV)/installed-dev
+$(GALLERY): docs/gallery/make.py docs/gallery/players.py docs/gallery/index.md docs/recordings/reward-smollm2/curves.csv docs/evaluate.md $(shell find src -type f -not -name '*.pyc') | $(VENV)/installed-dev
 	$(BIN)/python docs/gallery/make.py
 
 # Known vulnerabilities among the pins. It asks the package index's advisory service, so it needs the network.

@@ -1,5 +1,6 @@
 """Runs of every kind, a study, an audit, extraction and training in one report: one page, in order, accessible, printable."""
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import chdir
@@ -38,6 +39,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "heads_of_all.py").write_text(HEADS)
     write_world(folder / "labels", rows())
     stages_folder(folder / "extracted")
+    (folder / "reward").mkdir()
+    (folder / "reward" / "curves.csv").write_text(
+        "step,eval_accuracy,eval_loss,loss\n1,,,0.7\n2,0.75,0.6,0.5\n"
+    )
+    (folder / "reward" / "started.json").write_text(
+        json.dumps({"base": "some/base", "data": "pairs.jsonl", "epochs": 2.0})
+    )
     panel = ["--from", "starter", "--question", "fit", "--limit", "30", "--overlap", "3", "--simulated"]
     with pytest.MonkeyPatch.context() as patch:
 
@@ -54,7 +62,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         go("extract", "measure", "extracted", "--out", "measured")
         with Store(folder / ".personafit" / "store.db") as store:
             runs = [run.name for run in store.runs() if "raters" in run.config]
-        named = [*runs, "panel", "audit", "measured"]
+        named = [*runs, "panel", "audit", "measured", "reward"]
         with Store(folder / ".personafit" / "store.db") as store, chdir(folder):
             parts = collect_parts(named, store)
             for out, form in (("all.html", "html"), ("tables", "csv"), ("figures", "figures")):
@@ -73,13 +81,13 @@ def page(folder: Path, browser: Any) -> Iterator[Any]:
 @pytest.mark.slow
 def test_every_part_says_what_came_out_and_how_to_make_it_again(page: Any) -> None:
     titles = page.locator("section.part > h2").all_text_contents()
-    assert len(titles) == 7
+    assert len(titles) == 8
     assert page.locator("section.part").evaluate_all("all => all.every(one => one.querySelector('.verdict'))")
     text = page.locator("main").evaluate("node => node.textContent")
     for command in ("audit starter --out audit", "extract measure extracted --out measured", "run responses"):
         assert f"personafit {command}" in text
     assert "The raters of this study are simulated" in text
-    assert "90 of 90 pages answered" in text
+    assert "3 raters gave 90 answers (question" in text
     assert "checks of starter fail" in page.locator("#summary").text_content()
     assert page.locator("#summary tbody tr").count() >= 3
 

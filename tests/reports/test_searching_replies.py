@@ -158,7 +158,7 @@ def test_a_folder_whose_name_is_no_text_is_named_with_marks(
     make_report(tmp_path, ["one", "two"])
     folder = tmp_path / os.fsdecode(b"run\xff\xe2\x80\xae<script>")
     folder.mkdir(parents=True)
-    (folder / "results.json").write_text('{"benchmark": "extraction", "results": []}')
+    (folder / "curves.csv").write_text("step,eval_accuracy,eval_loss,loss\n1,,,0.7\n2,0.75,0.6,0.5\n")
     invoke(
         monkeypatch,
         tmp_path,

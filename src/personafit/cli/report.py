@@ -41,7 +41,7 @@ def report(
         list[str],
         typer.Argument(
             metavar="RUN...",
-            help="Runs by name or folder, or `last`; also studies, folders with votes, and folders of `audit` and `extract`.",
+            help="Runs by name or folder, or `last`; also studies, folders with votes, and folders of `audit`, `extract` and `train`.",
         ),
     ],
     out: Annotated[
@@ -67,7 +67,7 @@ def report(
 
         personafit report last
 
-        personafit report starter-9d956295 my-study flow/ --out report.html
+        personafit report starter-9d956295 my-study flow/ my-reward/ --out report.html
 
         personafit report last --format latex --out paper/tables
     """

@@ -1,4 +1,4 @@
-"""The report part of anything a report can be about: runs, studies, folders with votes, audits and extraction."""
+"""The report part of anything a report can be about: runs, studies, folders with votes, audits, extraction and training folders."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,6 +15,7 @@ from personafit.reports.extraction import read_extraction
 from personafit.reports.pieces import Grid, Piece, Prose, Section, Sentences
 from personafit.reports.report import ReportPart
 from personafit.reports.run_report import open_report, run_bars, verdict_of, with_verdict
+from personafit.reports.training import is_training, training_part
 from personafit.statistics.decisions import MARGIN
 from personafit.store import RunRecord, Store
 
@@ -54,7 +55,9 @@ def votes_part(source: Source, margin: float = MARGIN) -> ReportPart:
 
 
 def folder_part(folder: Path) -> ReportPart | None:
-    """Return the part on a folder written by `audit` or `extract`; None for other folders."""
+    """Return the part on a folder written by `audit`, `extract` or `train`; None for other folders."""
+    if is_training(folder):
+        return training_part(folder)
     if (folder / AUDIT).is_file():
         return read_audit(folder / AUDIT)
     return read_extraction(folder)

@@ -1,4 +1,4 @@
-"""The parts of a report, each about one run, study or audit, in reading order.
+"""The parts of a report, each about one run, study, audit or training, in reading order.
 
 A part starts with its findings, one picture and one small table, and has everything else in sections that a page folds. The same parts
 become a page, text in the terminal, tables as CSV and LaTeX, or JSON.
@@ -13,7 +13,7 @@ from personafit.reports.verdict import SubjectVerdict
 
 @dataclass(frozen=True)
 class ReportPart:
-    """The part of a report on one run, study or audit."""
+    """The part of a report on one run, study, audit or training."""
 
     name: str
     """The name of the run, study or folder."""

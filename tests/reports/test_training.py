@@ -1,0 +1,34 @@
+"""A reward model in training as a part of a report: its curves and the result."""
+
+from pathlib import Path
+
+import pytest
+
+from personafit._errors import UserError
+from personafit.reports.pieces import Picture
+from personafit.reports.training import (
+    is_training,
+    read_training,
+    training_part,
+)
+
+
+def test_curves_are_read_from_their_table(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "curves.csv").write_text(
+        "step,eval_accuracy,eval_accuracy_hard,eval_loss,loss\n1,,,,0.7\n2,0.75,0.5,0.6,0.5\n"
+    )
+    one = read_training(tmp_path / "a")
+    assert one.points("loss") == [(1.0, 0.7), (2.0, 0.5)]
+    part = training_part(tmp_path / "a")
+    assert part.sentences == [
+        "Accuracy on people held out, at the last reading: all pairs 75.0 %, hard 50.0 %.",
+        "The loss went from 0.700 (step 1) to 0.500 (step 2).",
+    ]
+    (picture,) = [piece for piece in part.lead if isinstance(piece, Picture)]
+    assert [len(axis.lines) for axis in picture.figure.axes] == [2, 3]
+    (tmp_path / "c").mkdir()
+    assert not is_training(tmp_path / "c")
+    (tmp_path / "c" / "curves.csv").write_text("step,loss\n1,much\n")
+    with pytest.raises(UserError, match=r"curves\.csv is no log of a training run"):
+        read_training(tmp_path / "c")
