@@ -6,7 +6,6 @@ kinds of item is in `kinds`.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from statistics import fmean
@@ -185,7 +184,9 @@ def plan_run(store: Store, config: RunConfig, benchmark: Benchmark, kind: Kind) 
         plan.record["gate"] = config.gate
     if (spent := getattr(benchmark, "spent", None)) is not None:
         plan.record["spent"] = spending(spent)
-    attempt, owner = open_attempt(store, config, plan.systems, partial(_attempt_name, plan))
+    attempt, owner = open_attempt(
+        store, config, plan.systems, lambda number: replace(plan, record=plan.record | {"attempt": number}).name
+    )
     if attempt:
         plan.record |= {"attempt": attempt, "owner": owner}
         plan.attempt = plan.name
@@ -200,10 +201,6 @@ def _same_name(config: RunConfig) -> list[str]:
     return [
         f"This is the benchmark {name}, not the folder of that name here; `run ./{name}` runs the folder."
     ]
-
-
-def _attempt_name(plan: RunPlan, attempt: int) -> str:
-    return replace(plan, record=plan.record | {"attempt": attempt}).name
 
 
 def _add_raters(plan: RunPlan) -> list[str]:

@@ -216,10 +216,6 @@ def choose(prompts: Sequence[CandidateSet], scores: Scores, control_length: bool
     for prompt in prompts:
         own = list(scores[prompt.id])
         fair = [adjusted.get((prompt.id, index)) for index in range(len(own))]
-        rows.append(BestCandidate(prompt, own, fair, _best(fair)))
+        known = [(score, -index) for index, score in enumerate(fair) if score is not None]
+        rows.append(BestCandidate(prompt, own, fair, -max(known)[1] if known else None))
     return BestOfChoices(rows, control)
-
-
-def _best(scores: Sequence[float | None]) -> int | None:
-    known = [(score, -index) for index, score in enumerate(scores) if score is not None]
-    return -max(known)[1] if known else None

@@ -198,8 +198,10 @@ async def _carry_out(
     try:
         with working_on(backend):
             for one in plan.runs:
+                spent = sum(run.cost for run in runs)
+                left = None if plan.budget is None else max(0.0, plan.budget - spent)
                 try:
-                    runs.append(await _carry_out_run(one, opened, _rest(plan, runs), progress))
+                    runs.append(await _carry_out_run(one, opened, left, progress))
                 except UserError as error:
                     if not plan.name:
                         raise
@@ -224,11 +226,6 @@ async def _carry_out(
     if owns:
         done.owns_store()
     return done
-
-
-def _rest(plan: EvaluationPlan, runs: Iterable[Run]) -> float | None:
-    """Return what is left of the budget."""
-    return None if plan.budget is None else max(0.0, plan.budget - sum(run.cost for run in runs))
 
 
 async def _carry_out_run(one: Evaluation, store: Store, budget: float | None, progress: bool) -> Run:
