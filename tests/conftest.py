@@ -35,26 +35,30 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if only_slow and "mark.slow" not in collection_path.read_text(encoding="utf-8") else None
 
 
-TOGETHER = ("engine/ray/", "tests/worlds/", "torch", "inspect_ai", "statsmodels", "kinds: Kinds")
+TOGETHER = (
+    *("engine/ray/", "label/browser/", "tests/store/", "tests/worlds/"),
+    *("torch", "inspect_ai", "statsmodels", "kinds: Kinds"),
+)
 """What takes long to import, to start or to make: files whose path or text has one of these run in one worker."""
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give a file to one worker, and all files that need the same heavy library to the same one."""
+    """With `--dist loadfile`, give files that share something of `TOGETHER` to the same worker."""
+    if config.getoption("dist") != "loadfile":
+        return None
     from xdist.scheduler import LoadFileScheduling
 
-    class LibraryScheduling(LoadFileScheduling):  # type: ignore[misc]
+    @cache
+    def shared(path: str) -> str:
+        text = f"{path}\n{(config.rootpath / path).read_text(encoding='utf-8')}"
+        return next((one for one in TOGETHER if one in text), path)
+
+    class SharingScheduling(LoadFileScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            return _library(nodeid.partition("::")[0])
+            return shared(nodeid.partition("::")[0])
 
-    return LibraryScheduling(config, log)
-
-
-@cache
-def _library(path: str) -> str:
-    text = f"{path}\n{Path(path).read_text(encoding='utf-8')}"
-    return next((library for library in TOGETHER if library in text), path)
+    return SharingScheduling(config, log)
 
 
 def pytest_collection_finish() -> None:

@@ -125,6 +125,7 @@ class Option(StudyRecord):
 
     value: str  # value the browser sends: a letter, a number or a word
     text: str  # label of the button; a key of the interface's texts, or plain text
+    plain: bool = False  # whether the text is shown as it is, although it may also be a key
     key: str  # keyboard shortcut
 
 

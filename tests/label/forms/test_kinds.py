@@ -15,6 +15,7 @@ from fastapi.testclient import TestClient
 
 import personafit as pf
 from personafit._errors import UserError
+from personafit.benchmarks import open_benchmark
 from personafit.api.places import find_run
 from personafit.label.adjudicating import decide, disputes, labels_of
 from personafit.label.exports import FORMATS, export_study
@@ -40,12 +41,12 @@ def ranking() -> None:
     exec(compile(code, "ranking.py", "exec"), {"__name__": "ranking"})
 
 
-def new_study(store: Path, besides: ExtraPages = ExtraPages(), **config: Any) -> StudySetup:
+def new_study(
+    store: Path, besides: ExtraPages = ExtraPages(), source: str = "dinners", **config: Any
+) -> StudySetup:
     settings = {"overlap": 2, "seats": 2} | config
     with Store(store) as opened:
-        return make_study(
-            opened, "dinner", "dinners", None, StudyConfig(**settings), find_run, besides=besides
-        )
+        return make_study(opened, "dinner", source, None, StudyConfig(**settings), find_run, besides=besides)
 
 
 class Rater:
@@ -214,3 +215,45 @@ def test_options_of_a_question_are_buttons(tmp_path: Path) -> None:
     assert (field.kind, field.text, field.hint) == ("choice", "Which is better", "")
     assert form.labels(page, turned, field) == {"A": "1", "B": "0"}
     assert [one["letter"] for one in form.shown(page, turned)["answers"]] == ["A", "B"]
+
+
+def test_options_and_names_that_are_also_words_of_the_interface_stay_as_they_are(
+    tmp_path: Path, client: TestClient
+) -> None:
+    """An option `agree` became a sentence of the consent page, and a question called `home` had its title."""
+
+    class Home(pf.Question):
+        name, fingerprint, sought = "home", "home-1", "how it is at home"
+
+        def messages(self, shown: pf.Shown) -> Any:
+            return ()
+
+        def options(self, shown: pf.Shown) -> tuple[str, ...]:
+            return ("agree", "right")
+
+        def read(self, reply: Any, shown: pf.Shown) -> pf.Reading:
+            return pf.Reading((pf.PartAnswer(shown.parts[0], reply.text),))
+
+    @pf.kind("homely")
+    class HomelyKind(pf.Kind):
+        asks = pf.QuestionSet("homely", (Home(),))
+
+    dinners: Any = type(open_benchmark("dinners", None))
+
+    @pf.benchmark("homes")
+    class Homes(dinners):  # type: ignore[misc]
+        info = dinners.info.model_copy(update={"name": "homes"})
+
+        def items(self) -> Iterator[Any]:
+            return (item.model_copy(update={"kind": "homely"}) for item in super().items())
+
+        def gold(self) -> Iterator[Any]:
+            return (row.model_copy(update={"question": "home", "label": "right"}) for row in super().gold())
+
+    assert (HomelyKind.name, Homes.info.name) == ("homely", "homes")
+    new_study(tmp_path / "store.db", ExtraPages(practice=1), source="homes")
+    rater = Rater(client, tmp_path / "store.db", 0)
+    assert '<legend dir="auto">How it is at home</legend>' in rater.page()
+    assert re.findall(r'data-value="\w+"[^>]*>([^<]+?) <kbd>', rater.page())[:2] == ["agree", "right"]
+    said = rater.answer("agree", field="home")["feedback"]["said"]
+    assert said == "Not what we think: right."

@@ -260,6 +260,8 @@ def buttons(choices: Sequence[str]) -> list[Option]:
     marks = all(len(choice) == 1 and choice in "123456789" for choice in choices)
     keys = {YES: "y", NO: "n"} if set(choices) == {YES, NO} else {}
     return [
-        Option(value=choice, text=choice, key=keys.get(choice, choice if marks else str(number)))
+        Option(
+            value=choice, text=choice, plain=not keys, key=keys.get(choice, choice if marks else str(number))
+        )
         for number, choice in enumerate(choices, 1)
     ]

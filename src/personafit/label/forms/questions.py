@@ -77,6 +77,10 @@ class KindForm(AnswersForm):
     def template(self) -> str:
         return ChoiceForm.name
 
+    def said_of(self, question: str, end: str) -> str:
+        """Return no text: the catalogues are about personafit's own questions, whose names a package may use too."""
+        return ""
+
     def letters(self, page: Page, arrangement: Arrangement) -> Sequence[str]:
         """Return the values of the buttons if there is one per answer, otherwise numbers."""
         chosen = [option.value for option in self.fields(page, arrangement)[0].options]

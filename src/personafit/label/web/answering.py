@@ -134,6 +134,7 @@ def _feedback(shape: Shape, field: Field, answered: LabelValue | None, language:
     if right is None or answered.label == right:
         return {"right": True, "said": text(language, "right"), "why": why}
     labels = form.labels(page, shape.arrangement, field)
-    shown = next((option.text for option in field.options if labels[option.value] == right), right)
-    said = text(language, "not.right", answer=text(language, shown))
+    shown = next((one for one in field.options if labels[one.value] == right), None)
+    answer = right if shown is None else shown.text if shown.plain else text(language, shown.text)
+    said = text(language, "not.right", answer=answer)
     return {"right": False, "said": said, "why": why}
