@@ -79,7 +79,8 @@ def bearing(
 
     Relevant are the `count` preferences most similar to the question, and every other one nearly as similar as the first.
     """
-    known, likeness = habits_of(person), vectors @ question
+    known = habits_of(person)
+    likeness = (vectors @ question)[: len(known)]
     order = _nearest(likeness)
     near = [place for place in order if likeness[place] >= BEARS * max(likeness, default=0)]
     places = sorted({*order[:count], *near, *(n for n, (path, _) in enumerate(known) if path in made_from)})

@@ -267,14 +267,10 @@ def verdict(
     **more: Any,
 ) -> Target:
     """Return a target that chooses one of `letters` at temperature 0."""
-    choice = {
-        "kind": "verdict",
-        "read": chosen(letters),
-        "letters": letters,
-        "max_tokens": 8,
-        "temperature": 0.0,
-    }
-    return Target(key, prompt, language, values, **choice, **more)
+    read = chosen(letters)
+    return Target(
+        key, prompt, language, values, "verdict", read, letters, max_tokens=8, temperature=0.0, **more
+    )
 
 
 def _read(target: Target, reply: ChatReply) -> tuple[str | None, Unfit | None]:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from personafit._errors import UserError
@@ -14,7 +15,7 @@ from personafit.build.answer_texts import (
     template_answer,
     without_marks,
 )
-from personafit.build.answers import mostly_masked
+from personafit.build.answers import bearing, mostly_masked
 from personafit.build.candidates import own_seeds
 from personafit.people import Person
 from tests.build.answers.building import MODELS, rows, write_config
@@ -137,6 +138,12 @@ def test_features_nearest_by_embedding_are_told(tmp_path: Path) -> None:
     told = [products[row["given"]] for row in rows(tmp_path / "out", "answers") if row["strategy"] == "A1"]
     assert len(told) == 6
     assert all(2 <= text.count("\n- ") < 15 for text in told)
+
+
+def test_of_somebody_without_preferences_the_core_is_told() -> None:
+    person = Person(id="few", language="en", facets={"Name": "A B", "Demographics.Work": "Nurse"})
+    told = bearing(person, np.ones((1, 2), np.float32), np.ones(2, np.float32), [], 4, "a")
+    assert told.product.text.splitlines() == ["Demographics:", "  Work: Nurse"]
 
 
 @pytest.mark.parametrize(
