@@ -78,7 +78,9 @@ class EpisodeReport(KindReport):
     def counts(self) -> list[str]:
         """Return the number of requests and people."""
         frame = self.opened.lines[0].frame
-        return [f"{frame['request'].n_unique():,} requests", people_words(frame["person"].n_unique())]
+        requests = frame["request"].n_unique()
+        found = f"{requests:,} request{'s' if requests != 1 else ''}"
+        return [found, people_words(frame["person"].n_unique())]
 
     @property
     def _ladder(self) -> dict[LineId, str | None]:

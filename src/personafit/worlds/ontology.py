@@ -138,7 +138,9 @@ class WorldDomain(_Definition):
                 f"no attribute can be called {', '.join(sorted(RESERVED))}, or have a dot in its name"
             )
         if self.id in TABLES:
-            raise ValueError(f"a domain cannot be called {self.id}, as the person's own {self.id} are")
+            raise ValueError(
+                f"'{self.id}' is the name of a table of the person's own; call the domain another"
+            )
         for language in self.label:
             if len({topic.label[language] for topic in self.topics.values()}) < len(self.topics):
                 raise ValueError("no two attributes can have the same label")

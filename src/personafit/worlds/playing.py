@@ -237,7 +237,7 @@ def whole_job(slot: EpisodeSlot, agent: PythonAgent | ScriptedAgent, world: Worl
         else:
             tools[:] = [EpisodeTools(slot.start, _ask_on_loop(slot, whole))]
             await agent.play(tools[0], slot.context)
-            whole.state = tools[0].state
+            whole.state = tools.pop().state
         whole.reply = str(whole.state.stop)
         return whole
 

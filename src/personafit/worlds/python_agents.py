@@ -34,17 +34,19 @@ class EpisodeOver(BaseException):
 
 
 class EpisodeTools:
-    """An episode whose tools are Python functions: `given.search(domain="meals")` returns what a service would send."""
+    """An episode whose tools are Python functions: `search(domain="meals")` returns what a service would send."""
 
     def __init__(self, state: EpisodeState, ask_user: AskUser) -> None:
         self.state = state
         self.error: Exception | None = None
         """Why the model that plays the user could not answer: a fault of the episode, not of the agent."""
         self._ask_user = ask_user
-        schemas = functions(state.request)
+
+    def given(self) -> SimpleNamespace:
+        """Return what the agent gets: the functions alone, without the state of the episode."""
+        schemas = functions(self.state.request)
         named = {tool["name"]: partial(self.call, tool["name"]) for tool in schemas}
-        self.given = SimpleNamespace(schemas=schemas, call=self.call, say=self.say, **named)
-        """What the agent gets: the functions alone, without the state of the episode."""
+        return SimpleNamespace(schemas=schemas, call=self.call, say=self.say, **named)
 
     def call(self, tool: str, /, **arguments: Any) -> Any:
         """Call a tool by its name; the reply is decoded if it is JSON, and the user's answer is a text."""
@@ -113,13 +115,8 @@ class PythonAgent:
 
     async def play(self, tools: EpisodeTools, context: Context) -> None:
         """Let the function act through the tools; raise `Unanswerable` if it raises or does not end."""
-        request = tools.state.request
-        every = {
-            "request": request.text,
-            "tools": tools.given,
-            "person": context.text,
-            "today": request.today,
-        }
+        text, today = tools.state.request.text, tools.state.request.today
+        every = {"request": text, "tools": tools.given(), "person": context.text, "today": today}
         named = {name: every[name] for name in self._names}
 
         def work() -> BaseException | None:
