@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from personafit._errors import UserError, writing
+from personafit._errors import UserError, printable, writing
 from personafit._names import inside
 from personafit.reports.result import Result
 from personafit.store import RunRecord, Store
@@ -23,8 +23,8 @@ LONG = 300_000  # number of judgments that take more than some ten seconds to re
 
 
 def hint(text: str) -> None:
-    """Print a line on standard error."""
-    print(text, file=sys.stderr)
+    """Print a line on standard error, without control characters: it may quote a model's reply."""
+    print(printable(text), file=sys.stderr)
 
 
 def working_on(where: str) -> AbstractContextManager[None]:
