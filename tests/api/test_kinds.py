@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import personafit as pf
+from personafit.benchmarks import FolderBenchmark
 from tests.benchmarks.recentering.world import leave_out_embedding
 from tests.scripted import invoke
 from tests.stub_endpoint import StubEndpoint
@@ -199,3 +200,23 @@ def test_a_rule_on_dialogues_costs_no_calls(tmp_path: Path) -> None:
     said = pf.estimate("personalens", raters=["rule:length", "embedded"], store=tmp_path / "s.db", **asked)
     assert "rule:length: 6 asks, no model call." in said
     assert "embedded: 42 calls, about" in said
+
+
+@pytest.mark.parametrize("name", ["position", "products", "accuracy", "answered"])
+def test_a_field_called_like_a_column_of_ours_is_a_slice_like_others(name: str, tmp_path: Path) -> None:
+    told = [{"id": f"p{number}", "likes": "tea"} for number in range(6)]
+    rows = [{"person": one, "question": "A drink?", name: f"x{place % 2}"} for place, one in enumerate(told)]
+    for more in ({"chosen": "Tea.", "rejected": "No tea."}, {"answer": "Tea.", "generic": "No tea."}):
+        asked: dict[str, Any] = {"raters": judge, "store": tmp_path / "s.db", "progress": False}
+        run = pf.evaluate([row | more for row in rows], **asked)
+        assert run.report(tmp_path / "report.html").is_file()
+        some = pf.evaluate([row | more for row in rows], where={f"log.{name}": "x1"}, **asked)
+        assert some.items["person"].n_unique() == 3
+
+
+def test_a_folder_whose_labels_are_anothers_says_so(folder: Path) -> None:
+    toml = folder / "benchmark.toml"
+    toml.write_text(toml.read_text().replace('gold = "author"', 'gold = "majority"'))
+    notes = FolderBenchmark(folder).notes()
+    said = "field 'gold': no label in gold.jsonl is by 'majority', so nothing is scored; they are by author."
+    assert any(said in note for note in notes)

@@ -25,6 +25,7 @@ from tests.conftest import Command
 from tests.faults.world import carry_out, command, quiet, write_benchmark, write_lines
 from tests.label.served import new_study
 from tests.scripted import invoke
+from tests.stub_endpoint import BEHAVIOURS, StubEndpoint, completion, saying
 
 SMALL = ("run", "starter", "--rater", "rule:length", "--limit", "12", "--store", "store.db", "--out", "out")
 SLEEPY = """
@@ -156,3 +157,17 @@ def test_data_check_refuses_repeated_names_in_a_file_of_answers(tmp_path: Path, 
     (tmp_path / "answers.jsonl").write_text(row + "\n", encoding="utf-8")
     said = personafit("data", "check", "answers.jsonl", code=1)
     assert "answers.jsonl, line 1, field 'answer' is there twice in one object" in said.out + said.err
+
+
+def test_a_reply_that_is_quoted_does_not_steer_the_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(
+        BEHAVIOURS, "clearing", saying(lambda body: completion(body, "\x1b]0;owned\x07\x1b[2J"))
+    )
+    with StubEndpoint("clearing") as stub:
+        rater = ("--rater", stub.spec(), "--limit", "2", "--store", "store.db", "--junit", "junit.xml")
+        invoke(monkeypatch, tmp_path, "run", "starter", *rater, code=1)
+    said = capsys.readouterr()
+    assert "a reply that was unparsed: '\ufffd]0;owned" in said.err
+    assert not set(said.out + said.err + (tmp_path / "junit.xml").read_text()) & {"\x1b", "\x07"}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from personafit._errors import UserError, writing
+from personafit._errors import UserError, printable, writing
 from personafit._names import inside
 from personafit.reports.result import Result
 from personafit.store import RunRecord, Store
@@ -23,8 +23,8 @@ LONG = 300_000  # number of judgments that take more than some ten seconds to re
 
 
 def hint(text: str) -> None:
-    """Print a line on standard error."""
-    print(text, file=sys.stderr)
+    """Print a line on standard error, without control characters: it may quote a model's reply."""
+    print(printable(text), file=sys.stderr)
 
 
 def working_on(where: str) -> AbstractContextManager[None]:
@@ -58,9 +58,7 @@ def at_least_one(name: str, value: Any) -> int:
 def check_margin(margin: float) -> float:
     """Return the margin of equivalence tests; raise a UserError unless it is a share of the scale."""
     if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 <= margin <= 1:
-        raise UserError(
-            f"margin={margin!r:.60}: give a share of the scale, such as 0.05."
-        )
+        raise UserError(f"margin={margin!r:.60}: give a share of the scale, such as 0.05.")
     return margin
 
 

@@ -7,7 +7,7 @@ an accuracy.
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 import polars as pl
@@ -22,9 +22,10 @@ from personafit.people import Person
 from personafit.people.prompts import PROMPT_SCHEMA
 from personafit.people.render import main_script
 from personafit.store import UNMADE, Item, Judgment, Product, Status
-from personafit.store.records import COPY
+from personafit.store.records import COPY, SCORED
 
-RESERVED = (*("against", "expect", "system", "given"), UNMADE, COPY, HISTORY, UNTIL)
+TAKEN = SCORED | {UNMADE, COPY, HISTORY, UNTIL}
+RESERVED = TAKEN | {"against", "expect", "system", "given"}
 """Slice names with a meaning of their own; a log field with such a name is renamed (`slice_name`)."""
 TESTED = "tested"
 
@@ -163,9 +164,9 @@ def _slices(row: AnswerRow, against: str) -> dict[str, str]:
     return {name: value for name, value in more.items() if value} | own
 
 
-def slice_name(field: str) -> str:
+def slice_name(field: str, reserved: Collection[str] = RESERVED) -> str:
     """Return the slice name for a field of a log."""
-    return f"log.{field}" if field in RESERVED else field
+    return f"log.{field}" if field in reserved else field
 
 
 def _metadata(value: object) -> str:

@@ -34,6 +34,9 @@ OPTIONAL = (
 )
 
 
+MOST_NAMED = 5  # raters named in a note
+
+
 class FolderBenchmark(Benchmark):
     """A benchmark read from a folder; at the first fault all faults are raised as one error naming file, line and field."""
 
@@ -84,8 +87,16 @@ class FolderBenchmark(Benchmark):
         return self._records.conversations()
 
     def notes(self) -> list[str]:
-        """Return the folder's description."""
-        return [self.info.description] if self.info.description else []
+        """Return the folder's description, and whether its labels are by others than `gold` names."""
+        said = [self.info.description] if self.info.description else []
+        raters = {row.rater for row in self.gold()}
+        if raters and self.info.gold not in raters:
+            place = located(self.folder / "benchmark.toml", None, "gold")
+            named = ", ".join(sorted(raters)[:MOST_NAMED])
+            said.append(
+                f"{place}: no label in gold.jsonl is by '{self.info.gold}', so nothing is scored; they are by {named}."
+            )
+        return said
 
 
 def read_info(path: Path) -> BenchmarkInfo:

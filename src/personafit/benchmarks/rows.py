@@ -16,7 +16,7 @@ from typing import Any
 from personafit._errors import UserError, json_kind, located, refuse_faults
 from personafit._hashing import content_hash, hash_text
 from personafit._names import as_name
-from personafit.benchmarks.answers import AnswerRow, Answers, slice_name
+from personafit.benchmarks.answers import TAKEN, AnswerRow, Answers, slice_name
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo
 from personafit.benchmarks.choices import ChoiceBenchmark, MultipleChoice
 from personafit.benchmarks.lines import noted, read_csv, read_lines, read_parquet, validated
@@ -225,7 +225,8 @@ def _pair(number: int, row: Row, checks: RowChecks) -> NumberedPair | None:
     person = _person(row, question, number, checks)
     if person is None or len(checks.faults) > before:
         return None
-    slices = {name: str(value) for name, value in _filled(row).items() if name not in _PAIRS_FIELDS}
+    filled = _filled(row).items()
+    slices = {slice_name(name, TAKEN): str(value) for name, value in filled if name not in _PAIRS_FIELDS}
     tier, key = str(_value(row, "tier") or ""), str(_value(row, "id") or number)
     return number, person, MultipleChoice(key, person.id, question, chosen, (rejected,), slices, tier)
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from personafit import best_of as choose
-from personafit._errors import UserError
+from personafit._errors import UserError, printable
 from personafit.api import data as data_files
 from personafit.api.gate import say_end
 from personafit.api.places import hint
@@ -53,7 +53,8 @@ def get(
     fetched = data_files.fetch_dataset(name, out, revision, say=lambda line: typer.echo(line, err=True))
     held = "holds" if fetched.fresh else "held already"
     print(f"{fetched.folder} {held} {fetched.repo} at {fetched.revision}.")
-    print(f"Licence: {fetched.licence or 'none stated on its card; ask its authors before you pass it on'}.")
+    licence = printable(fetched.licence or "none stated on its card; ask its authors before you pass it on")
+    print(f"Licence: {licence}.")
     print(f"Use it: {data_files.how_to_run(fetched, name, out)}")
 
 
@@ -117,7 +118,7 @@ def check(
         print_object(said | found.more)
     else:
         for line in [*found.problems, *found.notes]:
-            print(line)
+            print(printable(line))
         if count := len(found.problems):
             print(f"{count:,} {'problem' if count == 1 else 'problems'}.")
         else:
@@ -166,7 +167,7 @@ def import_pairs(
         personafit data import logs/assistant.eval --generic logs/plain.eval --out answers.jsonl
     """
     for line in data_files.import_file(pairs, out, person, generic):
-        print(line)
+        print(printable(line))
 
 
 @app.command("convert")

@@ -42,6 +42,7 @@ from personafit.store import (
     run_pages,
 )
 from personafit.store import tables as t
+from personafit.store.records import SCORED
 
 if TYPE_CHECKING:
     from personafit.engine import ProgressView
@@ -317,7 +318,7 @@ def with_slices(page: pl.DataFrame, names: Iterable[str] | None = None) -> pl.Da
     """Return a page of items with these slices as columns, or with all that occur; a slice `tier` takes the place of the gold's tier."""
     slices = [orjson.loads(text) for text in page["slices"]]
     found = {name for row in slices for name in row}
-    wanted = (found if names is None else set(names)) - (set(page.columns) - found & {"tier"})
+    wanted = (found if names is None else set(names)) - (set(page.columns) - found & {"tier"}) - SCORED
     columns = (pl.Series(name, [row.get(name) for row in slices], dtype=pl.String) for name in sorted(wanted))
     return page.drop("slices").with_columns(*columns)
 

@@ -11,6 +11,7 @@ import orjson
 import polars as pl
 from sqlalchemy import select
 
+from personafit._errors import printable
 from personafit.kinds import run_lines
 from personafit.kinds.lines import UNIT_SCALE, Line, RunLines
 from personafit.reports.claims import lift_claims
@@ -471,7 +472,7 @@ def lost_asks(store: Store, run: RunRecord) -> str:
 
 
 def _quoted(text: str | None) -> str:
-    plain = " ".join(str(text or "").split())
+    plain = printable(" ".join(str(text or "").split()))
     return f"'{plain if len(plain) <= LONGEST_EXAMPLE else plain[:LONGEST_EXAMPLE] + '…'}'"
 
 

@@ -18,6 +18,10 @@ from personafit.people.prompts import PROMPT_SCHEMA, prompt_text
 
 TIE = "tie"
 """The label of a choice between responses that ended in a tie."""
+SCORED = frozenset(
+    "position products asked answered accuracy debiased counted kept restraint consistent".split()
+)
+"""Columns of the frames of scores; a slice with such a name has no column of its own."""
 UNMADE = "unmade"
 """Slice that names the response of an item that should have been made and was not."""
 COPY = "of"
