@@ -185,7 +185,10 @@ def plan_run(store: Store, config: RunConfig, benchmark: Benchmark, kind: Kind) 
     if (spent := getattr(benchmark, "spent", None)) is not None:
         plan.record["spent"] = spending(spent)
     attempt, owner = open_attempt(
-        store, config, plan.systems, lambda number: replace(plan, record=plan.record | {"attempt": number}).name
+        store,
+        config,
+        plan.systems,
+        lambda number: replace(plan, record=plan.record | {"attempt": number}).name,
     )
     if attempt:
         plan.record |= {"attempt": attempt, "owner": owner}

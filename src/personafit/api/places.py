@@ -58,9 +58,7 @@ def at_least_one(name: str, value: Any) -> int:
 def check_margin(margin: float) -> float:
     """Return the margin of equivalence tests; raise a UserError unless it is a share of the scale."""
     if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 <= margin <= 1:
-        raise UserError(
-            f"margin={margin!r:.60}: give a share of the scale, such as 0.05."
-        )
+        raise UserError(f"margin={margin!r:.60}: give a share of the scale, such as 0.05.")
     return margin
 
 
