@@ -205,21 +205,22 @@ def _choices(results: Sequence[Result], asked: Sequence[Result], margin: float) 
     """Yield a sentence for every rater, or for every tested system and its judge."""
     lifts = {_line(row, row.view): (row, tested) for row, tested in decided_lifts(results, margin)}
     heads = [one for one in asked if one.metric in ("accuracy", "win_rate")]
-    judges = {one.rater for one in heads}
+    judges = {(one.rater, one.view) for one in heads}
+    views = len({view for _, view in judges}) > 1
     systems = list(dict.fromkeys((one.system, one.given) for one in heads))
     for head in sorted(heads, key=lambda one: (one.met_people, systems.index((one.system, one.given)))):
         own = [one for one in results if _line(one, one.view) == _line(head, head.view)]
-        said = _won(head, own, len(systems) > 1) if head.metric == "win_rate" else _right(head)
+        judge = f"{head.rater} ({head.view})" if views else str(head.rater)
+        if head.metric == "win_rate":
+            said = _won(head, own, len(systems) > 1)
+        else:
+            said = f"{judge} chooses the right answer {_in_share(head, 'questions')}"
         lift = lifts.get(_line(head, head.view))
         added = [_lift(*lift)] if lift and not same_words(head) else []
-        judged = f" (judged by {head.rater})" if head.metric == "win_rate" and len(judges) > 1 else ""
+        judged = f" (judged by {judge})" if head.metric == "win_rate" and len(judges) > 1 else ""
         name = line_name(head.rater, head.system, head.given)
         said = f"{'; '.join([said, *added, *_restraint(head, own)])}{judged}."
         yield _subject(lift[0] if lift else head, name, said)
-
-
-def _right(head: Result) -> str:
-    return f"{head.rater} chooses the right answer {_in_share(head, 'questions')}"
 
 
 def _won(head: Result, own: Sequence[Result], several: bool) -> str:
