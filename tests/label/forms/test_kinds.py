@@ -15,8 +15,8 @@ from fastapi.testclient import TestClient
 
 import personafit as pf
 from personafit._errors import UserError
-from personafit.benchmarks import open_benchmark
 from personafit.api.places import find_run
+from personafit.benchmarks import open_benchmark
 from personafit.label.adjudicating import decide, disputes, labels_of
 from personafit.label.exports import FORMATS, export_study
 from personafit.label.forms import form_named
