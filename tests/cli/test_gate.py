@@ -117,8 +117,8 @@ def test_a_lift_of_a_third_with_an_interval_from_below_zero_cannot_be_told(
     more = [row | {"question": f"{row['question']} Really?"} for row in rows]
     rows = [row | {"answer": None if n % 5 < 2 else row["answer"]} for n, row in enumerate([*rows, *more])]
     (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    said = personafit(*command, "--undecided", "pass", code=1).err
-    assert re.search(r"made of the system is 0\.5\d\d, below 0\.95\.", said), said
+    missing = personafit(*command, "--undecided", "pass", code=1).err
+    assert re.search(r"made of the system is 0\.5\d\d, below 0\.95\.", missing), missing
 
 
 @pytest.mark.slow

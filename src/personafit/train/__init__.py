@@ -29,23 +29,10 @@ __getattr__ = lazy_names(
     {
         "cards": ("TrainedRater",),
         "cross_fitting": ("deal_folds",),
-        "grpo": (
-            "GrpoSettings",
-            "train_grpo",
-        ),
+        "grpo": ("GrpoSettings", "train_grpo"),
         "matcher": ("train_matcher",),
-        "pairs": (
-            "PreferencePair",
-            "load_choices",
-            "write_trl",
-        ),
-        "pairwise": (
-            "QualityReport",
-            "cross_fit",
-            "fit_pairwise",
-            "quality",
-            "train_pairwise",
-        ),
+        "pairs": ("PreferencePair", "load_choices", "write_trl"),
+        "pairwise": ("QualityReport", "cross_fit", "fit_pairwise", "quality", "train_pairwise"),
         "preference": ("train_preference",),
         "reward.settings": (
             "RECIPES",

@@ -128,7 +128,7 @@ def test_memory_that_runs_out_halves_the_rows_and_loses_nothing() -> None:
             super().__init__(model, layout, capacity)
             self._memory = memory
 
-        def inputs(self, row: Any) -> dict[str, Any]:
+        def inputs(self, row: Any) -> Any:
             if len(row) > self._memory:
                 raise torch.OutOfMemoryError("no memory left")
             return super().inputs(row)

@@ -167,10 +167,10 @@ def no_memory() -> None:
 def test_memory_that_runs_out_halves_the_rows_and_the_curve_stays(
     tmp_path: Path, tree: list[float], fail: Callable[[], None]
 ) -> None:
-    class Cramped(scoring.RewardScorer):  # type: ignore[misc]
+    class Cramped(scoring.RewardScorer):
         """A device on which longer rows do not fit."""
 
-        def inputs(self, row: Any) -> dict[str, Any]:
+        def inputs(self, row: Any) -> Any:
             if len(row) > 110:
                 fail()
             return super().inputs(row)
