@@ -220,7 +220,9 @@ def test_the_shipped_world_is_as_large_as_its_card_says() -> None:
         assert domain.requests.keys() == {"en", "zh"}
     for level in ("easy", "medium", "hard"):
         assert sum(levels[level] for levels in counts.values()) > 100
-    assert any(request.calendar for request in world.requests.values())
+    shared = [request for request in world.requests.values() if request.calendar]
+    assert shared
+    assert all(("the same day" in one.text) or ("同一天" in one.text) for one in shared)
     assert any(request.budget for request in world.requests.values())
     assert any(request.tell for request in world.requests.values())
 

@@ -259,13 +259,12 @@ def _with_appointments(request: Request, titles: Sequence[str], rng: Random) -> 
 
 def _text(request: Request, rng: Random) -> str:
     """Return the request in the person's words."""
-    words = texts()[request.language]
-    said = [
-        rng.choice(request.domains[goal.domain].requests[request.language]).format(
-            **{name: _spoken(name, value, words) for name, value in goal.slots.items()}
-        )
-        for goal in request.goals
-    ]
+    words, said = texts()[request.language], list[str]()
+    for goal in request.goals:
+        spoken = {name: _spoken(name, value, words) for name, value in goal.slots.items()}
+        if request.calendar and said and "date" in spoken:
+            spoken["date"] = words["same_day"]
+        said.append(rng.choice(request.domains[goal.domain].requests[request.language]).format(**spoken))
     parts, wordings = [said[0]], words["request"]
     if len(said) > 1:
         parts = [rng.choice(wordings["two"]).format(first=said[0], second=said[1])]
