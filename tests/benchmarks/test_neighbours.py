@@ -263,4 +263,4 @@ def test_an_answer_that_is_right_and_wrong_is_left_out(tmp_path: Path) -> None:
     world.only_row(tmp_path, row)
     benchmark = open_benchmark("rewardbench", tmp_path)
     assert list(benchmark.items()) == []
-    assert "1 choices in which a wrong answer is the right one" in benchmark.notes()[-1]
+    assert "a wrong answer is the right one word for word: 1." in benchmark.notes()[-1]

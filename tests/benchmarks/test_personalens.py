@@ -226,6 +226,13 @@ def test_the_check_lists_every_fault_and_goes_on(personafit: Command, tmp_path: 
     ]
 
 
+def test_folders_of_tools_beside_the_people_are_no_people(tmp_path: Path) -> None:
+    folder = write_lens(tmp_path / "lens")
+    before = len(PersonaLens(folder).users)
+    (folder / "data" / "profile" / ".ipynb_checkpoints").mkdir()
+    assert len(PersonaLens(folder).users) == before > 0
+
+
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the published PersonaLens data is not at hand")
 def test_thirty_published_users() -> None:
     benchmark = PersonaLens(SHARED)

@@ -35,7 +35,7 @@ def test_a_pair_without_a_relevant_attribute_is_left_out_and_said(tmp_path: Path
     (folder / PAIRS).write_text("\n".join([lines[0], *whole[1:]]), encoding="utf-8")
     pairs = ResponsePairs(folder)
     assert len(list(pairs.items())) == 3
-    assert any("1 pairs have no attribute" in note for note in pairs.notes())
+    assert any("none of their attributes relevant: 1." in note for note in pairs.notes())
 
 
 @pytest.mark.parametrize(
