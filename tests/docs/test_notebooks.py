@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import nbformat
+import pytest
 from nbclient import NotebookClient
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -26,6 +27,7 @@ def test_first_steps_run_from_top_to_bottom(tmp_path: Path) -> None:
     assert (tmp_path / "report.html").is_file()
 
 
+@pytest.mark.slow
 def test_the_papers_questions_are_answered_from_recordings(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "recordings").symlink_to(DOCS / "recordings")
