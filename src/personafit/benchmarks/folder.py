@@ -89,8 +89,12 @@ class FolderBenchmark(Benchmark):
     def notes(self) -> list[str]:
         """Return the folder's description, and whether its labels are by others than `gold` names."""
         said = [self.info.description] if self.info.description else []
-        raters = {row.rater for row in self.gold()}
-        if raters and self.info.gold not in raters:
+        raters: set[str] = set()
+        for row in self.gold():
+            if row.rater == self.info.gold:
+                return said
+            raters.add(row.rater)
+        if raters:
             place = located(self.folder / "benchmark.toml", None, "gold")
             named = ", ".join(sorted(raters)[:MOST_NAMED])
             said.append(
