@@ -11,11 +11,10 @@ from aiohttp import web
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from personafit.engine import Lane, Runner, Silence
-from personafit.engine.limits import RetryPolicy
+from personafit import Store
+from personafit.engine import Lane, RetryPolicy, Runner, Silence
 from personafit.models import Transient
 from personafit.models.purse import Payment
-from personafit.store import Store
 from tests.conftest import Command
 from tests.engine.test_runner import job
 from tests.faults.world import write_benchmark, write_lines

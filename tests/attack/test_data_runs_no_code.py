@@ -12,7 +12,7 @@ import orjson
 import pytest
 from sqlalchemy import update
 
-from personafit._errors import UserError
+from personafit import Store, UserError
 from personafit._hashing import content_hash
 from personafit.benchmarks import BENCHMARKS, FolderBenchmark, check_folder, open_benchmark, write_folder
 from personafit.benchmarks.folder import read_info
@@ -21,7 +21,6 @@ from personafit.models.local import LocalModel
 from personafit.raters import RATERS
 from personafit.raters.fitted import open_fitted, save_fitted
 from personafit.raters.reward.reading import find_weights
-from personafit.store import Store
 from personafit.store import tables as t
 from tests.attack.world import RAN, Listener, hostile_folder
 from tests.benchmarks.hub_world import hub, refused  # noqa: F401 # a fixture

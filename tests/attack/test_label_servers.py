@@ -8,16 +8,12 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+from personafit import Store
 from personafit.api.places import find_run
-from personafit.label import chats
-from personafit.label.access import Access
-from personafit.label.making import make_study
-from personafit.label.records import StudyConfig
-from personafit.label.studies import Studies
+from personafit.label import Access, Studies, StudyConfig, chats, make_study
 from personafit.label.votes import study_votes
 from personafit.label.web.app import create_app
 from personafit.label.web.sessions import RATER_COOKIE, RESEARCHER_COOKIE
-from personafit.store import Store
 from tests.label.served import new_study
 from tests.stub_endpoint import StubEndpoint
 

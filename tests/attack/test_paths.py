@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
-from personafit._errors import UserError
+from personafit import Store, UserError
 from personafit.api.places import out_folder
 from personafit.benchmarks import FolderBenchmark, ImportedPairs, check_folder, write_folder
 from personafit.benchmarks.publishing import push_folder
 from personafit.build import read_config
-from personafit.store import Store, tables
+from personafit.store import tables
 from tests.attack.world import hostile_folder
 from tests.conftest import Command
 from tests.scripted import invoke, simple_pairs, write_pairs

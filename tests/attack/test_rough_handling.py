@@ -12,14 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import Store, UserError
 from personafit.api.forgetting import forget
-from personafit.benchmarks.config import RunConfig
-from personafit.benchmarks.folder import check_folder
-from personafit.label.simulating import simulate_votes
-from personafit.label.studies import Studies
+from personafit.benchmarks import RunConfig, check_folder
+from personafit.label import Studies, simulate_votes
 from personafit.models import Unanswerable
-from personafit.store import Store
 from personafit.store import tables as t
 from tests.conftest import Command
 from tests.faults.world import carry_out, command, quiet, write_benchmark, write_lines

@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from personafit.label.access import Access
-from personafit.label.studies import Studies
+from personafit import Store
+from personafit.label import Access, Studies
 from personafit.label.votes import study_votes
 from personafit.label.web.app import create_app
-from personafit.store import Store
 from tests.label.researcher.researcher import hidden
 from tests.label.served import TOKEN, invitation, new_study
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from personafit.store import Store
+from personafit import Store
 from tests.label.served import new_study, serving
 
 WATCHED = """
@@ -103,7 +103,7 @@ def test_where_it_cannot_be_closed_a_sentence_says_so(
 
 
 def test_a_folder_named_as_the_store_is_not_touched(tmp_path: Path) -> None:
-    from personafit._errors import UserError
+    from personafit import UserError
 
     (tmp_path / "folder").mkdir(mode=0o755)
     with pytest.raises(UserError, match="cannot be opened"):

@@ -13,14 +13,12 @@ import httpx
 import pytest
 from fastapi.testclient import TestClient
 
+from personafit import Store
 from personafit.api.places import find_run
-from personafit.label.access import Access
-from personafit.label.making import make_study
-from personafit.label.records import StudyConfig
+from personafit.label import Access, StudyConfig, make_study
 from personafit.label.web import guard
 from personafit.label.web.app import create_app
 from personafit.label.web.sessions import RATER_COOKIE
-from personafit.store import Store
 from tests.conftest import Command
 from tests.label.researcher.researcher import PASSWORD, hidden
 from tests.label.served import RaterClient, invitation, new_study, serving, serving_here

@@ -14,13 +14,13 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import select, update
 
+from personafit import Store
 from personafit._hashing import hash_text
+from personafit.label import Studies, StudyConfig
 from personafit.label.forms import FORMS
-from personafit.label.records import Page, Role, StudyConfig
-from personafit.label.studies import Studies
+from personafit.label.records import Page, Role
 from personafit.label.votes import study_votes
 from personafit.label.web.app import create_app
-from personafit.store import Store
 from personafit.store import tables as t
 from tests.label.researcher.researcher import hidden
 from tests.label.served import TOKEN, invitation, new_study

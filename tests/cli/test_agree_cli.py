@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from personafit._errors import UserError
+from personafit import Store, UserError
 from personafit.api import reading
-from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
-from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks import FolderBenchmark, ImportedPairs, RunConfig, write_folder
 from personafit.cli.app import app
 from personafit.kinds import run_lines
 from personafit.kinds.lines import RunLines
-from personafit.store import RunRecord, Store
+from personafit.store import RunRecord
 from tests.scripted import run, simple_pairs, write_lines, write_pairs
 
 JUDGES = """

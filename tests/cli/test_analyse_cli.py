@@ -10,9 +10,8 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from personafit._errors import UserError
-from personafit.benchmarks import ImportedPairs, write_folder
-from personafit.benchmarks.config import RunConfig
+from personafit import Store, UserError
+from personafit.benchmarks import ImportedPairs, RunConfig, write_folder
 from personafit.cli.app import app
 from personafit.items.choice import ASPECTS
 from personafit.kinds.choice import columns_of, load_scores
@@ -21,7 +20,6 @@ from personafit.reports.failures import MODES, WHO, failures_grid
 from personafit.reports.result import Result
 from personafit.reports.terminal import print_pieces
 from personafit.statistics import Estimate
-from personafit.store import Store
 from tests.scripted import run, simple_pairs, write_pairs
 
 MODULE = """

@@ -9,11 +9,10 @@ import pytest
 import typer.main
 
 import personafit as pf
-from personafit import __version__
+from personafit import Store, __version__
 from personafit.benchmarks import ImportedPairs, write_folder
 from personafit.cli.app import app
 from personafit.cli.lazy import LazyCommand
-from personafit.store import Store
 from tests.helpers import count_status, run_cli
 from tests.scripted import invoke, simple_pairs, write_pairs
 from tests.stub_endpoint import StubEndpoint

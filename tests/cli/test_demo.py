@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 import personafit as pf
+from personafit import Store
 from personafit.api import demo
 from personafit.api.demo import JUDGE, LABELS, NOTE_ASSISTANT, RECORDING, WITH, WITHOUT
 from personafit.benchmarks.starter import FOLDER
-from personafit.store import Store, run_answers
+from personafit.store import run_answers
 from tests.helpers import run_cli
 
 SOURCE = Path(__file__).parents[2] / "docs" / "recordings" / "qwen2.5-coder-1.5b-memory.jsonl"

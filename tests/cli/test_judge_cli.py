@@ -9,13 +9,12 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
-from personafit._errors import UserError
+from personafit import Store, UserError
 from personafit.api import reading
-from personafit.benchmarks import ImportedPairs, write_folder
-from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks import ImportedPairs, RunConfig, write_folder
 from personafit.cli import common
 from personafit.cli.app import app
-from personafit.store import RunRecord, Store
+from personafit.store import RunRecord
 from tests.scripted import run, write_lines, write_pairs
 
 MODULE = """

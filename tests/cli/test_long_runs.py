@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from personafit import Store
 from personafit.api.places import LONG, find_run
-from personafit.store import Store
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.benchmarks.suite import read_suite
 from tests.benchmarks import neighbours_world as world
 from tests.scripted import invoke

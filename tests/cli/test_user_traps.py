@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 
 import personafit as pf
+from personafit import Store
 from personafit.benchmarks import starter, write_folder
 from personafit.reports.analysis import print_part
-from personafit.store import Store
 from tests.benchmarks.recentering.world import leave_out_embedding
 from tests.conftest import Command
 

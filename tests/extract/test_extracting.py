@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from personafit import Status
 from personafit.extract.asking import StageAnswer
 from personafit.extract.extracting import (
     OVERLAP_TURNS,
@@ -20,7 +21,6 @@ from personafit.extract.extracting import (
 from personafit.extract.records import ExtractedAttribute, StagedConversation
 from personafit.extract.verifying import steers
 from personafit.models.purse import count_tokens
-from personafit.store import Status
 from tests.extract.world import chat
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.extract.preparing import ALL, STEPS, parse_steps
 from personafit.extract.records import StageFile
 from tests.extract.conftest import Bags

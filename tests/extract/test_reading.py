@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import Status, UserError
 from personafit.extract.corpus import ConversationCorpus
 from personafit.extract.reading import read_log
 from personafit.extract.records import StagedConversation
-from personafit.store import Status
 from tests.extract.world import chat
 from tests.scripted import write_lines
 

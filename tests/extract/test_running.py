@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from personafit import Status, Store
 from personafit.benchmarks.folder_records import FolderRecords
 from personafit.extract.records import (
     AttributeMatch,
@@ -26,7 +27,6 @@ from personafit.extract.records import (
     read_lines,
 )
 from personafit.reports.extraction import stage_results
-from personafit.store import Status, Store
 from tests.extract.conftest import Bags
 from tests.extract.speaking import speak
 from tests.extract.world import chat, run_stages, texts

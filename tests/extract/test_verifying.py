@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from personafit import Status
 from personafit.extract.asking import StageAnswer
 from personafit.extract.records import By, ExtractedAttribute, Label, StagedConversation, VerifierVerdict
 from personafit.extract.verifying import RuleVerifier, decide, read_refinement, read_verdict, refined, shown
-from personafit.store import Status
 from tests.extract.conftest import Bags
 from tests.extract.world import chat
 

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from personafit import Store
 from personafit.engine import Silence
 from personafit.extract.asking import StagesConfig, StagesDone
 from personafit.extract.running import execute
-from personafit.store import Store
 from tests.scripted import write_lines
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks import RunConfig
 from tests.faults.world import (
     Command,
     answers,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.benchmarks import ImportedPairs
 from tests.faults.world import Command
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from personafit import Store
 from personafit.engine.limits import WorkClock
-from personafit.store import Store
 from tests.faults.world import answers, command, personafit, quiet, sentences, write_benchmark
 from tests.stub_endpoint import StubEndpoint
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks import RunConfig
 from tests.faults.world import Answer, answers, asks, carry_out, personafit, sentences, write_benchmark
 from tests.stub_endpoint import StubEndpoint
 

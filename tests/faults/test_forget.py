@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, text
 
-from personafit.benchmarks.config import RunConfig
-from personafit.store import Store, run_answers
+from personafit import Store
+from personafit.benchmarks import RunConfig
+from personafit.store import run_answers
 from personafit.store.connection import HEAD
 from personafit.store.tables import metadata
 from tests.faults.world import carry_out, personafit, sentences, write_benchmark, write_lines

@@ -10,7 +10,7 @@ from unittest import mock
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit._secrets import masked
 from personafit.models import make_model, parse_spec
 from tests.faults import wire, world  # noqa: F401  (the behaviours of `wire` are used by name)

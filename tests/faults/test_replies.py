@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from personafit._errors import UserError
-from personafit.benchmarks.config import RunConfig
+from personafit import Status, Store, UserError
+from personafit.benchmarks import RunConfig
 from personafit.engine import RetryPolicy, Summary
 from personafit.models.chat import THINKING
-from personafit.store import Status, Store, run_answers
+from personafit.store import run_answers
 from tests.faults.world import Answer, answers, asks, carry_out, texts, write_benchmark
 from tests.stub_endpoint import LONG_REPLY, ODD_READ, StubEndpoint, sort_of_thought
 

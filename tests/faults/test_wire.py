@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks import RunConfig
 from personafit.models import openai
 from tests.faults.wire import sent_bytes
 from tests.faults.world import Answer, answers, asks, carry_out, personafit, sentences, write_benchmark

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from personafit.benchmarks.config import RunConfig
+from personafit import Store
+from personafit.benchmarks import RunConfig
 from personafit.cli import main
 from personafit.engine import RetryPolicy, Runner, Silence, Summary
 from personafit.run import execute
-from personafit.store import Store
 
 Answer = tuple[Any, ...]
 Command = Callable[..., list[str]]

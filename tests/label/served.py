@@ -19,14 +19,13 @@ from typing import Any
 import httpx
 import uvicorn
 
+from personafit import Store
 from personafit.api.places import find_run
 from personafit.benchmarks import FolderBenchmark, ingest
 from personafit.benchmarks.starter import FOLDER as STARTER
-from personafit.label.access import Access
-from personafit.label.making import StudySetup, make_study
-from personafit.label.records import StudyConfig
+from personafit.label import Access, StudyConfig, make_study
+from personafit.label.making import StudySetup
 from personafit.label.web.app import create_app
-from personafit.store import Store
 
 TOKEN = re.compile(r'name="csrf" (?:content|value)="([^"]+)"')
 

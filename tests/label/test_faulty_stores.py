@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from personafit.label.studies import Studies
+from personafit import Store
+from personafit.label import Studies
 from personafit.label.votes import study_votes
-from personafit.store import Store
 from tests.faults.disks import remount, small_disk
 from tests.label.served import RaterClient, invitation, new_study, serving
 

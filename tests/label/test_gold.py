@@ -5,15 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import Store, UserError
 from personafit.benchmarks import check_folder
-from personafit.label.adjudicating import decide, disputes
-from personafit.label.gold import study_gold, write_benchmark
-from personafit.label.importing import import_votes
-from personafit.label.simulating import simulate_votes
-from personafit.label.studies import Studies
+from personafit.label import Studies, disputes, import_votes, simulate_votes, write_benchmark
+from personafit.label.adjudicating import decide
+from personafit.label.gold import study_gold
 from personafit.label.votes import study_votes
-from personafit.store import Store
 from tests.conftest import Command
 from tests.label.served import new_study
 

@@ -9,15 +9,13 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
+from personafit import Store
 from personafit.api.places import find_run
-from personafit.label import steering
-from personafit.label.making import ExtraPages, make_study
-from personafit.label.records import Role, StudyConfig
-from personafit.label.steering import erase_rater, forget_in_studies
-from personafit.label.studies import Studies
+from personafit.label import ExtraPages, Studies, StudyConfig, erase_rater, make_study, steering
+from personafit.label.records import Role
+from personafit.label.steering import forget_in_studies
 from personafit.label.votes import study_remarks, study_votes
 from personafit.label.web.app import create_app
-from personafit.store import Store
 from tests.label.researcher.researcher import hidden
 from tests.label.served import TOKEN, invitation, new_study
 

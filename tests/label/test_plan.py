@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.label.planning import SeatPage, in_order, plan
 from personafit.label.records import Arrangement, Page
 

@@ -11,22 +11,27 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import text
 
+from personafit import Store
 from personafit.api.places import find_run
-from personafit.label.access import Access
-from personafit.label.adjudicating import decide, disputes, labels_of
+from personafit.label import (
+    Access,
+    Studies,
+    StudyConfig,
+    disputes,
+    erase_rater,
+    export_study,
+    make_study,
+    simulate_votes,
+    study_overview,
+)
+from personafit.label.adjudicating import decide, labels_of
 from personafit.label.chats import Chat
-from personafit.label.exports import FORMATS, export_study
+from personafit.label.exports import FORMATS
 from personafit.label.gold import study_gold
-from personafit.label.making import make_study
-from personafit.label.overview import study_overview
-from personafit.label.records import StudyConfig
-from personafit.label.simulating import simulate_votes
-from personafit.label.steering import erase_rater
-from personafit.label.studies import Studies
 from personafit.label.votes import adjudicated_votes, study_votes
 from personafit.label.web.app import create_app
 from personafit.label.web.sessions import RESEARCHER_COOKIE
-from personafit.store import Store, forgetting
+from personafit.store import forgetting
 from tests.conftest import Command
 from tests.helpers import run_cli
 from tests.label.browser.site import PARTS

@@ -9,16 +9,19 @@ from typing import Any
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import Store, UserError
 from personafit.api.places import find_run
 from personafit.build.review import describe_review, read_review, write_review
-from personafit.label.adjudicating import decide_item
-from personafit.label.making import ExtraPages, make_study
-from personafit.label.records import Arrangement, Page, StudyConfig
-from personafit.label.screening import write_decisions
-from personafit.label.simulating import simulate_votes
-from personafit.label.studies import Studies
-from personafit.store import Store
+from personafit.label import (
+    ExtraPages,
+    Studies,
+    StudyConfig,
+    decide_item,
+    make_study,
+    simulate_votes,
+    write_decisions,
+)
+from personafit.label.records import Arrangement, Page
 from tests.build.builds import calls, lines, own_writer, run_build
 from tests.build.questions.asking import write_questions
 from tests.conftest import Command

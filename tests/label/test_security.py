@@ -12,13 +12,12 @@ from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 from schemathesis.core.result import Ok
 
-from personafit.label.access import Access
-from personafit.label.studies import Studies
+from personafit import Store
+from personafit.label import Access, Studies
 from personafit.label.web import guard
 from personafit.label.web.app import create_app
 from personafit.label.web.guard import LARGEST_BODY
 from personafit.label.web.sessions import RATER_COOKIE, RESEARCHER_COOKIE
-from personafit.store import Store
 from tests.label.served import TOKEN, invitation, new_study
 
 OPEN = ("/join/", "/login", "/setup", "/logout", "/")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.models.catalog import CATALOG, ModelFile, fetch, fetched, hub_source, is_address
 from personafit.models.embedded import find_weights
 from tests.benchmarks.hub_world import hub  # noqa: F401 # a fixture

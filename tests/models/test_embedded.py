@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from personafit._errors import UserError
-from personafit.models import ChatReply, ChatRequest, make_model
+from personafit import ChatReply, UserError
+from personafit.models import ChatRequest, make_model
 from personafit.models.embedded import find_weights
 
 ENGINE = importlib.util.find_spec("xllamacpp") is not None

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.models import embeddings
 from personafit.models.embeddings import make_embedder, unit_rows
 

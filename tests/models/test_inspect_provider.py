@@ -6,16 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
-from personafit.models import (
-    ChatReply,
-    ChatRequest,
-    ModelError,
-    Transient,
-    Unanswerable,
-    Unusable,
-    make_model,
-)
+from personafit import ChatReply, UserError
+from personafit.models import ChatRequest, ModelError, Transient, Unanswerable, Unusable, make_model
 from personafit.models.inspect_provider import InspectModel
 from tests.helpers import results_of
 from tests.scripted import invoke

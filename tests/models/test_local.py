@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from personafit._errors import UserError
-from personafit.models import ChatReply, ChatRequest, Unanswerable, Unusable, make_model
+from personafit import ChatReply, UserError
+from personafit.models import ChatRequest, Unanswerable, Unusable, make_model
 from personafit.raters import make_rater
 from tests.raters.reward.tiny import CHAT, save_chat, save_reward, torch, transformers
 from tests.scripted import shown

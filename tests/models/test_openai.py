@@ -9,15 +9,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from personafit.models import (
-    ChatReply,
-    ChatRequest,
-    ModelError,
-    Transient,
-    Unanswerable,
-    Unusable,
-    make_model,
-)
+from personafit import ChatReply
+from personafit.models import ChatRequest, ModelError, Transient, Unanswerable, Unusable, make_model
 from personafit.models.openai import OpenAIModel, letter_scores
 from tests.stub_endpoint import (
     BEHAVIOURS,

@@ -7,14 +7,12 @@ from typing import Any
 
 import pytest
 
-from personafit._errors import UserError
-from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
-from personafit.benchmarks.config import RunConfig
+from personafit import ChatReply, Store, UserError
+from personafit.benchmarks import FolderBenchmark, ImportedPairs, RunConfig, write_folder
 from personafit.items import FIT
 from personafit.items.reading import replay_key
-from personafit.models import ChatReply, ChatRequest, Unanswerable, make_model
+from personafit.models import ChatRequest, Unanswerable, make_model
 from personafit.reports.totals import load_totals, run_results
-from personafit.store import Store
 from tests.scripted import run, shown, simple_pairs, write_lines, write_pairs, write_recording
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.items.dialogue import DIALOGUES
 from personafit.items.preference import PREFERENCES
 from personafit.items.relevance import ATTRIBUTES

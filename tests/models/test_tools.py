@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from personafit import ChatReply
 from personafit.engine.ask import Asker, Exchange
-from personafit.models import ChatReply, ChatRequest, ToolCall, Unanswerable, Unusable, make_model
+from personafit.models import ChatRequest, ToolCall, Unanswerable, Unusable, make_model
 from personafit.models.chat import only_thought
 from tests.scripted import ScriptedModel
 from tests.stub_endpoint import BEHAVIOURS, Behaviour, StubEndpoint, completion, failing, saying
@@ -169,7 +170,7 @@ def test_recorded_calls_are_replayed(tmp_path: Path) -> None:
 
 
 def test_recorded_calls_must_be_whole(tmp_path: Path) -> None:
-    from personafit._errors import UserError
+    from personafit import UserError
 
     path = tmp_path / "calls.jsonl"
     path.write_text(json.dumps({"key": "k", "reply": "", "tool_calls": [{"name": "get"}]}), encoding="utf-8")

@@ -10,10 +10,11 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from personafit import Status, Store
 from personafit.kinds.choice import RunScores, load_scores
 from personafit.people import Person
 from personafit.reports.answer_pairs import pair_features
-from personafit.store import Ask, Item, Judgment, Outcome, Product, RaterRecord, Status, Store
+from personafit.store import Ask, Item, Judgment, Outcome, Product, RaterRecord
 
 Floats = NDArray[np.float64]
 DATASET = "made@1"

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from personafit.benchmarks.config import RunConfig
+from personafit import Store
+from personafit.benchmarks import RunConfig
 from personafit.engine import Silence
 from personafit.run import execute
 from personafit.simulate import dialogues
-from personafit.store import Judgment, RaterRecord, RunRecord, Store, gold_answers, run_answers
+from personafit.store import Judgment, RaterRecord, RunRecord, gold_answers, run_answers
 from tests.benchmarks import neighbours_world
 from tests.golden.cases import JUDGE, PLAIN, STARTER, SYSTEM, USER
 from tests.golden.server import ScriptedServer, model

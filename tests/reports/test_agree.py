@@ -12,12 +12,11 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 import personafit as pf
-from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
-from personafit.benchmarks.config import RunConfig
+from personafit import Store
+from personafit.benchmarks import FolderBenchmark, ImportedPairs, RunConfig, write_folder
 from personafit.kinds.choice import load_scores
 from personafit.reports.agree import Agreement, agreement_object, agreements, conclusions
 from personafit.reports.agree_ratings import Source, folder_source, rating_tables, run_source
-from personafit.store import Store
 from tests.scripted import run, simple_pairs, write_lines, write_pairs, write_recording
 
 PEOPLE, EACH = 10, 4

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.reports.agree import agreement_object, agreements, cautions
 from personafit.reports.agree_ratings import folder_source
 from tests.reports.test_agree import gold_of, make_folder, no_nan, only, value, vote

@@ -11,9 +11,8 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from personafit._errors import UserError
-from personafit.benchmarks import ImportedPairs, write_folder
-from personafit.benchmarks.config import RunConfig
+from personafit import Store, UserError
+from personafit.benchmarks import ImportedPairs, RunConfig, write_folder
 from personafit.items.choice import ASPECTS
 from personafit.kinds.choice import RunScores, load_scores
 from personafit.reports.aspects import (
@@ -26,7 +25,6 @@ from personafit.reports.aspects import (
 )
 from personafit.reports.pieces import Grid, Picture
 from personafit.reports.totals import load_totals, run_results
-from personafit.store import Store
 from tests.scripted import run, simple_pairs, write_lines, write_pairs
 
 MODULE = """

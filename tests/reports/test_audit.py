@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
-from personafit.api.reading import audit, write_audit
+from personafit import UserError, audit
+from personafit.api.reading import write_audit
 from personafit.benchmarks import BenchmarkInfo, FolderBenchmark, Published, starter, write_folder
 from personafit.people import Person
 from personafit.reports.audit import Audit, audit_benchmark, audit_object, read_audit

@@ -8,10 +8,11 @@ import orjson
 import polars as pl
 import pytest
 
+from personafit import Status, Store
 from personafit.reports import browse
 from personafit.reports.browse import LEFT_OUT, frame_blocks, list_blocks, raw_replies
 from personafit.reports.totals import load_totals
-from personafit.store import Ask, Outcome, RunRecord, Status, Store
+from personafit.store import Ask, Outcome, RunRecord
 from tests.reports.test_report_page import make_report
 from tests.reports.unpacking import unpacked
 

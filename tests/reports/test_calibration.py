@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.reports.calibration import ONLY_LETTERS, RaterMargins, graded_results, rater_margins
 from personafit.reports.result import Result
 from personafit.statistics.calibration import calibration_error

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from scipy.stats import t
 
-from personafit.kinds.lines import Line, Metric
+from personafit.kinds import Line, Metric
 from personafit.reports.choice import DEFINITIONS, legend
 from personafit.reports.claims import (
     LEGEND,

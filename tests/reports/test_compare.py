@@ -7,14 +7,12 @@ from typing import Any
 
 import pytest
 
-from personafit._errors import UserError
-from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
-from personafit.benchmarks.config import RunConfig
+from personafit import Store, UserError
+from personafit.benchmarks import FolderBenchmark, ImportedPairs, RunConfig, write_folder
 from personafit.items import FIT
 from personafit.kinds import run_lines
 from personafit.kinds.lines import RunLines
 from personafit.reports.compare import Comparison, compare_runs, contestants, fitted_notes
-from personafit.store import Store
 from tests.scripted import run, simple_pairs, write_lines, write_pairs, write_recording
 
 PEOPLE = 12

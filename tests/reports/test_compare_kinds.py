@@ -6,8 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from personafit._errors import UserError
-from personafit.kinds.lines import Line, Metric, Reference, RunLines
+from personafit import UserError
+from personafit.kinds import Line, Metric
+from personafit.kinds.lines import Reference, RunLines
 from personafit.reports.compare import Comparison, compare_runs, rank_runs
 from personafit.store import RunRecord
 

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
-from personafit.benchmarks.config import RunConfig
+from personafit import Store
+from personafit.benchmarks import FolderBenchmark, ImportedPairs, RunConfig, write_folder
 from personafit.kinds import run_lines
 from personafit.kinds.lines import RunLines
 from personafit.reports.compare import compare_runs, rank_runs
 from personafit.statistics.decisions import holm
-from personafit.store import Store
 from tests.scripted import run, simple_pairs, write_lines, write_pairs, write_recording
 
 PEOPLE, EACH = 12, 4

@@ -10,7 +10,7 @@ import pytest
 from scipy.special import expit
 
 import personafit as pf
-from personafit._errors import UserError
+from personafit import Store, UserError
 from personafit.kinds.choice import RunScores
 from personafit.reports.correction import (
     Correction,
@@ -22,7 +22,7 @@ from personafit.reports.correction import (
     correction_results,
     read_labels,
 )
-from personafit.store import Item, Store
+from personafit.store import Item
 from tests.reports.judged import Judge, World, make_world
 from tests.scripted import write_lines
 

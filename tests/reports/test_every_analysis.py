@@ -13,9 +13,8 @@ from scipy.stats import spearmanr
 from typer.testing import CliRunner
 
 import personafit as pf
-from personafit._errors import UserError
+from personafit import Run, UserError
 from personafit.api.reading import run_votes
-from personafit.api.run import Run
 from personafit.cli.app import app
 from personafit.kinds import run_lines
 from personafit.kinds.choice import choices_of

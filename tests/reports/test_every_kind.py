@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from personafit import Store
 from personafit.api.report import ReportFormat, collect_parts, write_report
-from personafit.store import Store
 from tests.benchmarks.recentering.world import rows, write_world
 from tests.reports.test_extraction import stages_folder
 from tests.reports.test_report_page import browser

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.benchmarks.starter import FOLDER
 from personafit.extract.flow import FlowFigures, FlowStep
 from personafit.reports.collect import folder_part

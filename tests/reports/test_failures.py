@@ -6,9 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from personafit._errors import UserError
-from personafit.benchmarks import ImportedPairs, PersonaFeedback, write_folder
-from personafit.benchmarks.config import RunConfig
+from personafit import Store, UserError
+from personafit.benchmarks import ImportedPairs, PersonaFeedback, RunConfig, write_folder
 from personafit.contexts import People
 from personafit.kinds.choice import RunScores, load_scores
 from personafit.people import Person
@@ -23,7 +22,6 @@ from personafit.reports.failures import (
     portraits,
     terms,
 )
-from personafit.store import Store
 from tests.scripted import run, simple_pairs, write_pairs
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "personafeedback"

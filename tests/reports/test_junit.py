@@ -6,8 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from personafit._errors import UserError
-from personafit.api.run import Run
+from personafit import Run, UserError
 from personafit.reports.gate import GateVerdict, RunCheck, Undecided, gate_verdicts, write_junit
 from personafit.reports.result import Result
 from personafit.testing import assert_lift, assert_metric

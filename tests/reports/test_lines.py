@@ -3,7 +3,8 @@
 import polars as pl
 import pytest
 
-from personafit.kinds.lines import Line, Metric, paired_rows
+from personafit.kinds import Line, Metric
+from personafit.kinds.lines import paired_rows
 from personafit.statistics import Estimate
 
 

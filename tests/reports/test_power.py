@@ -6,14 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
-from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
-from personafit.benchmarks.config import RunConfig
+from personafit import Store, UserError
+from personafit.benchmarks import FolderBenchmark, ImportedPairs, RunConfig, write_folder
 from personafit.kinds import run_lines
 from personafit.kinds.lines import RunLines
 from personafit.reports.power import EVEN, plan_run
 from personafit.statistics.power import smallest_difference, spread
-from personafit.store import Store
 from tests.scripted import run, simple_pairs, write_lines, write_pairs, write_recording
 
 PEOPLE, EACH = 12, 4

@@ -8,7 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from personafit.benchmarks.config import RunConfig
+from personafit import Store
+from personafit.benchmarks import RunConfig
 from personafit.engine import Silence
 from personafit.kinds.preference import PreferenceScores, load_preferences
 from personafit.reports.preference import preference_results, same_model
@@ -16,7 +17,6 @@ from personafit.reports.report_page import write_page
 from personafit.reports.result import Result
 from personafit.reports.run_report import open_report
 from personafit.run import execute
-from personafit.store import Store
 from tests.preference_world import write_pairs, write_preferences
 from tests.reports.unpacking import browser_blocks
 from tests.scripted import write_lines

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from personafit.benchmarks.config import RunConfig
+from personafit import Store
+from personafit.benchmarks import RunConfig
 from personafit.reports.gate import totals
 from personafit.reports.pieces import Grid
 from personafit.reports.relevance import RelevanceReport
 from personafit.reports.report_page import write_page
 from personafit.reports.run_report import open_report
 from personafit.reports.verdict import run_verdict
-from personafit.store import Store
 from tests.benchmarks.recentering.world import (
     Row,
     leave_out_embedding,

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 import personafit as pf
+from personafit import Status, Store
 from personafit.benchmarks.injection import ATTACKS
 from personafit.people import Person
 from personafit.reports.report_page import embed
-from personafit.store import Ask, Item, Judgment, Outcome, Product, RaterRecord, Status, Store
+from personafit.store import Ask, Item, Judgment, Outcome, Product, RaterRecord
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from personafit import Store
 from personafit.api.places import results_object
-from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
-from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks import FolderBenchmark, ImportedPairs, RunConfig, write_folder
 from personafit.reports.result import Result
 from personafit.reports.totals import RunTotals, load_totals, run_results
-from personafit.store import Store
 from tests.scripted import VIEWS, run, simple_pairs, write_pairs, write_recording
 
 Decide = Callable[[str, int, str], str | None]

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 from polars.testing import assert_frame_equal
 
+from personafit import Store
 from personafit.kinds.choice import load_scores
 from personafit.reports.totals import load_totals
-from personafit.store import Judgment, Store, run_answers
+from personafit.store import Judgment, run_answers
 from tests.reports.test_report_page import make_report
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import personafit as pf
-from personafit.store import Store
+from personafit import Store
 from tests.reports.test_report_page import RATERS, Page, browser, make_report, page  # noqa: F401
 from tests.scripted import invoke
 

@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 import personafit as pf
-from personafit.benchmarks import FolderBenchmark, ImportedPairs, write_folder
-from personafit.benchmarks.config import RunConfig
+from personafit import Store
+from personafit.benchmarks import FolderBenchmark, ImportedPairs, RunConfig, write_folder
 from personafit.reports.agree import agreement_part, agreements
 from personafit.reports.agree_ratings import run_source
 from personafit.reports.audit import audit_benchmark, audit_object, audit_part
@@ -18,7 +18,7 @@ from personafit.reports.compare import Ranked
 from personafit.reports.failures import analyze_failures
 from personafit.reports.terminal import print_pieces
 from personafit.statistics import Estimate
-from personafit.store import RunRecord, Store
+from personafit.store import RunRecord
 from tests.scripted import run, simple_pairs, write_pairs
 
 TIER, TITLE = "[/x]hard", "[/b][red]mine"

@@ -8,21 +8,11 @@ from typing import Any
 
 import pytest
 
+from personafit import Status, Store
 from personafit.kinds.choice import load_scores
 from personafit.people import Person
 from personafit.reports.totals import load_totals, run_results
-from personafit.store import (
-    Ask,
-    Item,
-    Judgment,
-    Outcome,
-    Product,
-    RaterRecord,
-    RunRecord,
-    Status,
-    Store,
-    run_pages,
-)
+from personafit.store import Ask, Item, Judgment, Outcome, Product, RaterRecord, RunRecord, run_pages
 from tests.reports.per_item import results_by_item
 
 VIEWS = ["profile", "none", "wrong:profile"]

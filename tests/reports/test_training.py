@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.reports.pieces import Picture
 from personafit.reports.training import (
     is_training,

@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from personafit.benchmarks.config import RunConfig
-from personafit.kinds.lines import Line
+from personafit import Store
+from personafit.benchmarks import RunConfig
+from personafit.kinds import Line
 from personafit.kinds.writing import WritingScores, writing_line, writing_lines
 from personafit.reports.analysis import print_part
 from personafit.reports.line_results import results_of
@@ -17,7 +18,7 @@ from personafit.reports.pieces import Grid
 from personafit.reports.report_page import write_page
 from personafit.reports.run_report import open_report
 from personafit.reports.writing import WritingReport
-from personafit.store import RunRecord, Store
+from personafit.store import RunRecord
 from tests.benchmarks import neighbours_world as world
 from tests.reports.test_report_page import browser
 from tests.scripted import run

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks import RunConfig
 from tests.scripted import write_lines
 from tests.stub_endpoint import Body, StubEndpoint, completion
 

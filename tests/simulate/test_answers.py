@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 
+from personafit import ChatReply, Status, Store
 from personafit.benchmarks import ImportedPairs, write_folder
 from personafit.benchmarks.answers import AnswerRow, Answers
 from personafit.contexts import Context
 from personafit.engine.ask import Asker
 from personafit.kinds.choice import load_scores
-from personafit.models import ChatReply, ChatRequest
+from personafit.models import ChatRequest
 from personafit.people import Person
 from personafit.simulate.answering import answer_job, answer_messages
-from personafit.store import Item, Outcome, Status, Store, run_answers
+from personafit.store import Item, Outcome, run_answers
 from tests.scripted import ScriptedModel, invoke, simple_pairs, write_lines, write_pairs
 
 PEOPLE = 4

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from personafit import Store
 from personafit._hashing import hash_text
-from personafit.benchmarks.config import Finished, RunConfig
+from personafit.benchmarks import Finished, RunConfig
 from personafit.engine import Silence
 from personafit.run import execute
 from personafit.simulate import dialogues
-from personafit.store import Store
 from tests.simulate.talking import write_tasks
 
 # Nobody says the same twice, and nobody goes on before both runs have asked for their first turns.

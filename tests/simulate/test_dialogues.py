@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import Store, UserError
 from personafit.items.dialogue import DIALOGUE_QUESTIONS
 from personafit.simulate import Dialogue, StopReason, dialogues
 from personafit.simulate.dialogue import CAPS
-from personafit.store import Store
 from tests.scripted import run
 from tests.simulate.talking import Talking, configuration, write_tasks
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from sqlalchemy import func, select
 
+from personafit import Store
 from personafit.simulate import StopReason, dialogues
-from personafit.store import Store
 from personafit.store import tables as t
 from tests.scripted import run
 from tests.simulate.talking import Talking, configuration, write_tasks

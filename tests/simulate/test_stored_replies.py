@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from personafit import Store
 from personafit.items.dialogue import DIALOGUE_QUESTIONS, Dialogue, DialogueQuestion
 from personafit.kinds.rescore import rescore
 from personafit.reports.dialogue import DialogueReport
-from personafit.store import Store
 from tests.scripted import run
 from tests.simulate.talking import MODELS, Talking, configuration, write_tasks
 

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit._hashing import hash_text
 from personafit.benchmarks.recentering import open_relevance
 from personafit.models.embeddings import make_embedder
 from personafit.raters.fitted import open_fitted, save_fitted
 from personafit.raters.fitted.matcher import KernelSettings, Likeness, Matcher, embed_pairs
 from personafit.raters.text import sentences_of, topic_of
-from personafit.train.cross_fitting import deal_folds, group_split
+from personafit.train import deal_folds
+from personafit.train.cross_fitting import group_split
 from personafit.train.matcher import (
     BY_PROMPT,
     GAIN,

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.benchmarks import PersonaFeedback
 from personafit.raters.fitted import open_fitted, save_fitted
 from personafit.raters.fitted.pairwise import PairwiseModel, answer_features, field_group, profile_of
-from personafit.train import cross_fit, deal_folds, fit_pairwise, quality
-from personafit.train.pairs import PreferencePair, load_choices
+from personafit.train import PreferencePair, cross_fit, deal_folds, fit_pairwise, load_choices, quality
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "personafeedback"
 LIKES = "川味火锅 高山滑雪 古典吉他 多肉植物 天文摄影 陶艺拉坯 长途骑行 围棋对弈 海边冲浪 老式相机".split()

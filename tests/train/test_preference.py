@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit._hashing import hash_text
 from personafit.items.preference import PREFERENCES
 from personafit.models import embeddings as embeddings_module

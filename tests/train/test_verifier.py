@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.benchmarks.statements import Statements, load_statements
 from personafit.models.embeddings import Embedder, make_embedder
 from personafit.raters.fitted import open_fitted, save_fitted

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from personafit.benchmarks.config import RunConfig
-from personafit.worlds.requests import Request
-from personafit.worlds.sources import shipped
+from personafit.benchmarks import RunConfig
+from personafit.worlds import Request, shipped
 from tests.simulate.talking import Talking
 from tests.stub_endpoint import Body, completion
 

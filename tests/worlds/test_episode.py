@@ -11,15 +11,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from personafit._errors import UserError
-from personafit.worlds.episode import Call, End, EpisodeRecord, EpisodeState, Say, replay, start
-from personafit.worlds.requests import Request
-from personafit.worlds.scoring import score
-from personafit.worlds.scripted import AGENTS, play, told_to
-from personafit.worlds.sources import shipped
+from personafit import UserError
+from personafit.worlds import (
+    AGENTS,
+    Call,
+    End,
+    EpisodeRecord,
+    EpisodeState,
+    Request,
+    Say,
+    UserReply,
+    card,
+    play,
+    replay,
+    score,
+    shipped,
+    start,
+    told_to,
+)
 from personafit.worlds.storage import request_json
 from personafit.worlds.tools import TOOLS, functions
-from personafit.worlds.user import UserReply, card, topics_asked
+from personafit.worlds.user import topics_asked
 
 NOTHING: frozenset[str] = frozenset()
 

@@ -15,11 +15,8 @@ from numpy.typing import NDArray
 from personafit.benchmarks.personalens import PersonaLens
 from personafit.benchmarks.world import open_world
 from personafit.statistics import Estimate, cluster_mean
+from personafit.worlds import AGENTS, EpisodeScore, Request, World, personalens, play, score, shipped, told_to
 from personafit.worlds.catalogue import Offer
-from personafit.worlds.requests import Request, World
-from personafit.worlds.scoring import EpisodeScore, score
-from personafit.worlds.scripted import AGENTS, play, told_to
-from personafit.worlds.sources import personalens, shipped
 from personafit.worlds.tools import PAGE
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "personalens"

@@ -5,12 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
+from personafit.worlds import AGENTS, play, score, told_to
 from personafit.worlds.building import build
 from personafit.worlds.ontology import read_domain, starter_domains
 from personafit.worlds.people import Resident, generate
-from personafit.worlds.scoring import score
-from personafit.worlds.scripted import AGENTS, play, told_to
 
 PETS = """
 label = { en = "Pets", zh = "宠物" }

@@ -2,8 +2,8 @@
 
 from personafit.contexts.memories import memories_of
 from personafit.people import render_person
+from personafit.worlds import shipped
 from personafit.worlds.people import PLACES
-from personafit.worlds.sources import shipped
 
 
 def test_facts_are_in_the_profile_in_memories_or_with_the_user() -> None:

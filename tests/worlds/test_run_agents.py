@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import ChatReply, UserError
 from personafit.contexts import Context
-from personafit.models import ChatReply, ToolCall
+from personafit.models import ToolCall
+from personafit.worlds import Call, Say
 from personafit.worlds.agents import make_agent
 from personafit.worlds.chat_agents import ChatAgent, read_text, spoken
-from personafit.worlds.episode import Call, Say
 from personafit.worlds.python_agents import PythonAgent
 from personafit.worlds.scripted import ScriptedAgent
 from tests.scripted import ScriptedModel

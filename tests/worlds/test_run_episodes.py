@@ -12,15 +12,11 @@ import polars as pl
 import pytest
 
 import personafit as pf
-from personafit._errors import UserError
-from personafit.benchmarks.config import Finished
+from personafit import Store, UserError
+from personafit.benchmarks import Finished
 from personafit.kinds import run_lines
 from personafit.kinds.episode import load_units
-from personafit.store import Store
-from personafit.worlds import episode
-from personafit.worlds.episode import EpisodeRecord
-from personafit.worlds.scripted import AGENTS
-from personafit.worlds.sources import shipped
+from personafit.worlds import AGENTS, EpisodeRecord, episode, shipped
 from personafit.worlds.storage import read_episodes
 from tests.scripted import run
 from tests.simulate.test_resume import await_asks
@@ -276,7 +272,7 @@ def test_a_user_whose_endpoint_stumbles_is_asked_again(tmp_path: Path, module: s
 
 
 def configuration_of(system: str, **more: Any) -> Any:
-    from personafit.benchmarks.config import RunConfig
+    from personafit.benchmarks import RunConfig
 
     return RunConfig("world", systems=[system], **{"limit": 2, **more})
 

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 import personafit as pf
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.benchmarks.world import open_world
-from personafit.worlds.scoring import score
-from personafit.worlds.scripted import play, told_to
+from personafit.worlds import play, score, told_to
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "worlds.md"
 MOST_LINES = 60

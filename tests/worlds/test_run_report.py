@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import personafit as pf
+from personafit import Store
 from personafit.api.forgetting import forget
 from personafit.kinds import run_lines
 from personafit.reports.episode import EpisodeReport
@@ -18,9 +19,8 @@ from personafit.reports.episode_viewer import episode_items
 from personafit.reports.gate import gate_verdicts
 from personafit.reports.result import Result
 from personafit.statistics import cluster_mean
-from personafit.store import Store
 from personafit.testing import assert_metric
-from personafit.worlds.scripted import AGENTS
+from personafit.worlds import AGENTS
 from tests.reports.unpacking import unpacked
 from tests.scripted import invoke
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from personafit._errors import UserError
-from personafit.benchmarks.folder import check_folder
+from personafit import UserError
+from personafit.benchmarks import check_folder
 from personafit.build import Unfit, estimate, read_config
 from personafit.build.answer_texts import (
     answer_reader,

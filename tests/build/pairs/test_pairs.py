@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from personafit._errors import UserError
-from personafit.benchmarks.folder import FolderBenchmark
+from personafit import Store, UserError
+from personafit.benchmarks import FolderBenchmark
 from personafit.benchmarks.rewardbench import rated_pairs
 from personafit.benchmarks.starter import FOLDER as STARTER
 from personafit.build.pairs import HeldOut
-from personafit.store import Store
 from personafit.train.pairs import read_pairs
 from tests.build.tasks.building import built, rows
 from tests.scripted import write_lines

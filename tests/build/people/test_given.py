@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.build import estimate, read_config
 from personafit.build.candidates import CandidateSampler, elements, own_seeds
 from personafit.build.diversity import diversity

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from personafit._errors import UserError
-from personafit.build.asking import Unfit
+from personafit import UserError
+from personafit.build import Unfit
 from personafit.build.memories import MemoryCorpus, list_reader, numbers_reader
 from personafit.models.embeddings import Vectors, unit_rows
 from tests.build.builds import lines, run_build, write_build

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.benchmarks import open_benchmark
-from personafit.build import read_config
-from personafit.build.asking import Unfit
+from personafit.build import Unfit, read_config
 from personafit.build.candidates import (
     INTERESTS,
     LEAVES,

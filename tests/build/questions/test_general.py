@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.build.questions.lists import read_pool
 from personafit.build.questions.rules import unfit_for_pool
 from personafit.build.questions.step import OWN_OPEN

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
-from personafit.benchmarks.folder import check_folder
+from personafit import UserError
+from personafit.benchmarks import check_folder
 from personafit.build.duplicates import NearDuplicates
 from personafit.build.questions.lists import examples, read_scenarios
 from personafit.build.questions.rules import leaks

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from personafit.build.asking import Maker, Target, Unfit, chosen
-from personafit.build.prompts import PromptTemplate
-from personafit.models import ChatReply
-from personafit.store import Outcome, Status
+from personafit import ChatReply, Status
+from personafit.build import PromptTemplate, Target, Unfit
+from personafit.build.asking import Maker, chosen
+from personafit.store import Outcome
 from tests.scripted import ScriptedModel
 
 PROMPT = PromptTemplate("test", 1, {"en": "Which?"})

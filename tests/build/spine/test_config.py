@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
-from personafit.build import read_config
-from personafit.build.config import EXAMPLE
+from personafit import UserError
+from personafit.build import EXAMPLE, read_config
 from tests.scripted import invoke
 
 FAULTS = {

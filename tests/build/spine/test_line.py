@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from personafit._errors import UserError
-from personafit.benchmarks.folder import check_folder
+from personafit import UserError
+from personafit.benchmarks import check_folder
 from personafit.build import Bench, Stopped
 from tests.build.builds import calls, lines, own_writer, run_build, write_build
 from tests.helpers import python_path

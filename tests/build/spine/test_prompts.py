@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from personafit import build
-from personafit._errors import UserError
+from personafit import UserError, build
 from personafit.build import Unfit, read_config
 from personafit.build.line import STEPS, steps_of
 from personafit.build.prompts import PROMPTS as OURS

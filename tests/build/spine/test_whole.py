@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from personafit.benchmarks.folder import check_folder
+from personafit import Store
+from personafit.benchmarks import check_folder
 from personafit.build import estimate, read_config
 from personafit.build.candidates import own_seeds
 from personafit.build.line import STEPS
 from personafit.build.questions.lists import examples
 from personafit.models import Message
-from personafit.store import Store
 from personafit.store import tables as t
 from tests.build.answers import models
 from tests.build.answers.building import write_config

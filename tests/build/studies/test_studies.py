@@ -7,16 +7,14 @@ from typing import Any
 
 import pytest
 
-from personafit._errors import UserError
-from personafit.benchmarks import FolderBenchmark
-from personafit.benchmarks.folder import check_folder
+from personafit import Store, UserError
+from personafit.benchmarks import FolderBenchmark, check_folder
 from personafit.build import Stopped
 from personafit.build.studies.balance import RankedPair, Signs, right, signs
-from personafit.label.simulating import simulate_votes
+from personafit.label import simulate_votes
 from personafit.people import Person
 from personafit.reports.audit import audit_benchmark
 from personafit.statistics.tiers import HELD_OUT
-from personafit.store import Store
 from tests.build.answers.building import MODELS, rows, write_config
 from tests.build.builds import lines, run_build
 from tests.helpers import results_of

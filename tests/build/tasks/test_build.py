@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.benchmarks.personalens import open_tasks
 from personafit.people import Person
 from personafit.raters.counting import Said, mark_turns, preferences_of

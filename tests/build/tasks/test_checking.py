@@ -2,7 +2,7 @@
 
 import pytest
 
-from personafit.build.asking import Unfit
+from personafit.build import Unfit
 from personafit.build.tasks.histories import domain_preferences, read_history, read_wish
 from personafit.build.tasks.ontology import Profile, read_definitions, read_ontology
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.build.tasks.ontology import OURS, read_definitions, read_ontology
 from personafit.raters.counting import Said, mark_turns, preferences_of
 

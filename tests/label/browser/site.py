@@ -10,12 +10,10 @@ import orjson
 import pytest
 from sqlalchemy import select
 
+from personafit import Store
 from personafit.api.places import find_run
-from personafit.label.access import Access
-from personafit.label.making import ExtraPages, make_study
-from personafit.label.records import RaterState, StudyConfig
-from personafit.label.studies import PageAssignment, Seat, Studies
-from personafit.store import Store
+from personafit.label import Access, ExtraPages, RaterState, Studies, StudyConfig, make_study
+from personafit.label.studies import PageAssignment, Seat
 from personafit.store import tables as t
 from tests.label.served import Server
 from tests.scripted import invoke

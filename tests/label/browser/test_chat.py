@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from personafit.simulate.records import read_dialogues
+from personafit.simulate import read_dialogues
 from tests.label.browser.rater import Rater
 from tests.label.browser.site import Site
 

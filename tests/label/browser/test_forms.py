@@ -7,7 +7,7 @@ import pytest
 from personafit.build.review import write_review
 from personafit.extract.records import LABELS
 from personafit.items.preference import turned
-from personafit.label.making import ExtraPages
+from personafit.label import ExtraPages
 from tests.label.browser.rater import Rater
 from tests.label.browser.site import Site
 

@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 
-from personafit.label.access import Access
-from personafit.label.records import RaterState
+from personafit.label import Access, RaterState
 from personafit.label.texts import QUIZZES
 from tests.label.browser.rater import Rater
 from tests.label.browser.site import Site

@@ -7,15 +7,12 @@ from typing import Any, ClassVar
 
 import pytest
 
+from personafit import ChatReply, Store
 from personafit.api.places import find_run
+from personafit.label import Studies, StudyConfig, erase_rater, make_study
 from personafit.label.chats import Chat, ChatTurn, NotNow, has_ended
-from personafit.label.making import make_study
-from personafit.label.records import StudyConfig
-from personafit.label.steering import erase_rater
-from personafit.label.studies import Studies
-from personafit.models import ChatReply, ChatRequest, Transient
-from personafit.simulate.records import read_dialogues
-from personafit.store import Store
+from personafit.models import ChatRequest, Transient
+from personafit.simulate import read_dialogues
 
 SECRET = "marzipan-hedgehog"
 

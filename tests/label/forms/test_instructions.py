@@ -7,20 +7,16 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+from personafit import Store
 from personafit._hashing import hash_text
-from personafit.items.choice import FIT
+from personafit.items import FIT, Part, Question, Shown
 from personafit.items.preference import PREFER
-from personafit.items.reading import Part, Question, Shown
 from personafit.items.relevance import PAIR
-from personafit.label.exports import export_study
+from personafit.label import Studies, export_study, simulate_votes, write_benchmark
 from personafit.label.forms import FORMS
-from personafit.label.gold import write_benchmark
 from personafit.label.making import OWN_GUIDELINES
-from personafit.label.simulating import simulate_votes
-from personafit.label.studies import Studies
 from personafit.label.texts import TEXTS, text
 from personafit.label.web.app import create_app
-from personafit.store import Store
 from tests.label.researcher.researcher import hidden
 from tests.label.served import invitation, new_study
 

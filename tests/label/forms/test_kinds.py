@@ -14,21 +14,27 @@ import pytest
 from fastapi.testclient import TestClient
 
 import personafit as pf
-from personafit._errors import UserError
+from personafit import Store, UserError
 from personafit.api.places import find_run
 from personafit.benchmarks import open_benchmark
-from personafit.label.adjudicating import decide, disputes, labels_of
-from personafit.label.exports import FORMATS, export_study
+from personafit.label import (
+    ExtraPages,
+    Studies,
+    StudyConfig,
+    disputes,
+    export_study,
+    import_votes,
+    make_study,
+    simulate_votes,
+    study_overview,
+)
+from personafit.label.adjudicating import decide, labels_of
+from personafit.label.exports import FORMATS
 from personafit.label.forms import form_named
-from personafit.label.importing import import_votes
-from personafit.label.making import ExtraPages, StudySetup, make_study
-from personafit.label.overview import study_overview
-from personafit.label.records import Arrangement, StudyConfig
-from personafit.label.simulating import simulate_votes
-from personafit.label.studies import Studies
+from personafit.label.making import StudySetup
+from personafit.label.records import Arrangement
 from personafit.label.votes import study_votes
 from personafit.label.web.app import create_app
-from personafit.store import Store
 from tests.docs.test_extending import blocks
 from tests.label.researcher.researcher import hidden
 from tests.label.served import TOKEN, invitation

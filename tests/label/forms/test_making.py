@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from personafit._errors import UserError
+from personafit import Store, UserError
 from personafit.api.places import find_run
 from personafit.benchmarks.starter import FOLDER as STARTER
 from personafit.extract.records import (
@@ -18,13 +18,12 @@ from personafit.extract.records import (
     StageFile,
     write_lines,
 )
+from personafit.label import ExtraPages, Studies, StudyConfig, make_study
 from personafit.label.agreement import study_source
 from personafit.label.forms import FORMS
-from personafit.label.making import ExtraPages, StudySetup, make_study, stratified
-from personafit.label.records import Arrangement, Page, Role, StudyConfig
-from personafit.label.studies import Studies
+from personafit.label.making import StudySetup, stratified
+from personafit.label.records import Arrangement, Page, Role
 from personafit.label.texts import QUIZZES, TEXTS
-from personafit.store import Store
 from tests.label.served import starter_store
 from tests.scripted import invoke
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+from personafit import Status, Store
 from personafit.api.places import find_run
 from personafit.benchmarks import FolderBenchmark
 from personafit.benchmarks.starter import FOLDER
@@ -16,12 +17,10 @@ from personafit.extract.records import (
     StageFile,
     write_lines,
 )
-from personafit.label.making import make_study
-from personafit.label.records import StudyConfig
+from personafit.label import StudyConfig, make_study
 from personafit.label.sources import of_benchmark, of_stages
 from personafit.label.web.app import create_app
 from personafit.people import Attribute
-from personafit.store import Status, Store
 from tests.label.researcher.researcher import hidden
 from tests.label.served import invitation, starter_store
 

@@ -10,11 +10,8 @@ import httpx
 import pytest
 from argon2 import PasswordHasher
 
-from personafit.label import access
-from personafit.label.access import Access
-from personafit.label.simulating import simulate_votes
-from personafit.label.studies import Studies
-from personafit.store import Store
+from personafit import Store
+from personafit.label import Access, Studies, access, simulate_votes
 from tests.label.researcher.researcher import Researcher
 from tests.label.served import RaterClient, Server, invitation, new_study, serving_here
 

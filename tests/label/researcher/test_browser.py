@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from personafit.label.access import Access
-from personafit.label.studies import Studies
+from personafit import Store
+from personafit.label import Access, Studies
 from personafit.label.votes import adjudicated_votes
 from personafit.label.web.sessions import RESEARCHER_COOKIE
-from personafit.store import Store
 from tests.label.browser.conftest import chromium
 from tests.label.served import RaterClient, Server, invitation, serving_here
 

@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from personafit.label import access
-from personafit.label.access import Access
+from personafit import Store
+from personafit.label import Access, access
 from personafit.label.web import login
 from personafit.label.web.app import create_app
 from personafit.label.web.sessions import RESEARCHER_COOKIE
-from personafit.store import Store
 from tests.label.researcher.researcher import PASSWORD, hidden
 
 

@@ -10,20 +10,25 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from personafit._errors import UserError
-from personafit.label import steering
-from personafit.label.adjudicating import decide, disputes
+from personafit import Store, UserError
+from personafit.label import (
+    RaterState,
+    Studies,
+    disputes,
+    erase_rater,
+    export_study,
+    import_votes,
+    simulate_votes,
+    status_object,
+    steering,
+    study_overview,
+    write_benchmark,
+)
+from personafit.label.adjudicating import decide
 from personafit.label.agreement import study_source
-from personafit.label.exports import FORMATS, export_study
-from personafit.label.gold import write_benchmark
-from personafit.label.importing import import_votes
-from personafit.label.overview import status_object, study_overview
-from personafit.label.records import RaterState
-from personafit.label.simulating import simulate_votes
-from personafit.label.steering import erase_rater, forget_in_studies
-from personafit.label.studies import Studies
+from personafit.label.exports import FORMATS
+from personafit.label.steering import forget_in_studies
 from personafit.label.votes import adjudicated_votes, study_votes
-from personafit.store import Store
 from personafit.store import tables as t
 from tests.conftest import Command
 from tests.label.researcher.vote_files import NAME, lines, write_votes

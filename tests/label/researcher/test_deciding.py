@@ -9,16 +9,19 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from personafit.label import steering
-from personafit.label.access import Access
-from personafit.label.adjudicating import disputes
-from personafit.label.overview import status_object, study_overview
-from personafit.label.records import RaterState
-from personafit.label.simulating import simulate_votes
-from personafit.label.studies import Studies
+from personafit import Store
+from personafit.label import (
+    Access,
+    RaterState,
+    Studies,
+    disputes,
+    simulate_votes,
+    status_object,
+    steering,
+    study_overview,
+)
 from personafit.label.votes import adjudicated_votes
 from personafit.label.web.app import create_app
-from personafit.store import Store
 from tests.label.served import new_study
 from tests.scripted import invoke
 

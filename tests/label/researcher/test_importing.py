@@ -6,13 +6,8 @@ from typing import Any
 
 import pytest
 
-from personafit._errors import UserError
-from personafit.label.exports import export_study
-from personafit.label.gold import write_benchmark
-from personafit.label.importing import import_votes
-from personafit.label.overview import study_overview
-from personafit.label.records import RaterState
-from personafit.label.studies import Studies
+from personafit import UserError
+from personafit.label import RaterState, Studies, export_study, import_votes, study_overview, write_benchmark
 from personafit.label.votes import study_votes
 from tests.label.researcher.vote_files import NAME, lines, write_votes
 from tests.label.served import new_study

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.models.reward import Layout
 from tests.helpers import Later, needs
 from tests.tiny_models import FAMILIES, tiny_model, trees

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from personafit.benchmarks import open_benchmark
-from personafit.train.pairs import PreferencePair, fingerprint, load_choices, read_pairs, write_trl
+from personafit.train import PreferencePair, load_choices, write_trl
+from personafit.train.pairs import fingerprint, read_pairs
 from tests.scripted import invoke
 
 PAIRS = [

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
+from personafit.train import RewardSettings, train_reward
 from personafit.train.reward.folder import STATE, explained
-from personafit.train.reward.settings import RewardSettings
-from personafit.train.reward.training import train_reward
 from personafit.train.reward.weights import save_weights
 from tests.helpers import Later, needs
 from tests.tiny_models import save_tiny

@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from personafit.train.reward.settings import RewardSettings
-from personafit.train.reward.training import train_reward
+from personafit.train import RewardSettings, train_reward
 from tests.helpers import needs, python_path
 from tests.tiny_models import save_tiny, trees
 from tests.train.reward.test_train_cli import write_pairs

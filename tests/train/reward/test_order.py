@@ -6,7 +6,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from personafit.train.pairs import PreferencePair, grouped_order, held_out, limited, sampled
+from personafit.train import PreferencePair
+from personafit.train.pairs import grouped_order, held_out, limited, sampled
 
 SIZES = st.lists(st.integers(1, 9), min_size=1, max_size=12)
 

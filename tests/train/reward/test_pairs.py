@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.train.pairs import fingerprint, read_helpsteer, read_pairs, without_ties
 
 GOOD: dict[str, Any] = {

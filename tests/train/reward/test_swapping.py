@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.models.reward.rendering import PromptRenderer
-from personafit.train.pairs import PreferencePair
-from personafit.train.reward.settings import RewardSettings, check
+from personafit.train import PreferencePair, RewardSettings, train_reward
+from personafit.train.reward.settings import check
 from personafit.train.reward.tokens import swapped
-from personafit.train.reward.training import train_reward
 from tests.helpers import needs
 from tests.tiny_models import save_tiny, tiny_tokenizer
 

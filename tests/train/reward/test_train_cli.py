@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.cli import main
 from personafit.models.reward.rendering import PromptRenderer
-from personafit.train.reward.settings import Mix, RewardSettings, parse_mix
-from personafit.train.reward.training import train_reward
+from personafit.train import RewardSettings, parse_mix, train_reward
+from personafit.train.reward.settings import Mix
 from personafit.train.reward.weights import load_base, pad_token
 from tests.helpers import Later, needs
 from tests.tiny_models import CHAT, save_tiny, save_tiny_gguf, tiny_model, tiny_tokenizer

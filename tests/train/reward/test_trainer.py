@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from personafit._errors import UserError
+from personafit import UserError
 from personafit.models.reward import Layout
 from personafit.models.reward.rendering import PromptRenderer
-from personafit.train.pairs import PreferencePair
+from personafit.train import PreferencePair
 from personafit.train.reward.tokens import tokenise
 from tests.helpers import Later, needs
 from tests.tiny_models import tiny_model, tiny_tokenizer, trees
