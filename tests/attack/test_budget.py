@@ -58,7 +58,7 @@ def run_within(budget: float, folder: Path, personafit: Command, concurrency: in
     with StubEndpoint("billing") as endpoint:
         rater = endpoint.spec(f",price={PRICE[0]}/{PRICE[1]},concurrency={concurrency}")
         said = personafit("run", str(folder), "--rater", rater, "--budget", str(budget), "--json", code=1)
-    assert "does not reach for another ask" in said.err
+    assert "is too small for another ask" in said.err
     body: dict[str, Any] = json.loads(said.out)
     return body
 

@@ -169,7 +169,7 @@ def test_a_budget_stops_the_run_early_and_a_larger_one_finishes_it(
     command = ("run", "mine", "--rater", rater, "--json", "--budget")
     invoke(monkeypatch, world, *command, "2.05", code=1)
     printed = capsys.readouterr()
-    assert "The budget of 2.05 USD does not reach" in printed.err
+    assert "The budget of 2.05 USD is too small" in printed.err
     early = len(endpoint.requests)
     assert 10 < early <= 20
     assert f"Spent {early / 10:.4f} USD" in printed.err

@@ -227,7 +227,7 @@ def test_the_budget_ends_the_run_before_it_is_overspent_and_what_is_paid_for_is_
     jobs = [job(f"j{n}", paid, cost=0.01) for n in range(500)]
     report, summary = run(store, jobs, concurrency=8, budget=1.0)
     assert report.stopped is not None
-    assert "budget of 1 USD does not reach" in report.stopped
+    assert "budget of 1 USD is too small" in report.stopped
     assert summary.cost == pytest.approx(report.finished * 0.01)
     assert 0.9 < summary.cost <= 1.0 + 1e-9
     assert len(stored(store)) == report.finished == calls, "no paid answer is thrown away"
@@ -241,7 +241,7 @@ def test_paid_calls_of_tries_that_came_to_nothing_count(store: Store) -> None:
 
     report, summary = run(store, [job(f"j{n}", paid_in_vain) for n in range(50)], 1, budget=0.1)
     assert report.stopped is not None
-    assert "budget of 0.1 USD does not reach" in report.stopped
+    assert "budget of 0.1 USD is too small" in report.stopped
     assert summary.cost == pytest.approx(0.1), "two jobs of four tries each, and half the tries of a third"
     left = iter(range(2))
 

@@ -282,7 +282,7 @@ def test_a_borrowed_wrong_answer_is_in_the_same_language_and_script() -> None:
             if item.slices["against"] == "wrong"
         }
         assert borrowed == {"ann": {"Tea.", "Coffee."}, "bob": {"Tea.", "Coffee."}}
-        assert "3 of 5 answers have no wrong answer." in benchmark.notes()
+        assert "3 of 5 answers have no answer for another person to be compared with." in benchmark.notes()
 
 
 def test_a_person_whose_language_nobody_shares_loses_that_control_and_not_the_run(
@@ -339,8 +339,10 @@ def test_a_log_is_judged_with_people_inline_and_wrong_answers_derived(
     judge = f"python:{module(world)}:Judge"
     invoke(monkeypatch, world, "run", "log.jsonl", "--rater", judge)
     printed = capsys.readouterr().out
-    assert "1 of 5 answers have no generic answer." in printed
-    assert "1 of 5 answers have no wrong answer." in printed, "nobody else was asked 'And then?'"
+    assert "1 of 5 answers have no generic answer to be compared with." in printed
+    assert "1 of 5 answers have no answer for another person to be compared with." in printed, (
+        "nobody else was asked 'And then?'"
+    )
     invoke(monkeypatch, world, "report", "last", "--format", "json")
     found = results(capsys)
     generic, wrong = (found["Judge", "profile", "win_rate", name] for name in ("generic", "wrong"))

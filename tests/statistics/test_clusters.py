@@ -274,13 +274,29 @@ def test_prompts_recur_only_across_people() -> None:
 
 
 def test_what_never_varies_gives_no_interval() -> None:
-    for value in (-0.5, 0.0, 0.25):
-        estimate = cluster_mean([value] * 7, list(range(7)), bounds=(-1.0, 1.0))
+    for value, bounds in ((0.0, (-1.0, 1.0)), (0.5, (0.0, 1.0)), (0.25, None)):
+        estimate = cluster_mean([value] * 7, list(range(7)), bounds=bounds)
         assert (estimate.value, estimate.low, estimate.high) == (value, None, None)
         assert estimate.note == "no interval: every item has the same value"
         assert estimate.p_value() is None
     rounded = cluster_mean([0.1 + 0.2, 0.3] * 6, list(range(12)))
     assert rounded.low is None
+
+
+def test_the_same_difference_for_everybody_is_estimated_as_a_share_is() -> None:
+    """At least a share of 0.025^(1/k) of all people is like the k that were seen; the others may be anywhere."""
+    few = cluster_mean([0.5] * 8, list(range(8)), bounds=(-1.0, 1.0))
+    many = cluster_mean([0.5] * 20, list(range(20)), bounds=(-1.0, 1.0))
+    for estimate, people in ((few, 8), (many, 20)):
+        like = stats.binomtest(people, people).proportion_ci(method="exact").low
+        assert (estimate.low, estimate.high) == pytest.approx(
+            (0.5 * like - (1 - like), 0.5 * like + (1 - like))
+        )
+    assert few.low is not None and few.low < 0 < (many.low or 0.0), (
+        "eight alike may be chance, twenty are not"
+    )
+    again = cluster_mean([0.5] * 40, [k % 20 for k in range(40)], [k // 20 for k in range(40)], (-1.0, 1.0))
+    assert again.low is not None and again.low < 0, "two prompts are two trials"
 
 
 def test_students_t_is_scipys_to_the_last_bit() -> None:

@@ -143,10 +143,12 @@ class Answers(HeldBenchmark):
         compared = dict.fromkeys(("generic", "wrong"), 0)
         for item, _, _ in self._pairs:
             compared[item.slices["against"]] += 1
+        other = {"generic": "generic answer", "wrong": "answer for another person"}
         for against, count in compared.items():
             if count < len(self.rows):
+                alone = len(self.rows) - count
                 self._notes.append(
-                    f"{len(self.rows) - count} of {len(self.rows)} answers have no {against} answer."
+                    f"{alone} of {len(self.rows)} answers have no {other[against]} to be compared with."
                 )
 
 

@@ -163,7 +163,7 @@ def estimate(config: BuildConfig, out: Path | None = None, budget: float | None 
     )
     budget = config.build.budget if budget is None else budget
     if budget is not None and cost > budget:
-        lines.append(f"The budget of {budget:g} USD does not reach that far; each command may spend as much.")
+        lines.append(f"The budget of {budget:g} USD does not last that long; each command may spend as much.")
     return "\n".join(lines)
 
 

@@ -65,7 +65,7 @@ class Purse:
         while self._must_wait(cost * self._excess):
             if self._held <= NOTHING or self.spent + cost * self._excess > self.most:
                 raise OverBudget(
-                    f"The budget of {self.most:g} USD does not reach for another ask ({self.spent:.4f} spent); "
+                    f"The budget of {self.most:g} USD is too small for another ask ({self.spent:.4f} spent); "
                     "what is judged is kept and the same command with a larger --budget goes on from there."
                 )
             await asyncio.sleep(PAUSE)

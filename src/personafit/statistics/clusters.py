@@ -172,8 +172,8 @@ class ClusteredSums:
     def estimate(self, bounds: tuple[float, float] | None = UNIT) -> Estimate:
         """Return the mean with its interval; `bounds` are the limits of the scale.
 
-        If every value sits on the same limit, the interval is the exact binomial one with people as trials (or prompts, if fewer),
-        because no variation in a small sample is not certainty.
+        If every value is the same, and on a limit or a difference other than 0, the interval is an exact binomial one with people as
+        trials (or prompts, if fewer), because no variation in a small sample is not certainty.
         """
         people = self.people
         count, met = people.count, people.number
@@ -185,7 +185,7 @@ class ClusteredSums:
         if met < FEWEST_PEOPLE:
             return Estimate(mean, None, None, count, met, too_few(met))
         if constant:
-            if bounds is None or mean not in bounds:
+            if bounds is None or (mean not in bounds and (bounds[0] >= 0 or abs(mean) <= SAME)):
                 return Estimate(mean, None, None, count, met, CONSTANT)
             trials = min(met, self.prompts.number) if self.prompts_recur else met
             low, high = exact_interval(mean, bounds, trials)
@@ -254,11 +254,12 @@ def too_few(count: int, needed: int = FEWEST_PEOPLE, what: str = "people") -> st
 
 
 def exact_interval(mean: float, bounds: tuple[float, float], clusters: int) -> tuple[float, float]:
-    """Return the Clopper–Pearson interval with clusters as trials, for values that all sit on one limit of the scale."""
-    width, edge = bounds[1] - bounds[0], float((0.5 - LEVEL / 2) ** (1 / clusters))
-    if mean == bounds[1]:
-        return bounds[0] + width * edge, bounds[1]
-    return bounds[0], bounds[1] - width * edge
+    """Return the interval for values that are all the same, with clusters as trials.
+
+    At least the Clopper–Pearson share of all clusters has this value; the others may be anywhere within the bounds.
+    """
+    others = 1 - float((0.5 - LEVEL / 2) ** (1 / clusters))
+    return mean - others * (mean - bounds[0]), mean + others * (bounds[1] - mean)
 
 
 def prompts_recur(people: ArrayLike, prompts: ArrayLike) -> bool:

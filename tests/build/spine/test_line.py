@@ -111,7 +111,7 @@ def test_a_budget_ends_the_build_and_a_larger_one_goes_on(tmp_path: Path) -> Non
         # 100 tokens in and 10 out a call: 0.11 USD
         spec = stub.spec(",price=1000/1000")
         config.write_text(text.replace("python:strong_writer:answer", spec), encoding="utf-8")
-        with pytest.raises(Stopped, match=r"The budget of 0\.7 USD does not reach") as caught:
+        with pytest.raises(Stopped, match=r"The budget of 0\.7 USD is too small") as caught:
             run_build(config, out, budget=0.7)
         assert caught.value.code == 1
         few = len(stub.requests)
