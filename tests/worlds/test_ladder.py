@@ -69,8 +69,7 @@ def test_knowing_more_helps_and_knowing_somebody_else_does_not(name: str) -> Non
     assert means["oracle"] <= means["asks-everything"] <= means["profile+memories"]
     for better, worse in pairwise(["profile+memories", "profile", "majority", "wrong-person"]):
         assert (gap(name, better, worse).low or 0.0) > 0
-        if (name, better) != ("personalens", "profile+memories"):  # parted in pairs only, with thirty people
-            assert_parted(regret(name, better), regret(name, worse))
+        assert_parted(regret(name, better), regret(name, worse))
     assert_parted(regret(name, "majority"), regret(name, "random-valid"))
     assert (regret(name, "majority").low or 0) >= 0.5
     for agent in ("wrong-person", "random-valid", "first-shown"):

@@ -1,7 +1,7 @@
 """The people of a world: the facts about each, where each fact is known, and how it is worded.
 
-Everything about a person is a `Fact`: a preference with its weight, a hard need or a budget. About 60 % of a person's facts are in
-the profile, 20 % only in memories, and 20 % nowhere: the person tells them when asked.
+Everything about a person is a `Fact`: a preference with its weight, a hard need or a budget. About 55 % of a person's facts are in
+the profile, 25 % only in memories, and 20 % nowhere: the person tells them when asked.
 """
 
 from collections import Counter, defaultdict
@@ -18,7 +18,7 @@ from personafit.worlds.ontology import BUDGET, NEEDS, WorldDomain, texts
 
 Place = Literal["profile", "memory", "user"]
 PLACES: tuple[Place, ...] = ("profile", "memory", "user")
-SHARES = (0.6, 0.2, 0.2)  # shares of a person's facts
+SHARES = (0.55, 0.25, 0.2)  # of a person's facts: in the profile, only in memories, only with the user
 MOST_LIKE_THE_MAJORITY = 0.5  # share of people who have the most common value of an attribute
 LIGHT, HEAVY = 1, 3  # weights of a preference
 NEED_SHARE, BUDGET_SHARE = 0.4, 0.5  # share of a person's domains that have one
@@ -196,7 +196,7 @@ def majority(residents: Iterable[Resident]) -> Tastes:
 
 
 def placed(facts: Sequence[Fact], rng: Random) -> tuple[Fact, ...]:
-    """Place 60 % of the facts in the profile, 20 % in memories and leave 20 % with the user."""
+    """Place the facts in the profile and in memories, and leave the rest with the user, by their shares."""
     order, found = list(range(len(facts))), list(facts)
     rng.shuffle(order)
     first, second = round(SHARES[0] * len(order)), round((SHARES[0] + SHARES[1]) * len(order))
