@@ -66,7 +66,8 @@ def answers_sentence(run: RunRecord) -> str:
     counts = run.config.get("answers")
     if not counts:
         return ""
-    what = {"dialogue": "dialogues", "episode": "episodes"}.get(run.config.get("kind", ""), "answers")
+    kind = run.config.get("kind", "")
+    what = (kind if kind in ("dialogue", "episode") else "answer") + ("" if counts["made"] == 1 else "s")
     before = f" ({counts['resumed']:,} of them before an interruption)" if counts["resumed"] else ""
     return f"{counts['made']:,} {what} made{before}, {counts['reused']:,} reused."
 
