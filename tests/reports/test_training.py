@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
+import orjson
 import pytest
 
 from personafit import UserError
-from personafit.reports.pieces import Picture
+from personafit.reports.pieces import Grid, Picture
 from personafit.reports.training import (
     is_training,
     read_training,
@@ -32,3 +33,17 @@ def test_curves_are_read_from_their_table(tmp_path: Path) -> None:
     (tmp_path / "c" / "curves.csv").write_text("step,loss\n1,much\n")
     with pytest.raises(UserError, match=r"curves\.csv is no log of a training run"):
         read_training(tmp_path / "c")
+
+
+def test_a_result_on_few_people_has_no_interval(tmp_path: Path) -> None:
+    (tmp_path / "curves.csv").write_text("step,loss\n1,0.7\n")
+    figure = {"value": 0.75, "low": 0.0, "high": 1.0, "n": 4, "note": None}
+    accuracy = {"all": figure | {"people": 2}, "easy": figure | {"people": 6}}
+    (tmp_path / "personafit.json").write_bytes(
+        orjson.dumps({"metrics": {"personal": {"accuracy": accuracy}}})
+    )
+    (table,) = [piece for piece in training_part(tmp_path).lead if isinstance(piece, Grid)]
+    assert [(cell.text, cell.interval) for cell in table.rows[0].cells] == [
+        ("75.0", "2 people"),
+        ("75.0", "0.0–100.0"),
+    ]

@@ -2,13 +2,14 @@
 
 import csv
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from personafit._errors import UserError
+from personafit.reports.claims import people_words
 from personafit.reports.pieces import (
     Cell,
     Grid,
@@ -22,6 +23,7 @@ from personafit.reports.pieces import (
 from personafit.reports.plots import ACCENT, INK, MUTED, PAPER, figure_style, frame, new_figure
 from personafit.reports.report import ReportPart
 from personafit.statistics import Estimate
+from personafit.statistics.clusters import FEWEST_PEOPLE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -116,7 +118,10 @@ def training_words(one: Training) -> list[str]:
     reached = {tier_name(name): points[-1][1] for name in one.tiers if (points := one.points(name))}
     if reached:
         listed = ", ".join(f"{name} {100 * value:.1f} %" for name, value in reached.items())
-        said.append(f"Accuracy on people held out, at the last reading: {listed}.")
+        data = one.facts.get("data", {})
+        known = "held_out" in data and "people_held_out" in data
+        on = f", {data['held_out']:,} pairs of {people_words(data['people_held_out'])}" if known else ""
+        said.append(f"Accuracy on people held out{on}, at the last reading: {listed}.")
     if losses := one.points(LOSS):
         (first, before), (last, after) = losses[0], losses[-1]
         said.append(f"The loss went from {before:.3f} (step {first:,.0f}) to {after:.3f} (step {last:,.0f}).")
@@ -138,13 +143,19 @@ def _quality(facts: Mapping[str, Any]) -> list[Piece]:
         Row(names, [_figure(by_tier.get(tier), "gain" in names[1]) for tier in tiers], control)
         for names, by_tier, control in rows
     ]
-    caption = "On people the model was not trained on: shares in %, gains in points, 95 % intervals over people below."
+    caption = "On people the model was not trained on: shares in %, gains in points, 95 % intervals over people below (none for fewer than six)."
     return [Grid("The result", caption, ["pairs", "measure"], tiers, filled)] if filled else []
 
 
 def _figure(found: Mapping[str, Any] | None, signed: bool) -> Cell:
-    estimate = None if found is None else Estimate(found["value"], found["low"], found["high"], 0, 0)
-    return percent_cell(estimate, signed)
+    """Return a stored figure with its interval, or with its number of people where they are too few for one."""
+    if found is None:
+        return Cell()
+    people = found.get("people", FEWEST_PEOPLE)
+    if people >= FEWEST_PEOPLE:
+        return percent_cell(Estimate(found["value"], found["low"], found["high"], 0, people), signed)
+    cell = percent_cell(Estimate(found["value"], None, None, 0, people), signed)
+    return replace(cell, interval=people_words(people)) if cell.text else cell
 
 
 def training_figure(training: Training) -> "Figure | None":
