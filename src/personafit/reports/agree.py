@@ -132,7 +132,7 @@ def agreements(source: Source, margin: float = MARGIN) -> list[Agreement]:
     tables = rating_tables(source)
     if not any(len(table.raters) > 1 for table in tables):
         who = sorted({rater.name for table in tables for rater in table.raters})
-        there = f"only {who[0]} answered" if who else "nobody answered"
+        there = f"only {who[0]} answered" if who else "nobody gave a label or a mark"
         raise UserError(
             f"{source.name}: {there}, and agreement takes two; nothing can be said about one rater without "
             "another or gold."
