@@ -71,15 +71,18 @@ if POSTGRES:
 
     with psycopg.connect(sys.argv[1], autocommit=True) as first:
         first.execute(TABLE)
+else:  # once, before threads connect: changing the journal does not wait for a lock
+    first = sqlite3.connect(sys.argv[1], isolation_level=None)
+    first.execute("PRAGMA journal_mode=WAL")
+    first.execute(TABLE)
+    first.close()
 
 def connection():
     if not hasattr(local, "connection") and POSTGRES:
         local.connection = psycopg.connect(sys.argv[1], autocommit=True)
     elif not hasattr(local, "connection"):
         local.connection = sqlite3.connect(sys.argv[1], timeout=60, isolation_level=None)
-        local.connection.execute("PRAGMA journal_mode=WAL")
         local.connection.execute("PRAGMA synchronous=FULL")
-        local.connection.execute(TABLE)
     return local.connection
 
 @app.post("/api/answers")
