@@ -282,7 +282,7 @@ def frame(axis: "Axes", title: str = "", label: str = "") -> None:
 def shade_cells(
     axis: "Axes", cells: Sequence[Sequence[float | None]], unknown: str = "–", digits: int = 2
 ) -> None:
-    """Draw the cells of a matrix, shaded by absolute value up to 1."""
+    """Draw the cells of a matrix, shaded by absolute value up to 1: in blue above 0, in grey below."""
     size = len(cells)
     for row, values in enumerate(cells):
         for column, value in enumerate(values):
@@ -291,7 +291,7 @@ def shade_cells(
                 row + 0.5,
                 column / size,
                 (column + 1) / size,
-                color=ACCENT,
+                color=MUTED if (value or 0.0) < 0 else ACCENT,
                 alpha=FULLEST * min(1.0, abs(value or 0.0)),
                 linewidth=0,
             )
