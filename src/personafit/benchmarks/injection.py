@@ -175,9 +175,9 @@ class Injection(HeldBenchmark):
         made = [one for place, choice in enumerate(_choices(starter())) for one in _versions(choice, place)]
         people = {
             one.person.id: one.person for one in made
-        }.values()  # a profile with a note is a person of its own
+        }  # with a copy for every profile with an added note
         products = (product for one in made for product in one.products)
-        super().__init__(INFO, people, (one.item for one in made), products, [INFO.description])
+        super().__init__(INFO, people.values(), (one.item for one in made), products, [INFO.description])
         self._gold = {one.item.id: str(one.gold) for one in made}
 
     def gold(self) -> Iterator[Judgment]:

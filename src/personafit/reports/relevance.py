@@ -320,10 +320,8 @@ def relevance_items(store: Store, scores: RelevanceScores) -> dict[str, Any]:
             reason = reasons.get(scores.attributes[item])
             cells = [[YES_NO[gold] or "–", False, None], *(one[item] for one in said)]
             marks.append([place, None if reason is None else texts.place(reason), cells])
-        person, about = (
-            rows["person"][0],
-            f"{len(rows)} attributes, {int(rows['relevant'].sum() or 0)} relevant",
-        )
+        person = rows["person"][0]
+        about = f"{len(rows)} attributes, {int(rows['relevant'].sum() or 0)} relevant"
         shown.append(
             BrowserItem(
                 id=f"{person}, {about}",
