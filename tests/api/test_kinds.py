@@ -1,6 +1,7 @@
 """Every kind of run goes through the same function and gives back the same frames."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,10 @@ def test_a_rule_compares_assistants_by_which_it_scores_higher(tmp_path: Path) ->
     assert (row["metric"], row["value"], row["n"]) == ("scored_higher", 1.0, 6)
     with pytest.raises(pf.UserError, match="nothing can be compared"):
         pf.compare(long, short, metric="completion")
+    with pytest.raises(
+        pf.UserError, match="raters give scores and no marks, so there are no failures to show"
+    ):
+        pf.analyze(long, "failures")
 
 
 def test_systems_that_answer_prompts_are_named_in_the_verdict(tmp_path: Path) -> None:
@@ -220,3 +225,72 @@ def test_a_folder_whose_labels_are_anothers_says_so(folder: Path) -> None:
     notes = FolderBenchmark(folder).notes()
     said = "field 'gold': no label in gold.jsonl is by 'majority', so nothing is scored; they are by author."
     assert any(said in note for note in notes)
+
+
+def _copy(folder: Path, name: str, declared: str = "", **files: str) -> Path:
+    """Return a copy of the folder whose benchmark.toml says more, and with other files in place of its own."""
+    copy = folder.with_name(name)
+    shutil.copytree(folder, copy)
+    toml = copy / "benchmark.toml"
+    toml.write_text(declared + toml.read_text(encoding="utf-8"), encoding="utf-8")
+    for stem, text in files.items():
+        (copy / f"{stem}.jsonl").write_text(text, encoding="utf-8")
+    return copy
+
+
+def test_dialogues_with_people_of_whom_only_a_profile_is_known(folder: Path, tmp_path: Path) -> None:
+    person = FolderBenchmark(folder).people().__next__()
+    task = {
+        "id": "t", "person": person.id, "domains": ["Food"], "description": "A dinner.", "intent": "Plan a dinner.",
+        "goal": "A dinner is planned.", "preferences": [next(iter(person.facets))], "situation": {},
+    }  # fmt: skip
+    own = _copy(folder, "talks", items="", gold="", tasks=json.dumps(task))
+    run = pf.evaluate(
+        own, systems=assistant, user=user, raters="rule:length", store=tmp_path / "s.db", progress=False
+    )
+    assert (run.kind, run.finished) == ("dialogue", True)
+    assert set(run.results["system_context"].drop_nulls()) == {"none", "profile", "wrong:profile"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("injection", "items of kind injection need the slices version, of, .* there is no 'version'"),
+        ("preference", "items.jsonl, line 1, field 'products': a preference item has two answers"),
+        ("relevance", "items.jsonl, line 1, field 'products': a relevance item has one product"),
+    ],
+)
+def test_items_that_do_not_fit_the_kind_their_folder_declares(
+    kind: str, said: str, folder: Path, tmp_path: Path
+) -> None:
+    items = [line for line in (folder / "items.jsonl").read_text().splitlines() if '"choice"' in line]
+    ids = {json.loads(line)["id"] for line in items}
+    gold = [
+        line for line in (folder / "gold.jsonl").read_text().splitlines() if json.loads(line)["item"] in ids
+    ]
+    own = _copy(folder, kind, f'kind = "{kind}"\n', items="\n".join(items), gold="\n".join(gold))
+    with pytest.raises(pf.UserError, match=said):
+        pf.evaluate(own, raters=judge, store=tmp_path / "s.db", progress=False)
+
+
+def test_a_copy_of_a_benchmark_is_of_its_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    invoke(monkeypatch, tmp_path, "data", "convert", "injection", "--out", "attacks")
+    asked: dict[str, Any] = {"raters": "rule:markup", "limit": 6, "progress": False}
+    run = pf.evaluate(tmp_path / "attacks", store=tmp_path / "s.db", **asked)
+    assert (run.kind, run.finished) == ("injection", True)
+
+
+def test_what_was_done_by_controls_alone_has_no_failures(tmp_path: Path) -> None:
+    run = pf.evaluate("world", limit=1, store=tmp_path / "s.db", progress=False)
+    with pytest.raises(pf.UserError, match="only controls were run, so there are no failures to show"):
+        pf.analyze(run, "failures")
+    with pytest.raises(pf.UserError, match="retrieval is measured on a benchmark"):
+        pf.analyze(run, "retrieval")
+
+
+@pytest.mark.parametrize(
+    "ask", [pf.evaluate, pf.load, pf.agree, lambda name, store: pf.analyze(name, "retrieval", store=store)]
+)
+def test_a_text_in_place_of_a_name_is_no_traceback(ask: Any, tmp_path: Path) -> None:
+    with pytest.raises(pf.UserError):
+        ask("person,question,chosen,rejected\n" * 20, store=tmp_path / "s.db")

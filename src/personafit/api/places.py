@@ -71,7 +71,7 @@ def make_folder(folder: Path) -> None:
 def find_run(store: Store, name: str) -> RunRecord:
     """Return a run by name, by folder or as `last`; prints a hint if reading it takes long."""
     try:
-        run = store.run(_run_of_folder(Path(name)) if Path(name).is_dir() else name)
+        run = store.run(_run_of_folder(Path(name)) if os.path.isdir(name) else name)
     except KeyError:
         known = [run.name for run in store.runs()]
         more = f" and {len(known) - SHOWN} more" if len(known) > SHOWN else ""

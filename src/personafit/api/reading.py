@@ -1,5 +1,6 @@
 """`compare`, `agree`, `audit`, `analyze` and `rescore`: analyses of runs, raters and benchmarks without model calls."""
 
+import os.path
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from importlib import import_module
@@ -141,7 +142,7 @@ def votes_source(name: str, store: Store) -> "Source | None":
     """Return everybody's answers in a benchmark folder or a study; None if the name is neither."""
     from personafit.reports.agree_ratings import folder_source
 
-    if (Path(name) / "benchmark.toml").is_file():
+    if os.path.isfile(Path(name) / "benchmark.toml"):
         return folder_source(Path(name), store)
     from personafit.label.studies import Studies
 
@@ -158,7 +159,7 @@ def _votes(named: Run | str | Path, store: str | Path | Store | None, closing: E
     if isinstance(named, Run):
         return None
     url = store.url if isinstance(store, Store) else store_url(store)
-    if (Path(named) / "benchmark.toml").is_file() and "://" not in url and not Path(url).is_file():
+    if os.path.isfile(Path(named) / "benchmark.toml") and "://" not in url and not Path(url).is_file():
         from personafit.reports.agree_ratings import folder_source
 
         return folder_source(Path(named), None)
@@ -256,6 +257,10 @@ def analyze(
     if what == "retrieval":
         from personafit.reports.retrieval import analyze_retrieval
 
+        if isinstance(run, Run):
+            raise UserError(
+                f"retrieval is measured on a benchmark with known relevant memories, such as starter, and not on a run ({run.name})."
+            )
         return analyze_retrieval(str(run), embedder)
     if what not in ANALYSES:
         raise UserError(f"There is no analysis {what!r:.40}; there are {', '.join(ANALYSES)} and retrieval.")

@@ -1,5 +1,6 @@
 """Benchmarks: readers, gold, controls and published scores. A new one is one file and one line (or an entry point)."""
 
+import os.path
 from collections.abc import Callable
 from difflib import get_close_matches
 from importlib import import_module
@@ -95,7 +96,7 @@ def open_benchmark(name: str, data: Path | None = None, kind: str | None = None)
     if (found := find_plugin("benchmarks", name)) is not None:
         opened: Benchmark = found(data)
         return opened
-    if Path(name).is_dir():
+    if os.path.isdir(name):
         return open_folder(Path(name), kind)
     if name == "answers":
         raise UserError(
@@ -147,10 +148,10 @@ def open_folder(folder: Path, kind: str | None = None) -> Benchmark:
 
 def folder_kinds(folder: Path) -> list[str]:
     """Return the kinds of item in a benchmark folder; a folder with only tasks has the kind `dialogue`."""
-    if not (folder / "items.jsonl").is_file():
-        return ["dialogue"] if (folder / "tasks.jsonl").is_file() else []
-    held = dict.fromkeys(str(row.get("kind", "choice")) for _, row in read_lines(folder / "items.jsonl"))
-    return list(held) or (["dialogue"] if (folder / "tasks.jsonl").is_file() else [])
+    items = folder / "items.jsonl"
+    rows = read_lines(items) if os.path.isfile(items) else ()
+    held = dict.fromkeys(str(row.get("kind", "choice")) for _, row in rows)
+    return list(held) or (["dialogue"] if os.path.isfile(folder / "tasks.jsonl") else [])
 
 
 FILES = (".jsonl", ".csv", ".parquet")

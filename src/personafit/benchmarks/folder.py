@@ -50,7 +50,7 @@ class FolderBenchmark(Benchmark):
         self.folder = folder
         self.kind = kind
         """The kind of item that is read; None reads all."""
-        self._records = FolderRecords(folder, self._refuse)
+        self._records = FolderRecords(folder, self._refuse, kind=self.info.kind)
 
     def kind_place(self, kind: str) -> str:
         """Return file, line and field that give the items this kind, for error messages."""
@@ -62,7 +62,7 @@ class FolderBenchmark(Benchmark):
         )
 
     def _refuse(self, fault: str) -> None:
-        refuse_faults(_faults(self.folder) or [fault], self.folder)
+        refuse_faults(_faults(self.folder, self.info.kind) or [fault], self.folder)
 
     def people(self) -> Iterator[Person]:
         """Iterate over people.jsonl."""
@@ -123,18 +123,18 @@ def check_folder(folder: Path) -> list[str]:
     A folder that names what data may not name raises at once instead of being listed among other faults.
     """
     try:
-        FolderBenchmark(folder)
+        kind = FolderBenchmark(folder).info.kind
     except Refused:
         raise
     except UserError as error:
         return [str(error)]
-    return _faults(folder, strict=True)
+    return _faults(folder, kind, strict=True)
 
 
-def _faults(folder: Path, strict: bool = False) -> list[str]:
+def _faults(folder: Path, kind: str | None, strict: bool = False) -> list[str]:
     """Return the faults in a folder's records; `strict` includes what can be run: unlabelled items, repeated names and answers."""
     problems: list[str] = []
-    records = FolderRecords(folder, problems.append, strict)
+    records = FolderRecords(folder, problems.append, strict, kind)
     for stream in (records.people(), records.products(), records.items(), records.gold()):
         deque(stream, maxlen=0)
     problems += records.unlabelled() if strict else []
@@ -147,7 +147,9 @@ def write_folder(folder: Path, benchmark: Benchmark, card: str = "") -> None:
     """Write a benchmark as a folder that can be read again."""
     refuse_reach(benchmark.info, folder / "benchmark.toml")
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "benchmark.toml").write_text(info_toml(benchmark.info), encoding="utf-8")
+    kind = benchmark.info.kind or getattr(benchmark, "becomes", None)
+    info = benchmark.info.model_copy(update={"kind": kind})
+    (folder / "benchmark.toml").write_text(info_toml(info), encoding="utf-8")
     for name, records in (
         ("people.jsonl", benchmark.people()),
         ("products.jsonl", _distinct(benchmark.products())),

@@ -39,11 +39,17 @@ Complain = Callable[[str], None]
 class FolderRecords:
     """Reader of a folder's records; every fault goes to `complain`, and faulty records are left out."""
 
-    def __init__(self, folder: Path, complain: Complain = refuse, strict: bool = False) -> None:
-        """Open the folder; `strict` also reports what can be run but is probably a mistake."""
+    def __init__(
+        self, folder: Path, complain: Complain = refuse, strict: bool = False, kind: str | None = None
+    ) -> None:
+        """Open the folder; `strict` also reports what can be run but is probably a mistake.
+
+        `kind` is the kind that benchmark.toml gives all items.
+        """
         self._folder = folder
         self._complain = complain
         self._strict = strict
+        self._kind = kind if kind in COUNTS else None
         self._people: set[str] | None = None
         self._products: dict[str, str] | None = None
         """Content hash by product name."""
@@ -151,7 +157,8 @@ class FolderRecords:
 
     def _labels(self, gold: Judgment, number: int) -> bool:
         """Return whether a label is a valid answer about its item."""
-        kind, products = (self._items or {})[gold.item]
+        own, products = (self._items or {})[gold.item]
+        kind = self._kind or own
         if kind == "choice":
             allowed = (*(str(index) for index in range(products)), TIE)
             what = f"is no index into the item's products; use 0 to {products - 1}"
@@ -174,12 +181,13 @@ class FolderRecords:
         unknown = (product for product in item.products if product not in (self._products or ()))
         faults += [f"{place}: '{product}' is not in products.jsonl." for product in unknown]
         twice = {product for product in item.products if item.products.count(product) > 1}
-        if self._strict and item.kind == "choice":
+        kind = self._kind or item.kind
+        if self._strict and kind == "choice":
             faults += [
                 f"{place}: '{product}' is there twice: a choice is between different answers."
                 for product in sorted(twice)
             ]
-        least, most, what = COUNTS.get(item.kind, (0, count, ""))
+        least, most, what = COUNTS.get(kind, (0, count, ""))
         if not least <= count <= most:
             faults.append(f"{place}: {what.format(count)}.")
         for fault in faults:

@@ -3,6 +3,7 @@
 A line is `{"item": ID, "relevant": [MEMORY ID, ...]}`; an empty list means that no memory is relevant.
 """
 
+import os.path
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -37,7 +38,7 @@ class LabelledMemories:
     def __init__(self, benchmark: str) -> None:
         folder = STARTER if benchmark == "starter" else Path(benchmark)
         path = folder / FILE
-        if not path.is_file():
+        if not os.path.isfile(path):
             raise UserError(
                 f"{benchmark} does not say which memories bear on which items: {path} is missing; a line is "
                 '{"item": ID, "relevant": [MEMORY ID, ...]}.'

@@ -54,13 +54,13 @@ def run_lines(store: Store, run: RunRecord) -> RunLines:
 
 def kind_of(benchmark: Benchmark) -> Kind:
     """Return the kind of a benchmark's items: the one it declares, else its first item's."""
+    first = next(iter(benchmark.items()), None)
+    if first is None:
+        raise UserError(f"{benchmark.info.name} has no items: there is nothing to judge.")
     declared = benchmark.info.kind or getattr(benchmark, "becomes", None)
-    if declared is None:
-        first = next(iter(benchmark.items()), None)
-        if first is None:
-            raise UserError(f"{benchmark.info.name} has no items: there is nothing to judge.")
-        declared = MADE_FROM.get(first.kind, first.kind)
-    return find_kind(declared, getattr(benchmark, "kind_place", None))
+    return find_kind(
+        declared or MADE_FROM.get(first.kind, first.kind), getattr(benchmark, "kind_place", None)
+    )
 
 
 __all__ = ["KINDS", "Kind", "Line", "Metric", "RunPlan", "find_kind", "kind_of", "run_lines"]

@@ -45,6 +45,7 @@ from personafit.store import Product, RunRecord, Store
 
 DEFAULT = "embedded"
 GIVENS = ("none", "I", "wrong:I")  # nothing, the history, and as a control somebody else's
+WITHOUT_HISTORY = ("none", "profile", "wrong:profile")  # of people without summaries of earlier conversations
 GIVEN, FULL, NONE = "given", "full", "none"
 PAGE = 100  # number of dialogues whose contexts are read together
 USUAL_EXCHANGES = 5  # for estimates only: the number of exchanges is not known in advance
@@ -121,9 +122,9 @@ class DialogueKind(Kind):
         plan.speakers = [speaker_record("user", user.fingerprint, user.model)]
         plan.speakers += [speaker_record("system", one.fingerprint, one.model) for one in systems]
         makes = default_model(config.systems)
-        plan.builders = [
-            make_context(name, plan.people, config.seed, makes) for name in config.system_contexts or GIVENS
-        ]
+        known = any(person.summaries for person in plan.people.values())
+        told = config.system_contexts or (GIVENS if known else WITHOUT_HISTORY)
+        plan.builders = [make_context(name, plan.people, config.seed, makes) for name in told]
         plan.state |= {"systems": systems, "user": user}
         plan.systems = [system.model for system in systems]
         plan.making = [partial(_lane, plan, system) for system in systems]

@@ -26,6 +26,8 @@ UNIT, DIFFERENCE = (0.0, 1.0), (-1.0, 1.0)
 BY = ("attack", "place", "language", "wording")
 BY_PLACE = ("attack", "place", "language")
 NOBODY = "no choice could be moved: every one was the target already, or was not answered"
+NEEDED = ("version", "of", "base", "target", *BY)
+"""Slices of the items, of which the clean versions have the first three."""
 EACH = ((), *((name,) for name in BY_PLACE))
 _moved = partial(Metric, empty=NOBODY, how="", better="lower")
 MOVED = [
@@ -70,10 +72,14 @@ class InjectionKind(ChoiceKind):
 
     def select(self, plan: RunPlan) -> frozenset[str] | None:
         """Return a sample of the attacked choices, in proportion to attacks and languages, each with its placebo and clean version."""
-        config = plan.config
+        config, rows = plan.config, self.rows(plan)
+        if missing := [name for name in NEEDED if name not in rows.columns]:
+            raise UserError(
+                f"{plan.info.name}: items of kind injection need the slices {', '.join(NEEDED)}; there is no '{missing[0]}'."
+            )
         if config.limit is None and config.people is None and not config.where:
             return None
-        rows = rows_where(self.rows(plan), config)
+        rows = rows_where(rows, config)
         if config.limit is None and config.people is None:
             return frozenset(rows["item"])
         if config.people is not None:

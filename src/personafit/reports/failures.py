@@ -311,7 +311,8 @@ def line_failures(opened: RunLines, rater: str | None = None, most: int = SHOWN)
     """Return the failures of a rater (by default the first), per question; where systems write, those of each system."""
     if not opened.references:
         lines = [line for line in opened.lines if line.control is None]
-        return [_written(opened, line, most) for line in _named(opened, lines, rater, "system")]
+        what = "system" if any(line.system for line in lines) else "rater"
+        return [_written(opened, line, most) for line in _named(opened, lines, rater, what)]
     found = []
     for reference in opened.references:
         own = _named(opened, judged_lines(opened, reference), rater, "rater")
@@ -328,6 +329,9 @@ def line_failures(opened: RunLines, rater: str | None = None, most: int = SHOWN)
 
 def _named(opened: RunLines, lines: Sequence[Line], wanted: str | None, what: str) -> list[Line]:
     """Return the lines of the rater or system with this name or fingerprint."""
+    if not lines:
+        why = "only controls were run" if not opened.references else "its raters give scores and no marks"
+        raise UserError(f"{opened.run.name}: {why}, so there are no failures to show.")
     own = [line for line in lines if wanted in (None, getattr(line, what), line.fingerprint)]
     if not own:
         names = ", ".join(dict.fromkeys(str(getattr(line, what)) for line in lines))
