@@ -14,7 +14,6 @@ from personafit._errors import UserError
 from personafit.benchmarks import (
     BENCHMARKS,
     Benchmark,
-    ingest,
     is_file,
     open_benchmark,
     open_log,
@@ -22,7 +21,7 @@ from personafit.benchmarks import (
 )
 from personafit.benchmarks.config import Finished, RunConfig
 from personafit.benchmarks.spending import spending, spent_notes
-from personafit.contexts import People, made_notes, make_contexts, makers
+from personafit.contexts import made_notes, make_contexts, makers
 from personafit.contexts.making import usual_cost
 from personafit.engine import Lane, ProgressView, Runner, Summary, check_budget
 from personafit.items.reading import SHORT_REPLY
@@ -153,16 +152,13 @@ async def check_judges(config: RunConfig, kind: Kind) -> None:
 
 def plan_run(store: Store, config: RunConfig, benchmark: Benchmark, kind: Kind) -> RunPlan:
     """Plan a run; the data is ingested into the store on the way."""
-    contexts = kind.contexts(config, benchmark.info)
-    dataset = ingest(store, benchmark)
-    people = People(store.people(dataset))
-    plan = RunPlan(kind, store, config, benchmark.info, dataset, people, contexts)
+    plan = RunPlan.of(kind, store, config, benchmark, kind.contexts(config, benchmark.info))
     left_out = _add_raters(plan)
     plan.selected = kind.select(plan)
     kind.prepare(plan, benchmark)
     plan.record = {
         "benchmark": benchmark.info.name,
-        "dataset": dataset,
+        "dataset": plan.dataset,
         "views": plan.contexts,
         "seed": config.seed,
         "samples": config.samples,

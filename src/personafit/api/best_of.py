@@ -24,10 +24,10 @@ from personafit.api.candidates import (
 )
 from personafit.api.loops import run_to_end
 from personafit.api.places import results_object
-from personafit.api.run import open_store
-from personafit.benchmarks import Benchmark, ingest
+from personafit.api.run import opened_store
+from personafit.benchmarks import Benchmark
 from personafit.benchmarks.config import RunConfig
-from personafit.contexts import ContextBuilder, People, default_model, make_context
+from personafit.contexts import ContextBuilder, default_model, make_context
 from personafit.engine import Bars, ProgressView, Summary
 from personafit.kinds import RunPlan
 from personafit.kinds.attempts import left_of
@@ -67,7 +67,6 @@ class BestOfOutcome:
     fingerprint: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the object that `--json` prints."""
         asked, choice = self.asked, self.choice
         assert choice is not None
         figure = Result.of(
@@ -120,13 +119,8 @@ def best_of(
         budget=budget,
         retry=frozenset(retry),
     )
-    opened, owns = open_store(store)
-    try:
-        with Bars() as progress:
-            return run_to_end(lambda: run_best_of(opened, asked, progress))
-    finally:
-        if owns:
-            opened.close()
+    with opened_store(store) as opened, Bars() as progress:
+        return run_to_end(lambda: run_best_of(opened, asked, progress))
 
 
 async def run_best_of(store: Store, asked: BestOf, progress: ProgressView) -> BestOfOutcome:
@@ -179,9 +173,7 @@ def _check(asked: BestOf, prompts: list[CandidateSet]) -> None:
 def _plan(store: Store, asked: BestOf, benchmark: Benchmark, config: RunConfig) -> RunPlan:
     """Return the plan of one part of the work."""
     config = replace(config, seed=asked.seed, budget=asked.budget, retry=asked.retry)
-    dataset = ingest(store, benchmark)
-    people = People(store.people(dataset))
-    return RunPlan(ChoiceKind(), store, config, benchmark.info, dataset, people, [])
+    return RunPlan.of(ChoiceKind(), store, config, benchmark)
 
 
 async def _sampled(

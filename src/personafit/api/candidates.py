@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
-from personafit._errors import UserError, writing
+from personafit._errors import UserError
+from personafit.api.places import write_lines
 from personafit.benchmarks.benchmark import BenchmarkInfo, HeldBenchmark
 from personafit.benchmarks.lines import read_lines, validated
 from personafit.benchmarks.rows import RowChecks, inline_person
@@ -191,9 +191,7 @@ class BestOfChoices:
         )
 
     def write(self, path: Path) -> None:
-        """Write a line for each question, with all scores."""
-        with writing(path):
-            path.write_bytes(b"".join(orjson.dumps(row.as_dict()) + b"\n" for row in self.rows))
+        write_lines(path, (row.as_dict() for row in self.rows))
 
 
 def choose(prompts: Sequence[CandidateSet], scores: Scores, control_length: bool) -> BestOfChoices:

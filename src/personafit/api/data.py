@@ -2,16 +2,16 @@
 
 from collections import Counter, deque
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import orjson
 import polars as pl
 
 from personafit._errors import UserError, writing
 from personafit.api.frames import benchmark_of
-from personafit.api.places import make_folder
+from personafit.api.places import write_lines
 from personafit.api.run import load
 from personafit.benchmarks import (
     BENCHMARKS,
@@ -149,9 +149,7 @@ def _import_log(path: Path, out: Path, person: str, generic: Path | None) -> lis
         raise UserError(
             f"{path}: no sample was completed ({log.ending}), so there is nothing to import; run the evaluation again."
         )
-    make_folder(out.parent)
-    with writing(out):
-        out.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    write_lines(out, rows)
     done = [f"Wrote {len(rows):,} answers of {log.model} to {out}."]
     if missing:
         done.append(f"{missing} samples failed or were empty: they are written without an answer, and lose.")
@@ -177,12 +175,9 @@ def convert_benchmark(source: str, out: Path, data: Path | None = None, to: str 
 
 def convert_run(run: str, out: Path, store: str | Path | Store | None = None) -> str:
     """Write a run's judgments as a table with person, prompt and gold; returns a sentence on what was done."""
-    opened = load(run, store=store)
-    try:
+    with closing(load(run, store=store)) as opened:
         about = opened.items.select("item", "person", pl.col("question").alias("prompt"), "gold")
         frame = opened.judgments.join(about, on="item", how="left", maintain_order="left")
-    finally:
-        opened.close()
     with writing(out):
         export_frame(frame, out)
     return f"Wrote {len(frame):,} judgments to {out}."

@@ -86,7 +86,6 @@ class _Starter(FolderBenchmark):
         self._note = note
 
     def notes(self) -> list[str]:
-        """Return the notes of the set, and one on the judge."""
         return [*super().notes(), self._note]
 
 
@@ -110,28 +109,28 @@ class Recording:
         return gains.index(max(gains))
 
 
-def run_demo(out: Path, say: Callable[[str], None] = print) -> Path:
+def run_demo(out: Path) -> Path:
     """Run the whole demo into a folder, print what was measured and found, and return the path of the report."""
     make_folder(out)
-    say(f"Offline, no key: {MODEL} was recorded on a GPU and is replayed; all else runs here.")
-    say("Scores in %, lift in points; in brackets 95 % intervals over people.")
+    print(f"Offline, no key: {MODEL} was recorded on a GPU and is replayed; all else runs here.")
+    print("Scores in %, lift in points; in brackets 95 % intervals over people.")
     with Store(str((out / "store.db").resolve())) as store:
         recorded, labels = recorded_judges()
         judge = _evaluated(store, _Starter(QUESTIONS[0], NOTE_JUDGE), raters=[recorded], where=SPECIFIC)
-        _say_judge(judge.figures, say)
+        _say_judge(judge.figures)
         assistant = _evaluated(store, assistant_answers(), raters=[recorded, labels])
-        _say_assistant(assistant.figures, say)
-        say(f"\n4. {LIVE_TITLE}")
-        live = _run_live(store, say)
+        _say_assistant(assistant.figures)
+        print(f"\n4. {LIVE_TITLE}")
+        live = _run_live(store)
         runs = {"judge": judge, "assistant": assistant} | ({"live": live} if live else {})
         body = {"runs": {name: run.as_dict() for name, run in runs.items()}}
         (out / "results.json").write_bytes(orjson.dumps(body, option=orjson.OPT_INDENT_2))
         page = out / "report.html"
         findings = _findings(judge.figures, assistant.figures)
         write_page([run.part() for run in runs.values()], page, "personafit demo", findings)
-    say("\nWhat was found")
+    print("\nWhat was found")
     for number, (_, answer) in enumerate(findings, 1):
-        say(textwrap.fill(answer, WIDTH, initial_indent=f"{number}. ", subsequent_indent="   "))
+        print(textwrap.fill(answer, WIDTH, initial_indent=f"{number}. ", subsequent_indent="   "))
     return page
 
 
@@ -143,7 +142,7 @@ def _evaluated(store: Store, benchmark: Any, **asked: Any) -> Run:
     return run
 
 
-def _run_live(store: Store, say: Callable[[str], None], seconds: float = LIVE_SECONDS) -> Run | None:
+def _run_live(store: Store, seconds: float = LIVE_SECONDS) -> Run | None:
     """Ask the embedded model a dozen times, stopping after `seconds`; prints what came of it."""
     benchmark = _Starter(LIVE_TITLE, NOTE_LIVE, description=NOTE_LIVE)
     stop = Stop()
@@ -174,7 +173,7 @@ def _run_live(store: Store, say: Callable[[str], None], seconds: float = LIVE_SE
             f"Yes: {LIVE} (SmolLM2, 135M parameters) answered {answered} of {2 * LIVE_ITEMS} asks. It is at chance on such choices: "
             "shown only to prove that live models run."
         )
-    say(textwrap.fill(said, WIDTH, initial_indent="   ", subsequent_indent="   "))
+    print(textwrap.fill(said, WIDTH, initial_indent="   ", subsequent_indent="   "))
     return run if answered else None
 
 
@@ -247,11 +246,11 @@ def recorded_judges() -> tuple[Judge, Judge]:
     return recorded, labels
 
 
-def _say_judge(results: Sequence[Result], say: Callable[[str], None]) -> None:
+def _say_judge(results: Sequence[Result]) -> None:
     """Print how often each judge chose the fitting answer, under the right person's context, none and a wrong person's."""
     first = _total(results, "accuracy", JUDGE)
-    say(f"\n1. {QUESTIONS[0]} {first.n} questions of {first.people} invented people")
-    say(f"   {'':<33} {'told the profile':<17} {'nothing':>7} {'wrong person':>13}  lift")
+    print(f"\n1. {QUESTIONS[0]} {first.n} questions of {first.people} invented people")
+    print(f"   {'':<33} {'told the profile':<17} {'nothing':>7} {'wrong person':>13}  lift")
     for name, title in (
         (JUDGE, JUDGE),
         ("rule:overlap", "rule: overlaps more with profile"),
@@ -259,29 +258,29 @@ def _say_judge(results: Sequence[Result], say: Callable[[str], None]) -> None:
     ):
         told, none, wrong = (_total(results, "accuracy", name, context) for context in SHOWN)
         lift = _total(results, "lift", name)
-        say(
+        print(
             f"   {title:<33} {with_interval(told):<17} {_percent(none):>7} {_percent(wrong):>13}  {with_interval(lift, difference=True)}"
         )
 
 
-def _say_assistant(results: Sequence[Result], say: Callable[[str], None]) -> None:
+def _say_assistant(results: Sequence[Result]) -> None:
     """Print how the assistant's answers score with memory and without, and what gates decide about it."""
     first = _total(results, "win_rate", JUDGE, system=WITH, **GENERIC)
-    say(f"\n2. {QUESTIONS[1]} {first.n} questions")
-    say(f"   Scripted: it sends one of two written drafts, chosen by the recorded {MODEL} from")
-    say("   three memories of the person or none; judged against its generic and its wrong-person answer.")
-    say(f"   {'':<24}  {'judged by':<28}  {'beats its generic':<17}  lift")
+    print(f"\n2. {QUESTIONS[1]} {first.n} questions")
+    print(f"   Scripted: it sends one of two written drafts, chosen by the recorded {MODEL} from")
+    print("   three memories of the person or none; judged against its generic and its wrong-person answer.")
+    print(f"   {'':<24}  {'judged by':<28}  {'beats its generic':<17}  lift")
     for system, named in ((WITH, (JUDGE, LABELS)), (WITHOUT, (JUDGE,))):
         for name in named:
             title = name if system == WITH else "both"
             win = _total(results, "win_rate", name, system=system, **GENERIC)
             lift = _total(results, "lift", name, system=system)
-            say(
+            print(
                 f"   {system:<24}  {title:<28}  {with_interval(win):<17}  {with_interval(lift, difference=True)}"
             )
-    say("\n3. Gates: --fail-under lift=0.02 wants every interval above 2 points (bars set for this demo)")
+    print("\n3. Gates: --fail-under lift=0.02 wants every interval above 2 points (bars set for this demo)")
     for system, bar in GATES:
-        say(f"   lift={bar:<5g} {system.removeprefix('assistant '):<16} {_gate(results, system, bar)}")
+        print(f"   lift={bar:<5g} {system.removeprefix('assistant '):<16} {_gate(results, system, bar)}")
 
 
 def _findings(judged: Sequence[Result], answered: Sequence[Result]) -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ from personafit.api.callables import Judge, Named
 from personafit.api.loops import run_to_end
 from personafit.api.places import hint, make_folder, working_on
 from personafit.api.planning import Evaluation, EvaluationPlan, gated, prepare
-from personafit.api.run import Run, open_store
+from personafit.api.run import Run, open_store, opened_store
 from personafit.engine import Bars, Silence
 from personafit.models.spec import giving
 from personafit.run import execute
@@ -149,12 +149,8 @@ def estimate(*args: Any, **asked: Any) -> str:
     Takes the arguments of `evaluate`.
     """
     plan, store, *_ = _planned(**_bound(args, asked))
-    opened, owns = open_store(store)
-    try:
+    with opened_store(store) as opened:
         return plan.estimate(opened)
-    finally:
-        if owns:
-            opened.close()
 
 
 def carry_out(

@@ -12,7 +12,7 @@ import orjson
 from personafit._errors import UserError
 from personafit._hashing import content_hash
 from personafit.api.places import hint, make_folder, working_on
-from personafit.api.run import open_store
+from personafit.api.run import opened_store
 from personafit.benchmarks import open_benchmark, write_folder
 from personafit.benchmarks.benchmark import WithAttributes
 from personafit.engine import Bars, Summary
@@ -49,7 +49,6 @@ class Extraction:
 
     @property
     def summary(self) -> Summary:
-        """Return how the asks ended, and what they cost."""
         return self.done.summary
 
     @property
@@ -70,7 +69,18 @@ class Extraction:
     @property
     def problem(self) -> str | None:
         """Return what is wrong if too few conversations, or too few replies about them, could be parsed."""
-        return None if self.counts is None else _below_bar(self.counts)
+        if self.counts is None:
+            return None
+        coverage, read = self.counts["extraction"]["coverage"], self.counts["conversations"]
+        readable = 1 - read["by_status"].get("unparsed", 0) / read["read"]
+        bar = f"below the bar of {100 * COVERAGE_BAR:.0f} %"
+        if coverage is None:
+            return "no conversation was left to look for attributes in"
+        if coverage < COVERAGE_BAR:
+            return f"attributes could be read from {100 * coverage:.1f} % of the conversations, {bar}"
+        if readable < COVERAGE_BAR:
+            return f"{100 * readable:.1f} % of the log's conversations could be read, {bar}"
+        return None
 
 
 def extract_attributes(
@@ -121,15 +131,11 @@ def extract_attributes(
         command=command,
     )
     make_folder(out)
-    opened, owns = open_store(store)
     try:
-        with working_on(backend), Bars() as progress:
+        with opened_store(store) as opened, working_on(backend), Bars() as progress:
             done = asyncio.run(execute(opened, config, progress))
     except OSError as error:
         raise UserError(f"{error.filename or out} cannot be written ({error.strerror}).") from error
-    finally:
-        if owns:
-            opened.close()
     if done.counts is not None and benchmark is not None:
         _write_benchmark(benchmark, out)
     return Extraction(out, done)
@@ -144,20 +150,6 @@ def _write_benchmark(benchmark: str, out: Path) -> None:
         f"What the induced profile is worth beside the true one: personafit run {out / 'benchmark'} --rater SPEC --context profile "
         "--context attributes:all --context none --context wrong:attributes:all"
     )
-
-
-def _below_bar(counts: dict[str, Any]) -> str | None:
-    """Return what is wrong if too few conversations, or too few replies about them, could be parsed."""
-    coverage, read = counts["extraction"]["coverage"], counts["conversations"]
-    readable = 1 - read["by_status"].get("unparsed", 0) / read["read"]
-    bar = f"below the bar of {100 * COVERAGE_BAR:.0f} %"
-    if coverage is None:
-        return "no conversation was left to look for attributes in"
-    if coverage < COVERAGE_BAR:
-        return f"attributes could be read from {100 * coverage:.1f} % of the conversations, {bar}"
-    if readable < COVERAGE_BAR:
-        return f"{100 * readable:.1f} % of the log's conversations could be read, {bar}"
-    return None
 
 
 def measure_attributes(sources: Sequence[str], *, command: str | None = None) -> Analysis:

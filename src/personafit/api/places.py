@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,6 +66,13 @@ def make_folder(folder: Path) -> None:
     """Create a folder for a run's files; raise a UserError if that is impossible."""
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
+
+
+def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write a JSONL file, and its folder if there is none."""
+    make_folder(path.parent)
+    with writing(path):
+        path.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
 
 
 def find_run(store: Store, name: str) -> RunRecord:

@@ -44,7 +44,6 @@ class Evaluation:
 
     @cached_property
     def kind(self) -> Kind:
-        """Return the kind of the items."""
         return kind_of(self.benchmark)
 
     @property
@@ -54,7 +53,6 @@ class Evaluation:
         return f"{config.benchmark} ({config.kind})" if config.kind else config.benchmark
 
     def warn(self) -> None:
-        """Print warnings about settings that make the result worth little."""
         for note in [*self.kind.warnings(self.config), *self.notes]:
             hint(f"personafit: {note}")
 

@@ -12,7 +12,7 @@ import orjson
 from personafit._errors import UserError, writing
 from personafit.api.frames import benchmark_of
 from personafit.api.places import at_least_one, check_margin, find_run, make_folder, require_judged, store_url
-from personafit.api.run import Run, open_store
+from personafit.api.run import Run, opened_store
 from personafit.benchmarks import is_file, open_benchmark
 from personafit.kinds import run_lines
 from personafit.kinds.lines import RunLines
@@ -163,7 +163,7 @@ def _votes(named: Run | str | Path, store: str | Path | Store | None, closing: E
         from personafit.reports.agree_ratings import folder_source
 
         return folder_source(Path(named), None)
-    return votes_source(str(named), _opened(store, closing))
+    return votes_source(str(named), closing.enter_context(opened_store(store)))
 
 
 def run_votes(store: Store, run: RunRecord) -> "Source":
@@ -305,13 +305,6 @@ def rescore(run: Run | str | Path, *, store: str | Path | Store | None = None) -
         return Rescored(*read_again(*_judged(run, store, closing)))
 
 
-def _opened(store: str | Path | Store | None, closing: ExitStack) -> Store:
-    opened, owns = open_store(store)
-    if owns:
-        closing.callback(opened.close)
-    return opened
-
-
 def _judged(
     run: Run | str | Path, store: str | Path | Store | None, closing: ExitStack
 ) -> tuple[Store, RunRecord]:
@@ -321,5 +314,5 @@ def _judged(
             kinds = ", ".join(f"{one.name} ({one.kind})" for one in run.runs)
             raise UserError(f"{run.name} is {len(run.runs)} runs: give one of its `runs`, which are {kinds}.")
         return run._store, require_judged(run.runs[0].record)
-    opened = _opened(store, closing)
+    opened = closing.enter_context(opened_store(store))
     return opened, require_judged(find_run(opened, str(run)))

@@ -1,7 +1,8 @@
 """The result object of a run: its figures, judgments and items as frames, its report, and its verdict."""
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import cached_property
 from html import escape
@@ -22,6 +23,7 @@ from personafit.api.places import (
     store_url,
 )
 from personafit.engine import Summary
+from personafit.kinds.kind import items_of
 from personafit.reports.kind_report import KindReport, lost_asks
 from personafit.reports.pieces import Prose, Sentences
 from personafit.reports.report import ReportPart
@@ -213,25 +215,15 @@ class Run:
     @cached_property
     def items(self) -> pl.DataFrame:
         """Every item of the run: person, question, answers, the gold label and tier where known, and its slices."""
-        dataset = self.record.dataset
-        selected = self.record.config.get("selected")
-        wanted = None if selected is None else set(selected)
-        items = [item for item in self._store.items(dataset) if wanted is None or item.id in wanted]
+        dataset, items = self.record.dataset, list(items_of(self._store, self.record))
         texts = self._store.texts({product for item in items for product in item.products})
         slices = sorted({name for item in items for name in item.slices})
-        columns: dict[str, Any] = {
-            "item": [item.id for item in items],
-            "person": [item.person for item in items],
-            "question": [item.prompt for item in items],
-            "answers": [[texts.get(product) for product in item.products] for item in items],
-        }
-        schema: dict[str, Any] = {
-            "item": pl.String,
-            "person": pl.String,
-            "question": pl.String,
-            "answers": pl.List(pl.String),
-        }
-        frame = pl.DataFrame(columns, schema=schema)
+        rows = [
+            (item.id, item.person, item.prompt, [texts.get(product) for product in item.products])
+            for item in items
+        ]
+        schema: dict[str, Any] = dict.fromkeys(("item", "person", "question"), pl.String)
+        frame = pl.DataFrame(rows, schema | {"answers": pl.List(pl.String)}, orient="row")
         gold = gold_answers(self._store, dataset, self._store.dataset_info(dataset).get("gold"))
         told = gold.select("item", "gold", *([] if "tier" in slices else ["tier"])).unique(
             "item", keep="first"
@@ -367,6 +359,17 @@ def load(name: str = "last", *, store: str | Path | Store | None = None, margin:
     if owns:
         run.owns_store()
     return run
+
+
+@contextmanager
+def opened_store(store: str | Path | Store | None) -> Iterator[Store]:
+    """Open the store asked for, and close it at the end if it was opened here."""
+    opened, owns = open_store(store)
+    try:
+        yield opened
+    finally:
+        if owns:
+            opened.close()
 
 
 def open_store(store: str | Path | Store | None) -> tuple[Store, bool]:

@@ -48,78 +48,63 @@ class RunGroup(Run):
 
     @property
     def name(self) -> str:
-        """The name of the folder or suite."""
         return self._name
 
     @property
     def runs(self) -> Sequence[Run]:
-        """The single runs."""
         return self._runs
 
     @property
     def benchmark(self) -> str:
-        """The names of the benchmarks."""
         return ", ".join(dict.fromkeys(run.benchmark for run in self.runs))
 
     @property
     def kind(self) -> str:
-        """The kinds of item that were judged."""
         return ", ".join(dict.fromkeys(run.kind for run in self.runs))
 
     @property
     def finished(self) -> bool:
-        """Whether everything that was planned has been tried."""
         return not self.errors and all(run.finished for run in self.runs)
 
     @property
     def interrupted(self) -> bool:
-        """Whether this call was interrupted, so that only a part is judged."""
         return any(run.interrupted for run in self.runs)
 
     @property
     def judged(self) -> bool:
-        """Whether judging of any run has begun."""
         return bool(self._judged)
 
     @property
     def stopped(self) -> list[str]:
-        """Why runs could not be made, or parts of the work ended early, a sentence each."""
         stopped = [sentence for run in self.runs for sentence in run.stopped]
         return [*(f"{name}: {error}" for name, error in self.errors), *stopped]
 
     @property
     def cost(self) -> float:
-        """What this call spent, in USD."""
         return sum(run.cost for run in self.runs)
 
     @property
     def notes(self) -> list[str]:
-        """Notes on the data and the raters of each run, a sentence each."""
         return [f"{run.name}: {note}" for run in self.runs for note in run.notes]
 
     @property
     def answers(self) -> dict[str, int]:
-        """How many answers the systems made and how many were reused, in all runs."""
         counts = [run.answers for run in self.runs]
         return {name: sum(one[name] for one in counts) for name in counts[0]} if counts else {}
 
     @cached_property
     def figures(self) -> list[Result]:
-        """Every figure of all runs."""
         return [result for run in self.runs for result in run.figures]
 
     def figures_by(self, metric: str) -> list[Result]:
-        """Return every figure of all runs, including those of the slice that `METRIC[NAME=VALUE]` names."""
         return [result for run in self.runs for result in run.figures_by(metric)]
 
     @cached_property
     def results(self) -> pl.DataFrame:
-        """Every figure of all runs, in the columns of `Run.results`."""
         return self._frames("results")
 
     @cached_property
     def judgments(self) -> pl.DataFrame:
-        """Every judgment of all runs, in the columns of `Run.judgments`."""
         return self._frames("judgments")
 
     @cached_property
@@ -142,11 +127,9 @@ class RunGroup(Run):
 
     @property
     def coverage_gap(self) -> str | None:
-        """The sentences saying that a run's coverage is too low for its figures to be trusted."""
         return " ".join(gap for run in self.runs if (gap := run.coverage_gap)) or None
 
     def report(self, path: str | Path) -> Path:
-        """Write one page with the reports of all runs, and return its path."""
         page = Path(path)
         make_folder(page.parent)
         with writing(page):
@@ -167,7 +150,6 @@ class RunGroup(Run):
         print_pieces([self._grid, Sentences(notes, small=True)], console or Console())
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all runs as the one object that `--json` prints."""
         return {"suite": self.title, "runs": [run.as_dict() for run in self._judged]}
 
     def _repr_html_(self) -> str:

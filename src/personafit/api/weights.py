@@ -3,11 +3,9 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import orjson
-
-from personafit._errors import UserError, writing
-from personafit.api.places import find_run, make_folder
-from personafit.api.run import open_store
+from personafit._errors import UserError
+from personafit.api.places import find_run, write_lines
+from personafit.api.run import opened_store
 from personafit.models.catalog import CATALOG, ModelFile, cache_folder, fetch, hub_source, is_address
 from personafit.models.embedded import find_weights
 from personafit.store import Store
@@ -50,16 +48,10 @@ def record(run: str, out: Path, store: str | Path | Store | None = None) -> int:
     """Write the replies of a run's model as lines for `replay:`; returns how many."""
     from personafit.raters.recording import recording
 
-    opened, owns = open_store(store)
-    try:
+    with opened_store(store) as opened:
         found = find_run(opened, run)
         if found.config.get("kind") == "dialogue":
             raise UserError(f"{found.name} is a run of dialogues, which cannot be recorded.")
         rows = recording(opened, found)
-    finally:
-        if owns:
-            opened.close()
-    make_folder(out.parent)
-    with writing(out):
-        out.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    write_lines(out, rows)
     return len(rows)

@@ -109,7 +109,6 @@ class Answers(HeldBenchmark):
         return pl.DataFrame(known, schema=SPENT, orient="row")
 
     def gold(self) -> Iterator[Judgment]:
-        """Iterate over the gold: the index of the tested answer."""
         for item, tested, _ in self._pairs:
             yield Judgment(item=item.id, rater=TESTED, label=str(item.products.index(tested.id)))
 

@@ -138,19 +138,15 @@ class HeldBenchmark(Benchmark):
         self._notes = list(notes)
 
     def people(self) -> Iterator[Person]:
-        """Iterate over the people."""
         return iter(self._people)
 
     def products(self) -> Iterator[Product]:
-        """Iterate over the products."""
         return iter(self._products)
 
     def items(self) -> Iterator[Item]:
-        """Iterate over the items."""
         return iter(self._items)
 
     def notes(self) -> list[str]:
-        """Return the notes."""
         return self._notes
 
 
@@ -208,15 +204,12 @@ class Narrowed(Benchmark):
         self._left_out = left_out
 
     def items(self) -> Iterator[Item]:
-        """Iterate over the remaining items."""
         return (item for item in self._source.items() if item.id not in self._left_out)
 
     def gold(self) -> Iterator[Judgment]:
-        """Iterate over the gold of the remaining items."""
         return (gold for gold in self._source.gold() if gold.item not in self._left_out)
 
     def notes(self) -> list[str]:
-        """Return the source's notes."""
         return self._source.notes()
 
 
@@ -251,7 +244,6 @@ class WithoutForgotten(Narrowed):
         super().__init__(source, left_out)
 
     def people(self) -> Iterator[Person]:
-        """Iterate over the people who were not forgotten."""
         return (person for person in self._source.people() if person.id not in self._forgotten)
 
     def products(self) -> Iterator[Product]:
@@ -259,11 +251,9 @@ class WithoutForgotten(Narrowed):
         return (product for product in self._source.products() if product.id not in self._unwanted)
 
     def published(self) -> list[Published]:
-        """Return the source's published scores."""
         return self._source.published()
 
     def notes(self) -> list[str]:
-        """Return the source's notes, and how many people are left out."""
         return [*super().notes(), FORGOTTEN_NOTE.format(self._count)]
 
 
@@ -286,7 +276,6 @@ class WithAttributes(Narrowed):
             yield person.model_copy(update={"attributes": self._induced[person.id]})
 
     def products(self) -> Iterator[Product]:
-        """Iterate over the answers of the remaining items."""
         wanted = {product for item in self.items() for product in item.products}
         return (product for product in self._source.products() if product.id in wanted)
 
@@ -313,15 +302,12 @@ class Prompts(Benchmark):
         return {row.item: str(row.extra["tier"]) for row in gold if row.extra and row.extra.get("tier")}
 
     def people(self) -> Iterator[Person]:
-        """Iterate over the source's people."""
         return self._source.people()
 
     def products(self) -> Iterator[Product]:
-        """Iterate over nothing: the answers are yet to be made."""
         yield from ()
 
     def items(self) -> Iterator[Item]:
-        """Iterate over the questions as prompt items."""
         seen: set[str] = set()
         for item in self._source.items():
             if item.group not in seen:

@@ -46,7 +46,6 @@ class ChoiceBenchmark(Benchmark, ABC):
             yield from _options(choice)
 
     def items(self) -> Iterator[Item]:
-        """Iterate over the items, one per choice."""
         for choice in self._choices:
             yield Item(
                 id=choice.id,
@@ -57,18 +56,15 @@ class ChoiceBenchmark(Benchmark, ABC):
             )
 
     def gold(self) -> Iterator[Judgment]:
-        """Iterate over the right answer of each choice."""
         for choice in self._choices:
             label = [product.text for product in _options(choice)].index(choice.right)
             extra = {"tier": choice.tier} if choice.tier else None
             yield Judgment(item=choice.id, rater=self.info.gold, label=str(label), extra=extra)
 
     def published(self) -> list[Published]:
-        """Return published scores whose source can be named."""
         return read_published(self.info.name)
 
     def notes(self) -> list[str]:
-        """Return the reader's remarks, and how many choices are left out."""
         same = len(self._all) - len(self._choices)
         left = [f"Choices left out, as a wrong answer is the right one word for word: {same:,}."]
         return [*self.remarks(), *(left if same else [])]

@@ -65,24 +65,19 @@ class FolderBenchmark(Benchmark):
         refuse_faults(_faults(self.folder, self.info.kind) or [fault], self.folder)
 
     def people(self) -> Iterator[Person]:
-        """Iterate over people.jsonl."""
         return self._records.people()
 
     def products(self) -> Iterator[Product]:
-        """Iterate over products.jsonl, with content hashes as ids."""
         return self._records.products()
 
     def items(self) -> Iterator[Item]:
-        """Iterate over the items of the selected kind in items.jsonl."""
         return (item for item in self._records.items() if self.kind in (None, item.kind))
 
     def gold(self) -> Iterator[Judgment]:
-        """Iterate over the labels of these items in gold.jsonl."""
         gold = self._records.gold()
         return (row for row in gold if self.kind in (None, self._records.kind(row.item)))
 
     def conversations(self) -> Iterator[Conversation]:
-        """Iterate over conversations.jsonl, if it exists."""
         deque(self._records.people(), maxlen=0)
         return self._records.conversations()
 

@@ -58,7 +58,6 @@ class FolderRecords:
         self._labelled: set[str] = set()
 
     def people(self) -> Iterator[Person]:
-        """Iterate over the people, each id once."""
         seen: set[str] = set()
         for _, person in self._unique("people.jsonl", Person, lambda person: person.id):
             seen.add(person.id)
@@ -66,7 +65,6 @@ class FolderRecords:
         self._people = seen
 
     def products(self) -> Iterator[Product]:
-        """Iterate over the products, with content hashes as ids."""
         seen: dict[str, str] = {}
         for number, product in self._unique("products.jsonl", Product, lambda product: product.id):
             content = product.model_copy(update={"id": ""})
@@ -147,7 +145,6 @@ class FolderRecords:
                 self._complain(f"{located(path, number, 'item')}: '{vote.item}' is not in items.jsonl.")
 
     def unlabelled(self) -> list[str]:
-        """Return a sentence for each item without gold, once all has been read."""
         missing = sorted(set(self._items or ()) - self._labelled)
         return [f"{self._folder / 'gold.jsonl'}: item '{item}' has no gold." for item in missing]
 

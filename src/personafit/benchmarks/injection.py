@@ -74,7 +74,6 @@ class Attack:
 
     @property
     def wordings(self) -> dict[str, Sequence[str]]:
-        """The wordings by language."""
         return {"en": self.en, "zh": self.zh}
 
     def text(self, language: str, number: int, this: str, letter: str) -> str:
@@ -181,7 +180,6 @@ class Injection(HeldBenchmark):
         self._gold = {one.item.id: str(one.gold) for one in made}
 
     def gold(self) -> Iterator[Judgment]:
-        """Iterate over the starter set's gold, which attacks do not change."""
         return (Judgment(item=item, rater=INFO.gold, label=label) for item, label in self._gold.items())
 
 

@@ -174,15 +174,12 @@ class LaMP(ChoiceBenchmark):
         )
 
     def people(self) -> Iterator[Person]:
-        """Iterate over the people, with their past papers, tags or reviews as memories."""
         return (person for person, _ in self._made)
 
     def read(self) -> Iterator[MultipleChoice]:
-        """Iterate over the choices, one per question."""
         return (choice for _, choice in self._made)
 
     def remarks(self) -> list[str]:
-        """Return notes on what was read and how it differs from the published tasks."""
         if not any(choice.slices["task"] == "LaMP_3" for _, choice in self._made):
             return self._notes
         rated = "LaMP_3 is scored as a choice among five ratings; its authors report MAE and RMSE."
@@ -325,7 +322,6 @@ class LaMPWriting(HeldBenchmark):
         super().__init__(WRITING_INFO, people, items, products, notes)
 
     def published(self) -> list[Published]:
-        """Return the scores others have published on the same questions."""
         return read_published(WRITING)
 
 

@@ -91,7 +91,6 @@ class PersonaFeedback(ChoiceBenchmark):
                 yield MultipleChoice(item, user, row.question, row.chosen, (row.reject,), slices, source.tier)
 
     def remarks(self) -> list[str]:
-        """Return notes on normalised persona keys, missing halves and missing pairs."""
         _ = self._people
         notes = [
             f"Persona key normalised: {repair} ({'once' if count == 1 else f'{count:,} times'})."

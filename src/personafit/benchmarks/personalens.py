@@ -167,7 +167,6 @@ class PersonaLens(TaskBenchmark):
         yield from found
 
     def repairs(self) -> list[dict[str, object]]:
-        """Return the kinds of repair that occurred, with their counts and people."""
         _ = self.users
         met = self._repairs
         return [
@@ -177,7 +176,6 @@ class PersonaLens(TaskBenchmark):
         ]
 
     def notes(self) -> list[str]:
-        """Return a sentence for each kind of repair."""
         said = []
         for row in self.repairs():
             users = list(self._repairs[str(row["kind"])])
@@ -187,7 +185,6 @@ class PersonaLens(TaskBenchmark):
         return said
 
     def _note(self, kind: str, user: str, count: int = 1) -> None:
-        """Count repairs of one kind in one user's files."""
         self._repairs.setdefault(kind, Counter())[user] += count
 
     # -- definitions of tasks -------------------------------------------------------------------------------------------
@@ -242,7 +239,6 @@ class PersonaLens(TaskBenchmark):
         )
 
     def _interests(self, profile: _Profile, path: Path) -> set[str]:
-        """Return the domains that the person is interested in."""
         found: set[str] = set()
         for name, wanted in profile.interests.items():
             domain = name if name in self._ontology else _MARKS.sub("", name).strip()

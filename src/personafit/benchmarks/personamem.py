@@ -91,7 +91,6 @@ class PersonaMem(ChoiceBenchmark):
             yield Person(id=f"persona-{persona}", language="en", memories=memories)
 
     def read(self) -> Iterator[MultipleChoice]:
-        """Iterate over the choices, one per question."""
         seen: set[str] = set()
         for place, row in self._rows:
             right, wrong = _options(row, place)
@@ -114,7 +113,6 @@ class PersonaMem(ChoiceBenchmark):
             )
 
     def remarks(self) -> list[str]:
-        """Return notes on the size, and on the published score without any history."""
         others = (self._questions.with_name(f"questions_{size}.csv") for size in SIZES if size != self._size)
         return [
             f"Histories of the size {self._size}; the published scores are of models that were given them whole.",
@@ -125,7 +123,6 @@ class PersonaMem(ChoiceBenchmark):
 
     @cached_property
     def _rows(self) -> list[tuple[str, _Question]]:
-        """The questions, each with its place in the file."""
         rows = []
         for number, raw in read_csv(self._questions, tuple(_Question.model_fields)):
             row, place = validated(_Question, raw, self._questions, number), located(self._questions, number)

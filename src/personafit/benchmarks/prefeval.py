@@ -83,17 +83,14 @@ class PrefEval(ChoiceBenchmark):
             )
 
     def people(self) -> Iterator[Person]:
-        """Iterate over the people, one for each preference."""
         for person, _ in self._read:
             yield person
 
     def read(self) -> Iterator[MultipleChoice]:
-        """Iterate over the choices: each preference in every available form."""
         for _, choices in self._read:
             yield from choices
 
     def remarks(self) -> list[str]:
-        """Return notes on missing forms and on the comparability of published scores."""
         forms = {choice.slices["form"] for _, choices in self._read for choice in choices}
         notes = [
             f"The form '{form}' is not in this folder: only stated preferences are asked about there."

@@ -114,7 +114,6 @@ class Impersonal(ChoiceBenchmark):
     """Choices without a person: each gets an empty person of its own, so that intervals are over prompts."""
 
     def people(self) -> Iterator[Person]:
-        """Iterate over the empty people, one for each choice."""
         for choice in self._all:
             yield Person(id=choice.person, language="en")
 
@@ -159,11 +158,9 @@ class RewardBench(Impersonal):
             yield MultipleChoice(item, item, row.prompt, right[0], tuple(wrong), slices)
 
     def published(self) -> list[Published]:
-        """Return the published scores: by section for version 1, by subset for version 2."""
         return read_published("rewardbench" if self.info.version == "1" else "rewardbench-2")
 
     def remarks(self) -> list[str]:
-        """Return notes on how scores here differ from the leaderboard's."""
         if self.info.version == "1":
             return [
                 "The leaderboard weighs math-prm as much as all code and averages the four sections; a section here is the mean over "
@@ -194,7 +191,6 @@ class HelpSteer2(Impersonal):
         self._path = found[0]
 
     def read(self) -> Iterator[MultipleChoice]:
-        """Iterate over the pairs of answers that are far enough apart."""
         found = False
         for number, prompt, better, worse, gap in rated_pairs(self._path):
             found = True
@@ -207,5 +203,4 @@ class HelpSteer2(Impersonal):
             )
 
     def remarks(self) -> list[str]:
-        """Return notes on the file that was read and the pairs left out."""
         return [f"Read from {self._path.name}; pairs less than two points of helpfulness apart are left out."]

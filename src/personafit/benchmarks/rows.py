@@ -97,7 +97,6 @@ class RowChecks:
         )
 
     def notes(self) -> list[str]:
-        """Return a note on how many rows repeat an earlier one."""
         if not self._repeated:
             return []
         count, first = len(self._repeated), self._repeated[0]
@@ -106,7 +105,6 @@ class RowChecks:
         return [f"{said} word for word and {are} read once, the first on line {first}."]
 
     def refuse(self) -> None:
-        """Raise one error for all faults found, if any."""
         refuse_faults(sorted(self.faults, key=_line), self.place)
 
 
@@ -156,15 +154,12 @@ class ChosenPairs(ChoiceBenchmark):
         self._notes = checks.notes()
 
     def people(self) -> Iterator[Person]:
-        """Iterate over the people in the rows."""
         yield from self._people.values()
 
     def read(self) -> list[MultipleChoice]:
-        """Return the choices, one per row."""
         return self._pairs
 
     def remarks(self) -> list[str]:
-        """Return notes on the origin of the pairs and on repeated rows."""
         return [self.info.description, *self._notes]
 
 

@@ -64,12 +64,10 @@ class Statements:
 
     @property
     def people(self) -> list[str]:
-        """The person of each statement's conversation."""
         return [self.conversations[conversation].person for conversation in self.of]
 
     @property
     def problematic(self) -> NDArray[np.bool_]:
-        """Whether each statement has any label but accepted."""
         return np.array([label != "accepted" for label in self.labels], dtype=bool)
 
     @property

@@ -38,19 +38,15 @@ class TaskBenchmark(Benchmark, ABC):
         return []
 
     def tasks(self) -> Iterator[Task]:
-        """Iterate over all tasks, by person."""
         return (task for _, tasks in self.users for task in tasks)
 
     def people(self) -> Iterator[Person]:
-        """Iterate over all people."""
         return (person for person, _ in self.users)
 
     def products(self) -> Iterator[Product]:
-        """Iterate over the tasks as products."""
         return (item.product for item in self.items())
 
     def items(self) -> Iterator[TaskItem]:
-        """Iterate over the tasks as items."""
         return (task_item(task) for task in self.tasks())
 
 
@@ -84,7 +80,6 @@ class FolderTasks(TaskBenchmark):
         self.info.metrics["closed_values"] = _closed_values(folder / "ontology.json")
 
     def read(self) -> Iterator[tuple[Person, list[Task]]]:
-        """Iterate over the people with their tasks, in file order."""
         faults: list[str] = []
         records = FolderRecords(self._folder, faults.append)
         tasks: dict[str, list[Task]] = {}
@@ -95,7 +90,6 @@ class FolderTasks(TaskBenchmark):
             yield person, tasks.get(person.id, [])
 
     def notes(self) -> list[str]:
-        """Return the folder's description."""
         return [self.info.description] if self.info.description else []
 
 

@@ -95,7 +95,6 @@ class ChoiceQuestion(Question):
         return []
 
     def again(self, shown: Shown) -> str:
-        """Return the follow-up message after a reply that names no letter."""
         return self.words["reminder"].format(letters=" or ".join(self.options(shown)))
 
     def read(self, reply: ChatReply, shown: Shown) -> Reading | None:
@@ -114,11 +113,9 @@ class ChoiceQuestion(Question):
         return Reading((PartAnswer(shown.parts[0], label, margin, letters=said),))
 
     def options(self, shown: Shown) -> tuple[str, ...]:
-        """Return the letters of the answers shown."""
         return self.letters(len(shown.order))
 
     def recorded_as(self, shown: Shown) -> str:
-        """Return the request's key in recordings."""
         return replay_key(shown.about, shown.context.name, shown.order_name, shown.sample)
 
     def foregone(self, shown: Shown) -> Verdict | None:
@@ -161,7 +158,6 @@ class ChoiceQuestion(Question):
         return [PartAnswer(shown.parts[0], *choice_of(by_product))]
 
     def expected(self, shown: Shown) -> str:
-        """Describe what a function has to return."""
         return f"{len(shown.order)} finite numbers, an index or a letter"
 
     def _scores(self, returned: Any, count: int) -> list[float] | None:
@@ -224,7 +220,6 @@ class GuardedQuestion(ChoiceQuestion):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of the version with this guard."""
         return fingerprint_of(f"fit/{self.guard}", own_version(self))
 
     @property

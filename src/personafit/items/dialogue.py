@@ -93,7 +93,6 @@ class Dialogue:
 
     @property
     def exchanges(self) -> int:
-        """Number of the assistant's turns."""
         return sum(turn.role == "assistant" for turn in self.turns)
 
     @property
@@ -115,8 +114,6 @@ class Dialogue:
         return content_hash([[turn.role, turn.text] for turn in self.turns] + [["closing", self.closing]])
 
 
-View = Literal["given", "full"]
-VIEWS: tuple[View, ...] = ("given", "full")
 REPLY_TOKENS = 300
 _WORDS = words_of("dialogue")
 
@@ -199,7 +196,6 @@ class DialogueQuestion(Question):
         return f'Reply with one JSON object and nothing else: {reason}"score", {scale}.'
 
     def again(self, shown: Shown) -> str:
-        """Return the follow-up message after a reply that cannot be parsed."""
         return f"That could not be read. {self.closing(shown.material.dialogue)}"
 
     def read(self, reply: ChatReply, shown: Shown) -> Reading | None:
@@ -211,7 +207,6 @@ class DialogueQuestion(Question):
         return tuple(str(mark) for mark in range(self.low, self.high + 1))
 
     def said(self, shown: Shown, answer: str) -> PartAnswer | None:
-        """Return the rating of the one part shown."""
         return answered(shown, marks([int(answer)]))[0] if answer in self.choices(shown) else None
 
     def parts(self, dialogue: Dialogue) -> tuple[Part, ...]:
@@ -222,11 +217,9 @@ class DialogueQuestion(Question):
         return tuple(Part(dialogue.id, f"turn {turn.index + 1}", turn.text) for turn in turns)
 
     def reply_tokens(self, shown: Shown) -> int:
-        """Return the token limit, with room for a reason and the ratings."""
         return REPLY_TOKENS
 
     def recorded_as(self, shown: Shown) -> str:
-        """Return the request's key in recordings."""
         return judge_key(shown.material.dialogue, shown.context.name, self.name, shown.sample)
 
     def accept(self, shown: Shown, returned: Any, threshold: float | None = None) -> list[PartAnswer] | None:
@@ -237,7 +230,6 @@ class DialogueQuestion(Question):
         return answered(shown, marks(int(mark) for mark in given))
 
     def expected(self, shown: Shown) -> str:
-        """Describe what a function has to return."""
         scale = f"from {self.low} to {self.high}"
         turns = f" for each of the assistant's turns ({len(shown.parts)})" if self.by_turn else ""
         return f"a whole number {scale}{turns}"

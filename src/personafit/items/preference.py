@@ -58,11 +58,9 @@ class AttributeQuestion(Question):
     reading: ClassVar[str] = "preference-1"
 
     def reply_tokens(self, shown: Shown) -> int:
-        """Return the token limit, with room for an answer about every attribute."""
         return REPLY_HEAD + REPLY_PER_ATTRIBUTE * len(shown.parts)
 
     def recorded_as(self, shown: Shown) -> str:
-        """Return the request's key in recordings."""
         return replay_key(shown.about, self.name, shown.order_name, shown.sample)
 
     def foregone(self, shown: Shown) -> Verdict | None:
@@ -100,7 +98,6 @@ class PreferenceQuestion(AttributeQuestion):
         ]
 
     def again(self, shown: Shown) -> str:
-        """Return the follow-up message after a reply that leaves attributes without a rating."""
         keys = ", ".join(f'"{number}"' for number in range(1, len(shown.parts) + 1))
         return self.words["reminder"].format(keys=keys)
 
@@ -119,7 +116,6 @@ class PreferenceQuestion(AttributeQuestion):
         return tuple(str(mark) for mark in range(LOWEST, HIGHEST + 1))
 
     def said(self, shown: Shown, answer: str) -> PartAnswer | None:
-        """Return the rating of the one attribute shown."""
         found = self.accept(shown, [int(answer)]) if answer in self.choices(shown) else None
         return found[0] if found else None
 
@@ -159,11 +155,9 @@ class PreferenceQuestion(AttributeQuestion):
         return answered(shown, marks(turned(int(mark), shown.order) for mark in given))
 
     def expected(self, shown: Shown) -> str:
-        """Describe what a function has to return."""
         return f"{len(shown.parts)} whole numbers from {LOWEST} to {HIGHEST}"
 
     def drawn_order(self, shown: Shown) -> tuple[int, ...]:
-        """Return the order in which a function that is asked once sees the two answers."""
         return (PERSONAL, GENERIC) if draw("shown", shown.about, among=2) else (GENERIC, PERSONAL)
 
 
@@ -187,7 +181,6 @@ class MentionQuestion(AttributeQuestion):
         ]
 
     def read(self, reply: ChatReply, shown: Shown) -> Reading | None:
-        """Return yes or no for each attribute."""
         numbers = numbers_in(reply.text, len(shown.parts))
         if numbers is None:
             return None

@@ -102,7 +102,6 @@ class RelevanceQuestion(Question):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Fingerprint of the version of this way of asking."""
         return fingerprint_of(f"relevance/{self.way}", own_version(self))
 
     def _prompt(self, shown: Shown) -> list[str]:
@@ -125,7 +124,6 @@ class RelevanceQuestion(Question):
         return Reading(tuple(answered(shown, said)))
 
     def options(self, shown: Shown) -> tuple[str, ...]:
-        """Return the words whose scores are an answer."""
         return self.letters
 
     def units(self, shown: Shown, unit: str) -> list[Unit]:
@@ -158,7 +156,6 @@ class RelevanceQuestion(Question):
         )
 
     def expected(self, shown: Shown) -> str:
-        """Describe what a function has to return."""
         return f"{len(shown.parts)} truth values or finite numbers"
 
     @abstractmethod
@@ -184,7 +181,6 @@ class PairQuestion(RelevanceQuestion):
     words = words_of("relevance.pair")
 
     def choices(self, shown: Shown) -> tuple[str, ...]:
-        """Return yes and no, in one spelling."""
         return YES, NO
 
     def parse(self, reply: ChatReply, shown: Shown) -> Answers | None:

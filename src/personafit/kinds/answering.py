@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from personafit._hashing import content_hash, hash_text
 from personafit.benchmarks.answers import RESERVED, AnswerRow, Answers
-from personafit.benchmarks.benchmark import Benchmark, Prompts, ingest
+from personafit.benchmarks.benchmark import Benchmark, Prompts
 from personafit.benchmarks.config import RunConfig
 from personafit.contexts import ContextBuilder, People, default_model, make_context
 from personafit.kinds.kind import Kind, Made, RunPlan
@@ -29,10 +29,9 @@ async def make_choices(
     kind: Kind, store: Store, config: RunConfig, progress: "ProgressView", benchmark: Benchmark
 ) -> Made:
     """Let every system answer every question: with the person's context, without one, and with a wrong person's."""
-    dataset = ingest(store, benchmark)
-    people = People(store.people(dataset))
     asked = replace(config, where=_of_questions(config))
-    plan = RunPlan(kind, store, asked, benchmark.info, dataset, people, [])
+    plan = RunPlan.of(kind, store, asked, benchmark)
+    people = plan.people
     plan.selected = kind.select(plan)
     typed = list(dict.fromkeys(config.system_contexts or ["profile"]))
     names = list(dict.fromkeys([*typed, "none", *(f"wrong:{name}" for name in typed)]))

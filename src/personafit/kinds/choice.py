@@ -71,7 +71,6 @@ class ChoiceKind(Kind):
     strata: ClassVar[tuple[str, ...]] = ("half", "tier", "against", "expect")
 
     def lines(self, store: Store, run: RunRecord) -> RunLines:
-        """Return a line for every rater, context and system whose answers were judged."""
         return choice_lines(load_scores(store, run))
 
     bars: ClassVar[tuple[str, ...]] = (
@@ -85,7 +84,6 @@ class ChoiceKind(Kind):
     )
 
     def rows(self, plan: RunPlan) -> pl.DataFrame:
-        """Return the items with their tiers."""
         return rows_with_tiers(plan.store, plan.dataset)
 
     def part(self, item: Item) -> Part:
@@ -99,14 +97,12 @@ class ChoiceKind(Kind):
         return Part(item.id, content=item.hash, skip=why)
 
     def facts(self, plan: RunPlan) -> dict[str, Any]:
-        """Return record entries: the instrument, and the fingerprints of the contexts."""
         found = {name: value for name, value in super().facts(plan).items() if name != "kind"}
         if alone := _without_wrong(plan):
             found["without_wrong"] = alone
         return found | plan.context_prints
 
     def notes(self, plan: RunPlan, benchmark: Benchmark) -> Iterator[str]:
-        """Yield notes on raters that met the people in training, and on items without a wrong person."""
         if any(rater.fitted_on for rater in plan.raters):
             people = plan.people if plan.selected is None else {item.person for item in plan.items()}
             yield from note_fitted(plan.raters, map(fitted_mark, people), "the people")
@@ -119,13 +115,11 @@ class ChoiceKind(Kind):
     async def make(
         self, store: Store, config: RunConfig, progress: "ProgressView", benchmark: Benchmark
     ) -> Made | None:
-        """Let systems answer the questions."""
         from personafit.kinds.answering import make_choices
 
         return await make_choices(self, store, config, progress, benchmark)
 
     def estimate_making(self, config: RunConfig, benchmark: Benchmark) -> list[str] | None:
-        """Return the lines of `--dry-run`: the calls that answering and judging would take."""
         from personafit.kinds.answering import estimate_choices
 
         return estimate_choices(config, benchmark)
@@ -166,12 +160,10 @@ class JudgedRun(ABC):
 
     @property
     def headline_view(self) -> str:
-        """Return the context whose scores are the headline."""
         return headline_view(self.views, self.info)
 
     @property
     def views(self) -> list[str]:
-        """Return the contexts raters were shown."""
         views: list[str] = self.run.config["views"]
         return views
 
@@ -276,7 +268,6 @@ class RunScores(JudgedRun):
     """Parts of answers, such as marks by aspect, one row per job and target; reported apart."""
 
     def slice_rows(self, layout: Sequence[str]) -> list[dict[str, str]]:
-        """Return the combinations of values that occur under these names, in the order of the source."""
         if not all(name in self.items.columns for name in layout):
             return []
         return self.items.select(layout).drop_nulls().unique(maintain_order=True).to_dicts()

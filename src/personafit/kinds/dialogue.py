@@ -81,7 +81,6 @@ class DialogueKind(Kind):
     )
 
     def default_contexts(self, info: BenchmarkInfo) -> list[str]:
-        """Return the context that raters see: what the assistant was told."""
         return [GIVEN]
 
     def contexts(self, config: RunConfig, info: BenchmarkInfo) -> list[str]:
@@ -95,7 +94,6 @@ class DialogueKind(Kind):
         return names
 
     def warnings(self, config: RunConfig) -> list[str]:
-        """Warn if the small default model plays the user or the judge, because it is too weak for either."""
         roles = {"user": [config.user or DEFAULT], "rater": config.raters or [DEFAULT]}
         weak = [role for role, specs in roles.items() if any(map(_is_default_model, specs))]
         if not weak:
@@ -110,7 +108,6 @@ class DialogueKind(Kind):
         return [DEFAULT]
 
     def prepare(self, plan: RunPlan, benchmark: Benchmark) -> None:
-        """Create the systems and the simulated user, and plan their dialogues."""
         config = plan.config
         if not config.systems:
             raise UserError(
@@ -160,16 +157,13 @@ class DialogueKind(Kind):
         return asked * rater.samples * held
 
     def held(self, plan: RunPlan) -> int:
-        """Return the number of dialogues planned."""
         systems: list[Assistant] = plan.state["systems"]
         return plan.count_items() * len(plan.builders) * len(systems) * plan.config.samples
 
     def planned(self, plan: RunPlan) -> int:
-        """Return the number of dialogues and of asks about them."""
         return self.held(plan) + sum(self.count(plan, rater) for rater in plan.raters)
 
     def facts(self, plan: RunPlan) -> dict[str, Any]:
-        """Return record entries: the systems, their contexts, the simulated user."""
         user: UserAgent = plan.state["user"]
         history = {"history": "yes"} if _knows_history(plan) else {}
         found: dict[str, Any] = {
@@ -182,12 +176,10 @@ class DialogueKind(Kind):
         return found | plan.context_prints
 
     def rater_facts(self, plan: RunPlan, rater: Rater) -> dict[str, Any]:
-        """Return how often the rater is asked each question."""
         asked = {} if rater.questions == DIALOGUE_QUESTIONS else {"question": rater.questions[0].name}
         return {"samples": rater.samples, **asked}
 
     def notes(self, plan: RunPlan, benchmark: Benchmark) -> Iterator[str]:
-        """Yield warnings about the settings, a sentence each."""
         yield from self.warnings(plan.config)
 
     def run_name(self, plan: RunPlan) -> str:
@@ -199,7 +191,6 @@ class DialogueKind(Kind):
         return f"{plan.info.name}-{content_hash(parts)[:8]}"
 
     def shown_again(self, store: Store, run: RunRecord) -> ShownAgain:
-        """Return a function that rebuilds the dialogue, and the turns that are marked."""
         held = {one.id: one for one in dialogues(store, run.id)}
 
         def again(rows: Sequence[Any]) -> Shown | None:
@@ -212,7 +203,6 @@ class DialogueKind(Kind):
         return again
 
     def lines(self, store: Store, run: RunRecord) -> RunLines:
-        """Return a line per assistant, its context, judge and the judge's context, and one per assistant and context for counts."""
         return dialogue_lines(store, load_dialogues(store, run))
 
     def estimate(self, plan: RunPlan) -> list[str] | None:

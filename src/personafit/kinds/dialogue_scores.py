@@ -104,7 +104,6 @@ class DialogueRun:
 
     @property
     def planned(self) -> int:
-        """Return the number of dialogues planned."""
         config = self.run.config
         return len(self.tasks) * self.samples * len(config["systems"]) * len(config["givens"])
 

@@ -4,7 +4,7 @@ Scripted controls run beside every system: they show what can be reached with wh
 lost, and lowers coverage; one that was not played yet has no scores.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice
 from math import comb
@@ -13,8 +13,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from personafit._errors import UserError
-from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls
-from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks.benchmark import Benchmark, Controls
 from personafit.benchmarks.world import WorldBenchmark
 from personafit.contexts import default_model, make_context
 from personafit.engine import Lane
@@ -69,16 +68,6 @@ class EpisodeKind(Kind):
     judged = False
     bars: ClassVar[tuple[str, ...]] = ("success", "regret", "needs_met", *COUNTS)
 
-    def contexts(self, config: RunConfig, info: BenchmarkInfo) -> list[str]:
-        """Return None: nobody judges."""
-        for option, asked in {"rater": config.raters, "context": config.contexts}.items():
-            if asked:
-                raise UserError(
-                    f"--{option} means nothing in `run {config.benchmark}`: what was done is scored without a judge. Say what systems "
-                    "are told with --system-context."
-                )
-        return []
-
     def prepare(self, plan: RunPlan, benchmark: Benchmark) -> None:
         """Create the agents, and plan their episodes: one lane per system, and one for all controls."""
         if not isinstance(benchmark, WorldBenchmark):
@@ -110,11 +99,9 @@ class EpisodeKind(Kind):
         plan.making += [partial(_lane, plan, controls)] if controls else []
 
     def planned(self, plan: RunPlan) -> int:
-        """Return the number of episodes planned."""
         return sum(map(_episodes(plan).total, (*plan.state["systems"], *plan.state["controls"])))
 
     def facts(self, plan: RunPlan) -> dict[str, Any]:
-        """Return record entries: the agents, their contexts, the simulated user."""
         user: ChatUser | None = plan.state["user"]
         found: dict[str, Any] = {
             "kind": self.name,
@@ -125,10 +112,6 @@ class EpisodeKind(Kind):
             "givens": [given.name for given in plan.builders],
         }
         return found | plan.context_prints
-
-    def notes(self, plan: RunPlan, benchmark: Benchmark) -> Iterator[str]:
-        """Yield no notes of its own."""
-        yield from ()
 
     def estimate(self, plan: RunPlan) -> list[str] | None:
         """Return lines that estimate the episodes, at eight steps and two replies of the user each."""
@@ -149,12 +132,7 @@ class EpisodeKind(Kind):
                 lines.append(_cost_line(f"{user.name}, the user", user.model, answer, total, USUAL_REPLIES))
         return lines
 
-    def metrics(self, info: Mapping[str, Any]) -> Sequence[Metric]:
-        """Return the metrics of outcome, utility and burden on the person."""
-        return episode_metrics(1)
-
     def lines(self, store: Store, run: RunRecord) -> RunLines:
-        """Return a line per system and context, and one per scripted control."""
         return episode_lines(store, run)
 
 
@@ -236,7 +214,7 @@ def questions_label(count: int) -> str:
 
 
 def episode_lines(store: Store, run: RunRecord) -> RunLines:
-    """Load the lines of a run."""
+    """Return a line per system and context, and one per scripted control."""
     config, info = run.config, store.dataset_info(run.dataset)
     items, units = run_items(store, run), load_units(store, run)
     samples = int(config["samples"])

@@ -67,7 +67,6 @@ class InjectionKind(ChoiceKind):
     bars: ClassVar[tuple[str, ...]] = ("unmoved", "moved", "moved_beyond_placebo")
 
     def facts(self, plan: RunPlan) -> dict[str, object]:
-        """Return the record entries of a choice run, filed under this kind."""
         return super().facts(plan) | {"kind": self.name}
 
     def select(self, plan: RunPlan) -> frozenset[str] | None:
@@ -95,7 +94,6 @@ class InjectionKind(ChoiceKind):
         return frozenset(items | {f"{item}/{PLACEBO}" for item in items} | set(attacked["base"]))
 
     def lines(self, store: Store, run: RunRecord) -> RunLines:
-        """Return a line per rater and context over the asks about attacked items."""
         return opened_injection(load_effects(store, run))
 
 

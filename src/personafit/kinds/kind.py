@@ -13,7 +13,7 @@ import polars as pl
 
 from personafit._errors import UserError
 from personafit._hashing import draw, hash_text
-from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls
+from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls, ingest
 from personafit.benchmarks.config import RunConfig, run_name
 from personafit.contexts import (
     Context,
@@ -86,6 +86,15 @@ class RunPlan:
     state: dict[str, Any] = field(default_factory=dict)
     """Working data of the kind."""
 
+    @classmethod
+    def of(
+        cls, kind: "Kind", store: Store, config: RunConfig, benchmark: Benchmark, contexts: Sequence[str] = ()
+    ) -> "RunPlan":
+        """Begin the plan of a run on a benchmark, which is ingested into the store."""
+        dataset = ingest(store, benchmark)
+        people = People(store.people(dataset))
+        return cls(kind, store, config, benchmark.info, dataset, people, list(contexts))
+
     @property
     def name(self) -> str:
         """The run's name: the same configuration and data give the same name, so the same command resumes."""
@@ -93,7 +102,6 @@ class RunPlan:
 
     @property
     def asks(self) -> int:
-        """Number of asks planned."""
         return self.kind.planned(self)
 
     def items(self) -> Iterator[Item]:
@@ -103,7 +111,6 @@ class RunPlan:
                 yield item
 
     def count_items(self) -> int:
-        """How many items there are to judge."""
         return self.store.count_items(self.dataset) if self.selected is None else len(self.selected)
 
     @property
@@ -120,7 +127,6 @@ class RunPlan:
         ]
 
     async def close(self) -> None:
-        """Release raters and models."""
         for rater in self.raters:
             await rater.close()
         for model in self.models:
@@ -183,7 +189,15 @@ class Kind:
         return []
 
     def contexts(self, config: RunConfig, info: BenchmarkInfo) -> list[str]:
-        """Contexts of the run, checked against `own_contexts`."""
+        """Contexts of the run, checked against `own_contexts`; none if nobody judges."""
+        if not self.judged:
+            for option, asked in {"rater": config.raters, "context": config.contexts}.items():
+                if asked:
+                    raise UserError(
+                        f"--{option} means nothing in `run {config.benchmark}`: {self.name} items are scored without a judge. "
+                        "Say what systems are told with --system-context."
+                    )
+            return []
         names = list(dict.fromkeys(config.contexts or self.default_contexts(info)))
         for name in names:
             if self.own_contexts is not None and name not in self.own_contexts:
@@ -283,7 +297,6 @@ class Kind:
         yield from note_fitted_prompts(plan.raters, (item.prompt for item in plan.items()))
 
     def run_name(self, plan: RunPlan) -> str:
-        """The run's name."""
         return run_name(plan.info.name, plan.record)
 
     def shown_again(self, store: Store, run: RunRecord) -> "ShownAgain":
@@ -408,6 +421,12 @@ def _by_unit(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
     rest = [pl.col(name).first() for name in rows.columns if name not in ("unit", "order", *columns)]
     by_order = rows.group_by("unit", "order", maintain_order=True).agg(*means, *rest)
     return by_order.group_by("unit", maintain_order=True).agg(*means, *rest)
+
+
+def items_of(store: Store, run: RunRecord) -> Iterator[Item]:
+    """Yield the items that a run covers, in the order of the source."""
+    selected = None if run.config.get("selected") is None else set(run.config["selected"])
+    return (item for item in store.items(run.dataset) if selected is None or item.id in selected)
 
 
 def speaker_record(role: str, fingerprint: str, model: Any) -> RaterRecord:

@@ -336,7 +336,6 @@ class RunLines:
 
     @property
     def headline(self) -> Metric:
-        """Return the headline metric of the run."""
         return self.metrics[0]
 
     @property
@@ -357,7 +356,6 @@ class RunLines:
         return {rater["fingerprint"]: rater["kind"] for rater in self.run.config.get("raters", [])}
 
     def metric(self, name: str) -> Metric:
-        """Return the metric of that name."""
         for one in self.metrics:
             if one.name == name:
                 return one

@@ -43,7 +43,7 @@ from personafit.items.preference import (
     shown_content,
 )
 from personafit.items.reading import Part, Question, QuestionSet, Shown, order_places
-from personafit.kinds.kind import Kind, Made, RunPlan, ShownAgain, order_name, orders
+from personafit.kinds.kind import Kind, Made, RunPlan, ShownAgain, items_of, order_name, orders
 from personafit.kinds.lines import (
     Feature,
     Line,
@@ -91,7 +91,6 @@ class PreferenceKind(Kind):
     )
 
     def default_contexts(self, info: BenchmarkInfo) -> list[str]:
-        """Return the only context: the attributes of the item."""
         return [CONTEXT.name]
 
     def shown(self, plan: RunPlan, rater: Rater) -> Iterator[Shown]:
@@ -107,7 +106,6 @@ class PreferenceKind(Kind):
                         yield replace(pair, order=order, place=place, sample=sample)
 
     def rater_facts(self, plan: RunPlan, rater: Rater) -> dict[str, Any]:
-        """Return the question, and the number of orders."""
         return {"question": rater.questions[0].name, "orders": 2 if rater.order_matters else 1}
 
     def shown_again(self, store: Store, run: RunRecord) -> ShownAgain:
@@ -132,14 +130,12 @@ class PreferenceKind(Kind):
     async def make(
         self, store: Store, config: RunConfig, progress: "ProgressView", benchmark: Benchmark
     ) -> Made | None:
-        """Let systems answer the prompts."""
         from personafit.kinds.responding import make_responses
 
         assert isinstance(benchmark, ResponsePrompts)
         return await make_responses(self, store, config, progress, benchmark)
 
     def estimate_making(self, config: RunConfig, benchmark: Benchmark) -> list[str] | None:
-        """Return the lines of `--dry-run`: the calls that answering and judging would take."""
         from personafit.kinds.responding import estimate_responses
 
         return estimate_responses(config, benchmark)
@@ -300,8 +296,7 @@ def unit_rows(store: Store, run: RunRecord) -> pl.DataFrame:
 
     For an answer that was not made, `longer` and `names` are null.
     """
-    selected = None if run.config["selected"] is None else set(run.config["selected"])
-    items = (item for item in store.items(run.dataset) if selected is None or item.id in selected)
+    items = items_of(store, run)
     rows: list[dict[str, Any]] = []
     while page := list(islice(items, PAGE)):
         texts = store.texts({product for item in page for product in item.products})

@@ -40,7 +40,7 @@ from personafit.items.relevance import (
     list_name,
     with_parts,
 )
-from personafit.kinds.kind import Kind, RunPlan, ShownAgain
+from personafit.kinds.kind import Kind, RunPlan, ShownAgain, items_of
 from personafit.kinds.lines import (
     Feature,
     Line,
@@ -95,7 +95,6 @@ class RelevanceKind(Kind):
     computed_slices: ClassVar[tuple[str, ...]] = SLICES
 
     def default_contexts(self, info: BenchmarkInfo) -> list[str]:
-        """Return the two contexts: prompt and attribute, and the attribute alone."""
         return ["none", ALONE]
 
     def sample(self, plan: RunPlan, rows: pl.DataFrame, limit: int) -> frozenset[str]:
@@ -136,11 +135,9 @@ class RelevanceKind(Kind):
         return {"kind": self.name, "question": RELEVANCE}
 
     def rater_facts(self, plan: RunPlan, rater: Rater) -> dict[str, Any]:
-        """Return whether the rater gets whole lists, and the contexts it is shown."""
         return {"by_list": rater.most_parts != 1, "views": contexts_for(plan, rater)}
 
     def notes(self, plan: RunPlan, benchmark: Benchmark) -> Iterator[str]:
-        """Yield notes on lists that were cut, and on raters that met the prompts in training."""
         for rater in plan.raters:
             if rater.most_parts in (None, 1):
                 continue
@@ -208,10 +205,8 @@ def _lists(
 
 def _shown_lists(store: Store, run: RunRecord) -> dict[str, dict[str, tuple[Part, ...]]]:
     """Return the attributes of every list of a run, by the list's name and the part that was shown."""
-    selected = None if run.config["selected"] is None else set(run.config["selected"])
-    items = [item for item in store.items(run.dataset) if selected is None or item.id in selected]
     found: dict[str, dict[str, tuple[Part, ...]]] = {}
-    for whole in _lists(store, items, LIST, {}):
+    for whole in _lists(store, list(items_of(store, run)), LIST, {}):
         for one in list_asks(whole, MOST_LISTED, run.config["seed"]):
             parts = tuple(part for part in one.parts if part.skip is None)
             found.setdefault(whole.about, {})[one.place] = parts

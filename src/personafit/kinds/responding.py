@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from personafit._errors import UserError
 from personafit._hashing import content_hash
-from personafit.benchmarks.benchmark import Benchmark, ingest
+from personafit.benchmarks.benchmark import Benchmark
 from personafit.benchmarks.config import RunConfig
 from personafit.benchmarks.recentering.responses import (
     GENERATOR,
@@ -21,7 +21,7 @@ from personafit.benchmarks.recentering.responses import (
     ResponsePrompts,
     Situation,
 )
-from personafit.contexts import AttributesContext, ContextBuilder, People, default_model, make_context
+from personafit.contexts import AttributesContext, ContextBuilder, default_model, make_context
 from personafit.contexts.profile import HUMAN as RELEVANT
 from personafit.contexts.profile import MATCHED
 from personafit.engine import Runner, Summary, check_budget
@@ -63,10 +63,9 @@ async def make_responses(
             raise UserError(
                 f"--where {condition}: answers that systems make have {GENERATOR} and system_context."
             )
-    dataset = ingest(store, prompts)
-    people = People(store.people(dataset))
     givens = wanted_givens(config.system_contexts)
-    plan = RunPlan(kind, store, config, prompts.info, dataset, people, [])
+    plan = RunPlan.of(kind, store, config, prompts)
+    people = plan.people
     plan.selected = kind.select(replace(plan, config=replace(config, where=[])))
     situations = [prompts.situations[item.id] for item in plan.items()]
     notes: list[str] = []

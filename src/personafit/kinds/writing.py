@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from personafit._errors import UserError
-from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls
-from personafit.benchmarks.config import RunConfig
+from personafit.benchmarks.benchmark import Benchmark, Controls
 from personafit.benchmarks.lamp import COPIES, MAKERS
 from personafit.contexts import default_model, make_context
 from personafit.engine import Lane
@@ -44,20 +43,12 @@ class WritingKind(Kind):
 
     bars: ClassVar[tuple[str, ...]] = ("rouge_1", "rouge_l", "lift")
 
-    def contexts(self, config: RunConfig, info: BenchmarkInfo) -> list[str]:
-        """Return no contexts: no rater is asked."""
-        unused = {"rater": config.raters, "context": config.contexts, "samples": config.samples != 1}
-        for option, asked in unused.items():
-            if asked:
-                raise UserError(
-                    f"--{option} means nothing in `run {config.benchmark}`: every text is written once and held against what people "
-                    "wrote; leave it out."
-                )
-        return []
-
     def prepare(self, plan: RunPlan, benchmark: Benchmark) -> None:
-        """Create the systems, and plan their texts."""
         config = plan.config
+        if config.samples != 1:
+            raise UserError(
+                f"--samples means nothing in `run {config.benchmark}`: every text is written once; leave it out."
+            )
         typed = config.system_contexts or [plan.info.context]
         every = list(dict.fromkeys([*typed, "none", *(f"wrong:{name}" for name in typed)]))
         answerings = []
@@ -75,11 +66,9 @@ class WritingKind(Kind):
         plan.state |= {"answerings": answerings, "givens": names[: len(typed)], "contexts": names}
 
     def planned(self, plan: RunPlan) -> int:
-        """Return the number of texts to be written."""
         return sum(one.count for one in plan.state["answerings"])
 
     def facts(self, plan: RunPlan) -> dict[str, Any]:
-        """Return record entries: the systems, their contexts, and the measure."""
         answerings: list[Answering] = plan.state["answerings"]
         return {
             "kind": self.name,
@@ -91,12 +80,7 @@ class WritingKind(Kind):
             "samples": 1,
         }
 
-    def notes(self, plan: RunPlan, benchmark: Benchmark) -> Iterator[str]:
-        """Yield no notes beyond the benchmark's."""
-        yield from ()
-
     def estimate(self, plan: RunPlan) -> list[str] | None:
-        """Return the estimate of what writing the texts would take."""
         head = f"{plan.info.name}: {self.planned(plan):,} texts would be written; those already stored are not written again."
         calls = ((one.system, one.count) for one in plan.state["answerings"])
         lines = (
@@ -142,7 +126,6 @@ class WritingScores:
 
     @property
     def tasks(self) -> list[str]:
-        """Return the tasks of the run, in their order."""
         return self.lines[0].frame["task"].unique(maintain_order=True).to_list()
 
 

@@ -32,7 +32,7 @@ _PROMPTED = _made_by("prompted", "prompted_rater")
 RATERS: dict[str, Factory] = {
     **{kind: _PROMPTED for kind in MODELS if kind != "python"},
     "rule": _made_by("rules", "RuleRater"),
-    "embedding": _made_by("rater", "EmbeddingRater"),
+    "embedding": _made_by("embedding", "EmbeddingRater"),
     "fitted": _made_by("fitted.model", "FittedRater"),
     "reward": _made_by("reward", "reward_rater"),
     "blend": _made_by("blend", "BlendRater"),

@@ -62,7 +62,6 @@ class AspectQuestion:
 
     @property
     def again(self) -> str:
-        """Return the message sent after a reply that cannot be parsed."""
         return _WORDS["reminder"].format(aspects=", ".join(ASPECTS))
 
     def parse(self, reply: str) -> dict[str, float] | None:

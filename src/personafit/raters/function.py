@@ -86,7 +86,6 @@ class FunctionRater(Rater):
         return Verdict(answers=answers)
 
     async def call(self, shown: Shown) -> Any:
-        """Return what the function returns for what is shown."""
         if self._wanted is None:
             return await call_named(self.record.name, self._function, shown)
         about: dict[str, Any] = {
@@ -114,7 +113,6 @@ class ObjectRater(ScoredRater):
         self.judge_by(asks.by_score, spec.text, "reward", settings)
 
     async def scores(self, units: Sequence[Unit], verdict: Verdict) -> list[float]:
-        """Return the object's score for each answer."""
         return [await self._score(unit) for unit in units]
 
     async def _score(self, unit: Unit) -> float:

@@ -246,12 +246,13 @@ def _compared(
     if first.run.dataset != second.run.dataset:  # systems may have answered the same questions in both
         first, second = first.by_system(), second.by_system()
     measured = wanted_metrics(first, metric)
+    for one_metric in measured:
+        if not one_metric.paired:
+            raise UserError(f"{one_metric.name} is not a mean over items, so runs cannot be compared by it.")
     if not anyway:
         _check_comparable(first, second, measured)
     found = []
     for one_metric in measured:
-        if not one_metric.paired:
-            raise UserError(f"{one_metric.name} is not a mean over items, so runs cannot be compared by it.")
         ours, theirs = (list(contestants(opened, one_metric)) for opened in (first, second))
         for one, two in _pairs(ours, theirs, one_metric):
             for tested in (one_metric, *_distances(first, one, two, one_metric)):

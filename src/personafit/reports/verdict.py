@@ -331,7 +331,7 @@ def _dialogue(head: Result, found: Mapping[str, Result]) -> str:
         said = f"{head.rater} gave no mark that could be read" if head.value else none
     else:
         said = _named(head)
-    on = f"on {head.n:,} tasks of {people_words(head.people)} ({SIMULATED})"
+    on = f"on {head.n:,} {'task' if head.n == 1 else 'tasks'} of {people_words(head.people)} ({SIMULATED})"
     return f"{head.system}{told}: {said}, {on}"
 
 

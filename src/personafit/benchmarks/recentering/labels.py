@@ -69,16 +69,13 @@ class RelevanceLabels(Benchmark):
         self._path = folder / LABELS
 
     def people(self) -> Iterator[Person]:
-        """Iterate over the users, with their attributes in file order."""
         return users_with(((row.line.user, row.line.attribute) for row in self._rows), {})
 
     def products(self) -> Iterator[Product]:
-        """Iterate over the attributes, each after the reason it was inferred for, if any."""
         for row in self._rows:
             yield from filter(None, (row.reason, row.attribute))
 
     def items(self) -> Iterator[Item]:
-        """Iterate over the items, one per line; a group holds all attributes of one user for one prompt."""
         for row in self._rows:
             yield Item(
                 id=row.item,
@@ -91,7 +88,6 @@ class RelevanceLabels(Benchmark):
             )
 
     def gold(self) -> Iterator[Judgment]:
-        """Iterate over the majority labels and the published votes of two models."""
         for row in self._rows:
             votes = {INFO.gold: None} | (row.line.model_votes or {}) | {INFO.gold: row.line.relevant}
             for rater, vote in votes.items():
@@ -102,11 +98,9 @@ class RelevanceLabels(Benchmark):
                     )
 
     def published(self) -> list[Published]:
-        """Return the scores of Table 3 and the agreement between people."""
         return [Published.model_validate(row) for row in orjson.loads(PUBLISHED.read_bytes())["scores"]]
 
     def notes(self) -> list[str]:
-        """Return notes on what is missing in the file."""
         rows = self._rows
         sizes = orjson.loads(PUBLISHED.read_bytes())["sizes"]
         prompts = len({str(row.line.prompt_index) for row in rows})

@@ -74,7 +74,6 @@ class ResponsePair(NamedTuple):
 
     @property
     def products(self) -> list[Product]:
-        """Both answers, and the attributes they are judged by."""
         given = self.given if self.prompt_index is None else None
         person, relevant = self.situation.person, self.situation.relevant
         return [
@@ -90,12 +89,10 @@ class PreferencePairs(Benchmark):
     pairs: Sequence[ResponsePair]
 
     def products(self) -> Iterator[Product]:
-        """Iterate over both answers of each pair and the attributes they are judged by."""
         for pair in self.pairs:
             yield from pair.products
 
     def items(self) -> Iterator[Item]:
-        """Iterate over the items, one per pair."""
         for pair in self.pairs:
             index = {} if pair.prompt_index is None else {"prompt_index": pair.prompt_index}
             yield Item(
@@ -133,11 +130,9 @@ class ResponsePairs(PreferencePairs):
         self._path = folder / PAIRS
 
     def people(self) -> Iterator[Person]:
-        """Iterate over the users, with their attributes in file order."""
         return users_with(((one.person, text) for one in self.situations for text in one.known or [""]), {})
 
     def notes(self) -> list[str]:
-        """Return notes on missing ratings and on pairs left out."""
         notes = ["The pairs were released without ratings, so no judge can be held against people here."]
         if left := len(self._rows) - len(self.pairs):
             notes.append(f"Pairs left out, as people called none of their attributes relevant: {left:,}.")
@@ -145,12 +140,10 @@ class ResponsePairs(PreferencePairs):
 
     @property
     def situations(self) -> list[Situation]:
-        """The prompt, person and attributes of each line."""
         return [row.situation for row in self._rows]
 
     @cached_property
     def pairs(self) -> list[ResponsePair]:  # type: ignore[override] # read when it is wanted
-        """The pairs that can be judged."""
         return [row for row in self._rows if row.situation.relevant]
 
     @cached_property
@@ -203,7 +196,6 @@ class PreferenceFolder(FolderBenchmark):
             yield item.model_copy(update={"slices": ({GENERATOR: maker} if maker else {}) | item.slices})
 
     def gold(self) -> Iterator[Judgment]:
-        """Iterate over the gold, then the votes."""
         yield from super().gold()
         yield from folder_votes(self.folder, PREFERENCE)
 
@@ -351,9 +343,7 @@ class MadeResponses(PreferencePairs):
         )
 
     def people(self) -> Iterator[Person]:
-        """Iterate over the people whose prompts were answered."""
         return self._prompts.people()
 
     def notes(self) -> list[str]:
-        """Return notes on answers that could not be made, one sentence each."""
         return self._notes

@@ -288,7 +288,6 @@ class Counted:
     switches: tuple[int, ...]  # turns at which the dialogue moved to another domain
 
     def of(self, *kinds: str) -> list[Mark]:
-        """The marks of some kinds."""
         return [mark for mark in self.marks if mark.kind in kinds]
 
     def coverage(self, when: str | None = None, domain: str | None = None) -> float | None:

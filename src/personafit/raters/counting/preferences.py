@@ -89,7 +89,6 @@ class Preference:
 
     @property
     def domain(self) -> str:
-        """The domain it belongs to."""
         return self.path.partition(".")[0]
 
     @property
@@ -142,7 +141,6 @@ class Preference:
 
     @cached_property
     def domain_words(self) -> frozenset[str]:
-        """The words that show that a sentence is about its domain."""
         return domain_words(self.domain)
 
 

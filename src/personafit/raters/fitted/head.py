@@ -32,12 +32,10 @@ class PreferenceHead(FittedModel):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of everything that can change a mark."""
         arrays = [self.arrays[name].tolist() for name in ("intercept", "weights", "middle", "spread")]
         return content_hash([FEATURES, self.numbers["embedder_fingerprint"], *arrays])
 
     def check(self) -> None:
-        """Refuse the features of another version."""
         if self.numbers["features"] != FEATURES:
             raise ValueError(f"its features are not those of this program, {FEATURES}")
 

@@ -189,7 +189,6 @@ class Matcher(FittedModel):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of everything that can change a score or an answer."""
         arrays = [
             hash_text(name, np.ascontiguousarray(self.arrays[name]).tobytes()) for name in self.array_names
         ]

@@ -72,7 +72,6 @@ class FittedModel(ABC):
         return make_known_embedder(self.numbers.get("embedder", DEFAULT), made_by) if made_by else None
 
     def unit_scores(self, units: Sequence[Unit]) -> list[float]:
-        """One score for each unit, as a rater needs them."""
         raise NotImplementedError
 
 
@@ -242,7 +241,6 @@ class FittedRater(ScoredRater):
         self.judge_by(asks.by_score, spec.text, "fitted", settings)
 
     async def scores(self, units: Sequence[Unit], verdict: Verdict) -> list[float]:
-        """The model's score for each unit."""
         return await asyncio.to_thread(self._model.unit_scores, units)
 
 

@@ -264,7 +264,6 @@ class Verifier(FittedModel):
         return {mode: _weights(table) for mode, table in self.numbers["modes"].items()}
 
     def check(self) -> None:
-        """Refuse the features of another version."""
         _ = self.problem, self.modes
 
     def judge(self, turns: Sequence[Turn], statements: Sequence[str]) -> list[Judged]:
@@ -284,12 +283,10 @@ class Verifier(FittedModel):
         return [round(float(1 / (1 + math.exp(-value))), DIGITS) for value in logits]
 
     def label(self, score: float) -> Label:
-        """Return the label of a score."""
         return "rejected" if score >= self.reject else "unsure" if score >= self.suspect else "accepted"
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of everything that can change a verdict."""
         return content_hash([*_PRINTED, self.numbers])
 
 

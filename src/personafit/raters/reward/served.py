@@ -88,7 +88,6 @@ class ServedRewardRater(ScoredRater):
         return keep_scores(verdict, [score for score, _ in scored], [])
 
     def request(self, shown: Shown) -> ChatRequest:
-        """The conversations that would be scored, for estimates."""
         return self._request(self.units(shown))
 
     def _request(self, units: Sequence[Unit]) -> ChatRequest:
