@@ -204,24 +204,23 @@ def test_it_fits_a_terminal_and_says_where_to_go_on(done: tuple[Path, str]) -> N
 
 
 @pytest.mark.slow
-def test_a_dozen_live_asks_and_no_more(tmp_path: Path) -> None:
+def test_a_dozen_live_asks_and_no_more(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("xllamacpp")
-    said: list[str] = []
     with Store(tmp_path / "store.db") as store:
-        run = demo._run_live(store, said.append, 300.0)
+        run = demo._run_live(store, 300.0)
         assert run is not None
         assert list(run.judgments.filter(rater="embedded")["status"]) == ["ok"] * 12
-    assert "(SmolLM2, 135M parameters) answered 12 of 12 asks." in said[0]
+    assert "(SmolLM2, 135M parameters) answered 12 of 12 asks." in capsys.readouterr().out
 
 
 def test_without_the_embedded_model_or_on_a_busy_machine_the_rest_is_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said: list[str] = []
     with Store(tmp_path / "store.db") as store:
-        assert demo._run_live(store, said.append, 0.0) is None
+        assert demo._run_live(store, 0.0) is None
+        busy = capsys.readouterr().out
         monkeypatch.setattr("personafit.models.embedded._installed", lambda: None)
-        assert demo._run_live(store, said.append) is None
-    busy, missing = said
+        assert demo._run_live(store) is None
+    missing = capsys.readouterr().out
     assert busy.startswith("   Not shown: ")
     assert "pip install" in missing
