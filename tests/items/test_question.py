@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from personafit import ChatReply
+from personafit._errors import UserError
 from personafit.engine.ask import follow_up
 from personafit.items import FIT, GUARDS, MOST, ChoiceQuestion, guarded_question, order_places
 from personafit.models import ChatRequest
@@ -173,7 +174,7 @@ def test_another_parser_has_a_version_of_its_own() -> None:
     class Lenient(Unversioned):
         version = "lenient-1"
 
-    with pytest.raises(TypeError, match="Unversioned asks or reads in a way of its own: give it a `version`"):
+    with pytest.raises(UserError, match="Unversioned asks or reads in a way of its own: give it a `version`"):
         _ = Unversioned().fingerprint
     assert Lenient().fingerprint != FIT.fingerprint
     assert ChoiceQuestion().fingerprint == FIT.fingerprint

@@ -11,8 +11,9 @@ import personafit as pf
 from personafit import Kind, Metric, UserError
 from personafit.benchmarks import write_folder
 from personafit.benchmarks.rows import rows_benchmark
-from personafit.items.choice import CHOICES
+from personafit.items.choice import CHOICES, ChoiceQuestion
 from personafit.kinds import Line
+from personafit.kinds.choice import ChoiceKind
 from personafit.kinds.lines import CONTROL_CONTEXTS, RunLines, control_of
 from personafit.reports.line_results import differences_of, line_shares, results_of, worst_coverage
 from personafit.reports.result import Result
@@ -163,6 +164,7 @@ def test_a_metric_without_its_column_is_named(tmp_path: Path) -> None:
             "column 'skill' of kind odd-scores holds no numbers",
         ),
         (lambda rows: rows.select("no such"), "kind odd-scores cannot score: ColumnNotFoundError"),
+        (lambda rows: None, "scores of kind odd-scores must be a polars frame, not NoneType"),
     ],
 )
 def test_scores_that_cannot_be_right_are_one_sentence(scored: Any, sentence: str, tmp_path: Path) -> None:
@@ -198,6 +200,42 @@ def test_a_kind_that_asks_nothing_or_measures_nothing_is_refused(tmp_path: Path)
     assert run.name != other.name
     with pytest.raises(UserError, match="The kind silent has no metrics"):
         _ = run.results
+
+
+@pytest.mark.parametrize(
+    ("metrics", "sentence"),
+    [
+        (lambda kind, info: info["no such"], "kind odd-metrics cannot say its metrics: KeyError"),
+        (lambda kind, info: ["skill"], "metrics of kind odd-metrics must be a list of personafit.Metric"),
+    ],
+)
+def test_metrics_that_cannot_be_right_are_one_sentence(metrics: Any, sentence: str, tmp_path: Path) -> None:
+    odd = type("OddMetrics", (Kind,), {"name": "odd-metrics", "metrics": metrics})
+    run = pf.evaluate(ROWS, raters=["rule:length"], store=tmp_path / "s.db", progress=False)
+    with pytest.raises(UserError, match=sentence):
+        odd().lines(run._store, run.record)
+
+
+def test_a_question_that_raises_fails_its_asks_and_no_others(tmp_path: Path) -> None:
+    class Odd(ChoiceQuestion):
+        name, version = "odd", "1"
+
+        def decide(self, *_: Any) -> list[pf.PartAnswer]:
+            raise KeyError("answer")
+
+    @pf.kind("odd-question")
+    class OddQuestion(ChoiceKind):
+        asks = pf.QuestionSet("odd-question", (Odd(),))
+
+    folder = tmp_path / "odd"
+    write_folder(folder, rows_benchmark(ROWS))
+    items = (folder / "items.jsonl").read_text(encoding="utf-8")
+    (folder / "items.jsonl").write_text(
+        items.replace('{"id"', '{"kind": "odd-question", "id"'), encoding="utf-8"
+    )
+    run = pf.evaluate(folder, raters=["rule:length"], store=tmp_path / "s.db", progress=False)
+    assert set(run.judgments["status"]) == {"failed"}
+    assert "rule:length could not answer 'odd' (KeyError: 'answer')" in run.judgments["detail"].to_list()[0]
 
 
 def test_a_kind_that_nobody_knows_is_named(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
+from personafit._errors import UserError
 from personafit._hashing import content_hash
 
 PINNED: Mapping[tuple[str, str], str] = {
@@ -56,7 +57,7 @@ def own_version(question: Any) -> str:
     """The version that a question's class states itself: an inherited one would be that of other words or another parser."""
     version: str | None = vars(type(question)).get("version")
     if version is None:
-        raise TypeError(f"{type(question).__name__} asks or reads in a way of its own: give it a `version`.")
+        raise UserError(f"{type(question).__name__} asks or reads in a way of its own: give it a `version`.")
     return version
 
 

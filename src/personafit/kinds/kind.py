@@ -7,7 +7,7 @@ judgments, reports read them.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import polars as pl
 
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from personafit.engine import ProgressView
 
 
+T = TypeVar("T")
 ShownAgain = Callable[[Sequence[Any]], Shown | None]
 PAGE = 500  # maximum number of items processed together
 
@@ -341,16 +342,33 @@ class Kind:
         """
         return rows
 
-    def _scored(self, rows: pl.DataFrame, metrics: Sequence[Metric]) -> pl.DataFrame:
-        """Return what `score` makes of the rows; raise a UserError unless it has every metric's column, within its bounds."""
+    def _metrics(self, info: Mapping[str, Any]) -> Sequence[Metric]:
+        """Return the metrics; raise a UserError unless there are any."""
+        metrics = self._called("say its metrics", lambda: list(self.metrics(info) or ()))
+        if not all(isinstance(one, Metric) for one in metrics):
+            raise UserError(f"The metrics of kind {self.name} must be a list of personafit.Metric.")
+        if not metrics:
+            raise UserError(f"The kind {self.name} has no metrics, so there is nothing to report.")
+        return metrics
+
+    def _called(self, what: str, code: Callable[[], T]) -> T:
+        """Return what a plugin's code returns; what it raises becomes a UserError."""
         try:
-            scored = self.score(rows)
+            return code()
         except UserError:
             raise
-        except Exception as error:  # the code is a plugin's
+        except Exception as error:
             raise UserError(
-                f"The kind {self.name} cannot score: {type(error).__name__}: {one_line(error)}."
+                f"The kind {self.name} cannot {what}: {type(error).__name__}: {one_line(error)}."
             ) from error
+
+    def _scored(self, rows: pl.DataFrame, metrics: Sequence[Metric]) -> pl.DataFrame:
+        """Return what `score` makes of the rows; raise a UserError unless it has every metric's column, within its bounds."""
+        scored = self._called("score", lambda: self.score(rows))
+        if not isinstance(scored, pl.DataFrame):
+            raise UserError(
+                f"The scores of kind {self.name} must be a polars frame, not {type(scored).__name__}."
+            )
         for metric in metrics:
             if metric.source not in scored.columns:
                 raise UserError(
@@ -380,9 +398,7 @@ class Kind:
         items = items.join(
             gold.select("item", "gold", "gold_value"), on="item", how="left", maintain_order="left"
         )
-        answers, metrics = run_answers(store, run.id), self.metrics(info)
-        if not metrics:
-            raise UserError(f"The kind {self.name} has no metrics, so there is nothing to report.")
+        answers, metrics = run_answers(store, run.id), self._metrics(info)
         lines = []
         for rater in run.config["raters"]:
             for name in run.config["views"]:

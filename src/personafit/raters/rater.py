@@ -13,7 +13,7 @@ from personafit._hashing import content_hash, hash_text
 from personafit.engine import Job, Lane
 from personafit.engine.ask import AskKey, Rows, ask_job
 from personafit.items.reading import Part, PartAnswer, Question, QuestionSet, Shown, Unit, Verdict
-from personafit.models import ChatRequest, Spec, Unanswerable, parse_spec
+from personafit.models import ChatRequest, ModelError, Spec, Unanswerable, one_line, parse_spec
 from personafit.store import Ask, Judgment, RaterRecord, Status
 
 
@@ -116,7 +116,15 @@ def rating_job(rater: Rater, shown: Shown) -> Job:
     )
 
     async def ask(_: str) -> Verdict:
-        return await rated(rater, shown)
+        try:
+            return await rated(rater, shown)
+        except (ModelError, UserError):
+            raise
+        except Exception as error:  # rater or question may be a plugin's
+            said = f"{type(error).__name__}: {one_line(error)}"
+            raise Unanswerable(
+                f"{rater.record.name} could not answer '{shown.question.name}' ({said})."
+            ) from error
 
     return ask_job(key, ask, _rows)
 
