@@ -161,8 +161,10 @@ def test_runs_are_compared(run: pf.Run, tmp_path: Path) -> None:
     by_name = pf.compare(run.name, other.name, store=tmp_path / "s.db")
     assert by_name.results.equals(found.results)
     assert found.sentences[0] in found._repr_html_().replace("&#x27;", "'")
+    (alone,) = pf.compare(run).results.iter_rows(named=True)  # the raters of one run
+    assert (alone["first"], alone["second"]) == ("by_length (profile)", "rule:length (profile)")
     with pytest.raises(pf.UserError, match="compare needs two runs"):
-        pf.compare(run)
+        pf.compare()
 
 
 def test_raters_agreement_is_said(run: pf.Run, tmp_path: Path) -> None:

@@ -124,8 +124,6 @@ def test_faults_are_sentences(world: Path) -> None:
     (world / "mine" / "votes.jsonl").unlink()
     with pytest.raises(UserError, match=r"has no votes \(votes\.jsonl\)"):
         call("agree", "mine", "--store", "elsewhere.db")
-    with pytest.raises(UserError, match="compare needs two runs"):
-        call("compare", "last")
 
 
 def test_power_in_words_and_as_an_object(world: Path) -> None:

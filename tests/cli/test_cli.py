@@ -106,7 +106,6 @@ def test_the_version(
         (("run", "mine", "--store", "nodb://x"), "The store nodb://x cannot be used"),
         (("run", "mine", "--out", "pairs.csv"), "pairs.csv cannot be written"),
         (("report", "last"), "There is no run 'last'"),
-        (("compare", "last"), "compare needs two runs"),
         (("rescore", "last"), "There is no run 'last'"),
         (("fly",), "No such command"),
     ],

@@ -1,7 +1,10 @@
 """Finding memories: terms, rankings, indexes that are kept and go out of date, recall and precision."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import sleep
+from typing import Any
 
 import numpy as np
 import pytest
@@ -122,6 +125,29 @@ def test_a_huge_memory_is_embedded_by_its_beginning() -> None:
     huge = Memory(id="m9", text="Paints boats in the harbour. " * 4_000)
     found = Retriever("dense").find("ann", [*MEMORIES, huge], "painting boats", 1)
     assert [memory.id for memory in found] == ["m9"]
+
+
+class SlowToIterate(dict[str, Any]):
+    """A dictionary that gives other threads time between finding its first key and deleting it."""
+
+    def __iter__(self) -> Iterator[str]:
+        keys = list(self.keys())
+        sleep(0.05)
+        return iter(keys)
+
+
+def test_raters_planned_in_several_threads_share_a_retriever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retrieval, "HELD", 1)
+    retriever = Retriever("bm25")
+    monkeypatch.setattr(retriever, "_held", SlowToIterate())
+
+    def found(place: int) -> str:
+        memories = [Memory(id=f"m{place}", text=f"tea {place}")]
+        return retriever.find(f"p{place}", memories, "tea", 1)[0].id
+
+    assert found(0) == "m0"
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(found, range(1, 9))) == [f"m{place}" for place in range(1, 9)]
 
 
 def test_an_unknown_way_is_one_sentence() -> None:

@@ -113,7 +113,7 @@ def test_the_demo_passes(installed: tuple[str, Path], tmp_path: Path) -> None:
         for row in run["results"]
         if row["metric"] in ("accuracy", "win_rate")
     ]
-    assert {row["rater"] for row in rows} >= {"starter-labels", "rule:overlap"}
+    assert {row["rater"] for row in rows} >= {"authors-labels", "rule:overlap"}
     assert all(row["coverage"] == 1.0 for row in rows)
     assert (tmp_path / "demo" / "report.html").is_file()
     done(programs / "personafit", "run", "starter", "--rater", "embedded", "--limit", "2", cwd=tmp_path)

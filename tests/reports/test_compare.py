@@ -1,5 +1,6 @@
 """Comparing runs: paired by item, said in words, and refused where the difference would be the instrument's."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -254,6 +255,37 @@ def test_a_system_that_was_told_nothing_is_compared_too(store: Store, tmp_path: 
     both = logged(store, tmp_path / "both.jsonl", bare + told)
     names = {one.name: len(one.line.frame) for one in contestants(both)}
     assert names == {"bare (judged by rule:length)": 6, "told given profile (judged by rule:length)": 6}
+
+
+def test_a_log_without_names_is_about_the_assistant_not_its_judge(store: Store, tmp_path: Path) -> None:
+    old = logged(store, tmp_path / "old.jsonl", [answer(person, SHORT) for person in range(8)])
+    new = logged(store, tmp_path / "new.jsonl", [answer(person, LONG) for person in range(8)])
+    said = only(compare_runs(new, old)).sentence()
+    ours = "your assistant.* in "
+    assert re.match(f"{ours}{new.run.name} is better than {ours}{old.run.name} by 100.0 points", said)
+
+
+def test_systems_of_one_run_are_compared_by_each_judge(store: Store, tmp_path: Path) -> None:
+    rows = [
+        answer(person, text, system=system)
+        for person in range(8)
+        for system, text in (("new", LONG), ("old", SHORT), ("same", SHORT))
+    ]
+    log = str(write_lines(tmp_path / "three.jsonl", rows))
+    config = RunConfig(log, raters=["rule:length", "rule:overlap"])
+    found = compare_runs(run_lines(store, run(store, config).run))
+    made = [(one.first.made[0], one.second.made[0], one.first.rater, one.second.rater) for one in found]
+    judges = ("rule:length", "rule:overlap")
+    assert made == [("new", other, judge, judge) for judge in judges for other in ("old", "same")]
+    assert found[0].difference.value == 1.0
+    with pytest.raises(UserError, match="compare needs two runs, or one with two systems or raters"):
+        compare_runs(logged(store, tmp_path / "one.jsonl", rows[::3]))
+
+
+def test_raters_of_one_run_are_compared(store: Store, folder: Path) -> None:
+    config = RunConfig(str(folder), raters=["rule:length", "rule:overlap"])
+    both = only(compare_runs(run_lines(store, run(store, config).run)))
+    assert [one.rater for one in (both.first, both.second)] == ["rule:length", "rule:overlap"]
 
 
 def test_a_folder_may_have_a_slice_called_system(store: Store, tmp_path: Path) -> None:

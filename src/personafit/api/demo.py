@@ -35,7 +35,7 @@ WIDTH = 100  # columns of the terminal
 RECORDING = Path(__file__).with_name("qwen2.5-coder-1.5b.jsonl")
 MODEL = "Qwen2.5-Coder-1.5B"
 JUDGE = f"{MODEL}-recorded"
-LABELS = "starter-labels"
+LABELS = "authors-labels"
 WITH, WITHOUT = "assistant with memory", "assistant without memory"
 SHOWN = ("profile", "none", "wrong:profile")
 SPECIFIC, GENERIC = {"half": "specific"}, {"against": "generic"}
@@ -169,8 +169,10 @@ def _run_live(store: Store, seconds: float = LIVE_SECONDS) -> Run | None:
         STOP.reset(known)
     said = f"Not shown: {why}"
     if answered:
+        asks = 2 * LIVE_ITEMS
+        within = f" within {seconds:g} s" if answered < asks else ""
         said = (
-            f"Yes: {LIVE} (SmolLM2, 135M parameters) answered {answered} of {2 * LIVE_ITEMS} asks. It is at chance on such choices: "
+            f"Yes: {LIVE} (SmolLM2, 135M parameters) answered {answered} of {asks} asks{within}. It is at chance on such choices: "
             "shown only to prove that live models run."
         )
     print(textwrap.fill(said, WIDTH, initial_indent="   ", subsequent_indent="   "))
@@ -289,21 +291,22 @@ def _findings(judged: Sequence[Result], answered: Sequence[Result]) -> list[tupl
     lift = _total(judged, "lift", JUDGE)
     can = "Yes" if (lift.low or 0) > 0 else "Not shown"
     first = (
-        f"{can}: {MODEL} chooses the fitting answer in {told} % of {lift.n} questions told the person's profile, in {none} % told "
-        f"nothing, in {wrong} % told a wrong person's. Knowing the person adds {with_interval(lift, unit=' points', difference=True)}."
+        f"{can}: told the person's profile, {MODEL} chooses the fitting answer in {told} % of {lift.n} questions; told nothing, in "
+        f"{none} %; told somebody else's profile, in {wrong} %. Knowing the person adds "
+        f"{with_interval(lift, unit=' points', difference=True)}."
     )
     wins = [_total(answered, "win_rate", name, system=WITH, **GENERIC) for name in (JUDGE, LABELS)]
     helps = "Yes" if all((win.low or 0) > 0.5 for win in wins) else "Not shown"
-    shares = " and ".join(with_interval(win, unit=" %") for win in wins)
+    by_model, by_authors = (with_interval(win, unit=" %") for win in wins)
     second = (
-        f"{helps}: with memory the assistant's answers beat its own generic ones in {shares} of {wins[0].n} questions by its two "
-        "judges, where 50 % is chance. Without memory it sends everybody the same."
+        f"{helps}: with memory, the assistant's answers beat its own generic ones in {by_model} of {wins[0].n} questions by the recorded "
+        f"judge and in {by_authors} by the authors' labels, where 50 % is chance. Without memory it sends everybody the same answer."
     )
     outcomes = {(system, bar): _gate(answered, system, bar).partition(" (")[0] for system, bar in GATES}
     bar = GATES[0][1]
     noticed = "Yes" if outcomes[WITH, bar] != outcomes[WITHOUT, bar] else "No"
     rest = " and ".join(f"lift={other:g} {outcomes[WITH, other]}" for system, other in GATES[2:])
-    third = f"{noticed}: the gate lift={bar:g} {outcomes[WITH, bar]} with memory and {outcomes[WITHOUT, bar]} without; with memory {rest}."
+    third = f"{noticed}: the gate lift={bar:g} {outcomes[WITH, bar]} with memory and {outcomes[WITHOUT, bar]} without it. Higher bars, with memory: {rest}."
     return list(zip(QUESTIONS, (first, second, third), strict=True))
 
 

@@ -37,17 +37,17 @@ def compare(
     Runs of every kind can be compared with others of their kind. What is compared is what differs between them: raters of
     choices, relevance or preferences, raters under attack, assistants on the same tasks, or writers, each by the same judge. Two
     judges of the same products are compared by the marks they give and, where people marked them too, by how close they are to
-    people.
+    people. Of one run, its systems are compared or, where there is one system or none, its raters.
 
     Args:
-        runs: Two or more runs, or their names.
+        runs: Runs or their names, the baseline first; or one run with several systems or raters.
         anyway: Compare even if the instruments differ.
         margin: Differences below this share of the scale count as none in equivalence tests; 0.05 by default.
         metric: Compare by this metric instead of the headline metrics of the kind.
         store: The store of runs that are given by name.
     """
-    if len(runs) < 2:
-        raise UserError("compare needs two runs; `personafit report last` shows one.")
+    if not runs:
+        raise UserError("compare needs two runs, or one with two systems or raters.")
     check_margin(margin)
     with ExitStack() as closing:
         opened: dict[str, RunLines] = {}

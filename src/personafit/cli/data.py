@@ -226,9 +226,10 @@ def best_of(
     temperature: Annotated[
         float, typer.Option(min=0, metavar="X", help="Sampling temperature of the system.")
     ] = 0.8,
-    length_control: Annotated[
-        bool, typer.Option(help="Remove what length alone explains from the scores.")
-    ] = True,
+    no_length_control: Annotated[
+        bool,
+        typer.Option("--no-length-control", help="Keep in the scores what length alone explains."),
+    ] = False,
     seed: SeedOption = 0,
     budget: BudgetOption = None,
     retry: RetryOption = None,
@@ -253,7 +254,7 @@ def best_of(
         system_context=system_context,
         samples=samples,
         temperature=temperature,
-        length_control=length_control,
+        length_control=not no_length_control,
         seed=seed,
         budget=budget,
         retry=retry or (),

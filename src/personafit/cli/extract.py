@@ -50,7 +50,8 @@ def run(
         str | None,
         typer.Option(
             metavar="STEPS",
-            help="Preparation steps, such as language=en,scripted,minimum,assistant,diverse=50, or all.",
+            help="Steps of preparation, separated by commas: language=CODE, scripted, minimum, assistant, diverse=N; all "
+            "is the three in the middle.",
         ),
     ] = None,
     verifier: Annotated[

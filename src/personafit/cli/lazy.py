@@ -1,6 +1,6 @@
 """Commands that are imported when they are used, so that `--help` and `--version` stay fast."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
 from typing import Any
@@ -16,10 +16,6 @@ LARGEST = 2**31 - 1  # the largest integer that every database accepts
 class PlainCommand(TyperCommand):
     """A command whose help does not list `--help`, nor a type beside its flags."""
 
-    def __init__(self, *given: Any, **settings: Any) -> None:
-        super().__init__(*given, **settings)
-        _untyped_flags(self.params)
-
     def get_help_option(self, ctx: Any) -> Any:
         """Return the `--help` option, hidden from its own output."""
         option = super().get_help_option(ctx)
@@ -27,12 +23,25 @@ class PlainCommand(TyperCommand):
             option.hidden = True
         return option
 
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, flags without a type."""
+        return _untyped_flags(super().get_params(ctx))
 
-def _untyped_flags(params: Iterable[Any]) -> None:
+
+class PlainGroup(TyperGroup):
+    """A group whose help lists no type beside its flags."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the parameters, flags without a type."""
+        return _untyped_flags(super().get_params(ctx))
+
+
+def _untyped_flags(params: list[Any]) -> list[Any]:
     """Keep typer from printing `<bool>` beside flags."""
     for one in params:
         if getattr(one, "is_flag", False) and one.metavar is None:
             one.metavar = ""
+    return params
 
 
 class LazyCommand(TyperCommand):
@@ -52,7 +61,7 @@ class LazyCommand(TyperCommand):
             for one in found.registered_commands:
                 one.callback = _within_reason(one.callback) if one.callback else None
                 one.cls = PlainCommand
-            holder.add_typer(found, name=self.name)
+            holder.add_typer(found, name=self.name, cls=PlainGroup)
         else:
             holder.command(self.name, cls=PlainCommand)(_within_reason(found))
         return typer.main.get_group(holder).commands[str(self.name)]
@@ -71,7 +80,7 @@ def _within_reason(command: Callable[..., None]) -> Callable[..., None]:
     return refusing
 
 
-class LazyGroup(TyperGroup):
+class LazyGroup(PlainGroup):
     """A group whose commands are listed in `registered` and imported one by one."""
 
     registered: tuple[tuple[str, str, str], ...] = ()
@@ -79,15 +88,8 @@ class LazyGroup(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        _untyped_flags(self.params)
         for name, target, line in self.registered:
             self.add_command(LazyCommand(name, target, line))
-
-    def get_help_option(self, ctx: Any) -> Any:
-        """Return the `--help` option."""
-        option = super().get_help_option(ctx)
-        _untyped_flags([option])
-        return option
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """Return the command that the arguments name, imported."""

@@ -97,7 +97,11 @@ def report(
 
 def compare(
     runs: Annotated[
-        list[str], typer.Argument(metavar="RUN RUN...", help="Two or more runs; the first is the baseline.")
+        list[str],
+        typer.Argument(
+            metavar="RUN...",
+            help="Runs, the baseline first; or one run with several systems or raters.",
+        ),
     ],
     store: StoreOption = None,
     anyway: Annotated[
@@ -109,10 +113,12 @@ def compare(
 ) -> None:
     """Test whether runs of one kind differ: paired by item, clustered by person, adjusted for multiple comparisons.
 
-    Compares whatever differs between the runs: assistants on the same tasks, judges, relevance raters or writers. Three or more that
-    share items are ranked as well.
+    Compares whatever differs between the runs: assistants on the same tasks, judges, relevance raters or writers. Of one run it
+    compares the systems or, if there is only one, the raters. Three or more that share items are ranked as well.
 
     **Examples**
+
+        personafit compare last
 
         personafit compare personafeedback-1a2b3c4d last
 

@@ -176,7 +176,9 @@ def reward(
     preset: Annotated[
         Preset,
         typer.Option(
-            help="Recipe of the PersonaFeedback paper: no training, general pairs only, or personal pairs as well."
+            metavar="NAME",
+            help="Recipe of the PersonaFeedback paper: base (no training), helpsteer (general pairs only) or personal "
+            "(personal pairs as well).",
         ),
     ] = "personal",
     mix: Annotated[
@@ -199,7 +201,10 @@ def reward(
     ] = False,
     pack: Annotated[
         Layout,
-        typer.Option(help="tree computes shared prefixes once; sequence packs whole texts; none pads."),
+        typer.Option(
+            metavar="NAME",
+            help="tree computes shared prefixes once; sequence packs whole texts; none pads.",
+        ),
     ] = "tree",
     num_train_epochs: Annotated[
         float, typer.Option(min=0.001, metavar="X", help="Passes over the pairs.")

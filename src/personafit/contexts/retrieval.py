@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -149,6 +150,7 @@ class Retriever:
         self._folder = folder
         self._embedder: Embedder | None = None if by == "bm25" else make_embedder(embedder)
         self._held: dict[str, list[Bm25Index | DenseIndex]] = {}
+        self._one_at_a_time = Lock()  # raters are planned in threads of their own
 
     @cached_property
     def fingerprint(self) -> str:
@@ -162,11 +164,12 @@ class Retriever:
         if not memories or count < 1:
             return []
         key = hash_text(person, memories_hash(memories))
-        if key not in self._held:
-            if len(self._held) >= HELD:
-                del self._held[next(iter(self._held))]
-            self._held[key] = self._indexes(person, memories)
-        indexes = self._held[key]
+        with self._one_at_a_time:
+            if key not in self._held:
+                if len(self._held) >= HELD:
+                    del self._held[next(iter(self._held))]
+                self._held[key] = self._indexes(person, memories)
+            indexes = self._held[key]
         depth = count if len(indexes) == 1 else max(FUSED_DEPTH, count)
         rankings = [index.search(query, depth) for index in indexes]
         return [memories[place] for place in (rankings[0] if len(rankings) == 1 else fused(rankings))[:count]]

@@ -65,6 +65,8 @@ class Contestant:
     """Whether the rater was fitted on people of this run."""
     user: str = ""
     """The simulated user's style, if there is one."""
+    unnamed: bool = False
+    """Whether products of a system without a name were judged: a log's answers."""
 
     @property
     def rater(self) -> str | None:
@@ -83,6 +85,8 @@ class Contestant:
         if line.system:
             told = f" given {line.given}" if line.given else ""
             return f"{line.system}{told} (judged by {line.rater})" if line.rater else f"{line.system}{told}"
+        if self.unnamed:
+            return f"your assistant (judged by {line.rater})"
         return f"{line.rater} ({line.view})"
 
 
@@ -222,9 +226,15 @@ def compare_runs(
 ) -> list[Comparison]:
     """Compare every contestant of the first run with those of the other runs; p-values are corrected over all comparisons.
 
+    Of a single run, its own contestants are compared, each with the first.
+
     `margin` is a share of the metric's scale; `metric` names another than those a run of this kind is summed up by.
     """
-    made = [one for other in runs[1:] for one in _compared(runs[0], other, anyway, metric)]
+    made = [one for other in runs[1:] or (None,) for one in _compared(runs[0], other, anyway, metric)]
+    if not made and len(runs) == 1:
+        raise UserError(
+            "compare needs two runs, or one with two systems or raters; `personafit report last` shows one."
+        )
     if not made:
         listed = " and ".join(opened.run.name for opened in runs)
         raise UserError(
@@ -240,21 +250,29 @@ def compare_runs(
 
 
 def _compared(
-    first: RunLines, second: RunLines, anyway: bool, metric: str | None
+    first: RunLines, second: RunLines | None, anyway: bool, metric: str | None
 ) -> list[tuple[Contestant, Contestant, Metric, Estimate, tuple[float, float] | None]]:
-    """Pair contestants by metric; return each pair's difference on shared units and, for counted metrics, both sums."""
-    if first.run.dataset != second.run.dataset:  # systems may have answered the same questions in both
+    """Pair contestants by metric; return each pair's difference on shared units and, for counted metrics, both sums.
+
+    Without a second run, the contestants of the first are paired.
+    """
+    if (
+        second and first.run.dataset != second.run.dataset
+    ):  # systems may have answered the same questions in both
         first, second = first.by_system(), second.by_system()
     measured = wanted_metrics(first, metric)
     for one_metric in measured:
         if not one_metric.paired:
             raise UserError(f"{one_metric.name} is not a mean over items, so runs cannot be compared by it.")
-    if not anyway:
+    if second and not anyway:
         _check_comparable(first, second, measured)
     found = []
     for one_metric in measured:
-        ours, theirs = (list(contestants(opened, one_metric)) for opened in (first, second))
-        for one, two in _pairs(ours, theirs, one_metric):
+        ours = list(contestants(first, one_metric))
+        pairs = (
+            _pairs(ours, list(contestants(second, one_metric)), one_metric) if second else _pairs_within(ours)
+        )
+        for one, two in pairs:
             for tested in (one_metric, *_distances(first, one, two, one_metric)):
                 both = paired_rows(one.line, two.line, tested)
                 gap = mean_by_item(both, "difference", tested.difference_bounds)
@@ -331,7 +349,8 @@ def contestants(opened: RunLines, metric: Metric | None = None) -> Iterator[Cont
     for line in lines:
         if line.control is None or line.rater not in proper:
             met = line.fingerprint in opened.run.met_people
-            yield Contestant(opened.run.name, line, met, user_style(opened.run.config.get("user") or {}))
+            user = user_style(opened.run.config.get("user") or {})
+            yield Contestant(opened.run.name, line, met, user, unnamed=measured.about == "product")
 
 
 def _pairs(
@@ -351,6 +370,17 @@ def _pairs(
                 yield one, two
         elif metric.about == "rater" or not products or one.made == two.made:
             yield one, two
+
+
+def _pairs_within(found: Sequence[Contestant]) -> Iterator[tuple[Contestant, Contestant]]:
+    """Yield the first contestant of a run with each other: systems by the same judge or, if there is one system, its judges."""
+    several = len({one.made for one in found}) > 1
+    groups: dict[str | None, list[Contestant]] = {}
+    for one in found:
+        groups.setdefault(one.rater if several else None, []).append(one)
+    for first, *others in groups.values():
+        for other in others:
+            yield first, other
 
 
 # -- rankings ----------------------------------------------------------------------------------------------------------------
@@ -533,7 +563,7 @@ def _differences_grid(comparisons: Sequence[Comparison]) -> Grid:
         gap, p = one.difference, one.tested.p_adjusted
         cells = [Cell(one.metric), _gap_cell(gap, unit_of(one.measured))]
         cells += [
-            Cell("–") if p is None else Cell(f"{p:.3f}", sort=p),
+            Cell("–") if p is None else Cell(shown_p(p).removeprefix("= "), sort=p),
             count_cell(gap.n),
             count_cell(gap.people),
         ]
