@@ -116,7 +116,6 @@ class Effect:
 
     @property
     def cells(self) -> list[Cell]:
-        """The three estimates as table cells."""
         return [figure_cell(one, self.unit.scale) for one in (self.judge, self.people, self.difference)]
 
 

@@ -81,11 +81,9 @@ class ChoiceReport(KindReport):
         )
 
     def counts(self) -> list[str]:
-        """Return the number of items and people."""
         return [f"{self.totals.items:,} items", people_words(self.totals.people)]
 
     def answered(self) -> tuple[int, int]:
-        """Return the number of planned asks and of those answered."""
         return self.totals.coverage()
 
     # -- pictures and tables --------------------------------------------------------------------------------------------
@@ -133,8 +131,10 @@ class ChoiceReport(KindReport):
                 {headline: "Right person", "none": "No person"}.get(view, "Wrong person") for view in views
             ]
         panels = [Panel(f"{title}, %", self._guessing) for title in titles] + [Panel("Lift, points", 0.0)]
+        won = "How often the system's answer wins when the judge is"
+        whose = won if self.metric == "win_rate" else f"{self.shown.capitalize()} when"
         caption = (
-            f"{self.shown.capitalize()} when told about the right person{f' ({told})' if told else ''}, about nobody, and about "
+            f"{whose} told about the right person{f' ({told})' if told else ''}, about nobody, and about "
             "somebody else. Lift is the first minus the larger of the other two: unless its interval lies above zero, the score does not "
             "come from knowing the person. Bars are 95 % intervals, dotted lines are guessing and no lift; hollow squares are controls."
         )
@@ -143,7 +143,6 @@ class ChoiceReport(KindReport):
 
     @cached_property
     def _by_slice(self) -> Picture | None:
-        """A panel for each of the finest slices that have results."""
         from personafit.reports.plots import Panel
 
         finest = set(next(iter(self.info["layout"]), ()))
@@ -164,14 +163,12 @@ class ChoiceReport(KindReport):
 
     @property
     def _columns(self) -> list[Column]:
-        """The columns of the benchmark's own table."""
         return [
             (f"against {heading}" if "against" in where else heading, self.metric, where)
             for heading, where in columns_of(self.totals)
         ]
 
     def table(self) -> Grid:
-        """Return score, lift, restraint and coverage under the headline context, controls last."""
         columns: list[Column] = [(self.shown, self.metric, {}), ("lift", "lift", {})]
         columns.append(("restraint", "restraint", EXPECTED))
         known = [name for _, name, _ in columns[1:] if self._has(name)]
@@ -239,7 +236,6 @@ class ChoiceReport(KindReport):
     # -- the rest --------------------------------------------------------------------------------------------------------
 
     def sections(self) -> Iterator[Section]:
-        """Yield slices, controls, analyses and asks."""
         totals, drawn = self.totals, self._by_slice if self._by_context else None
         yield Section("Scores by slice", [*([drawn] if drawn else []), self._slices_grid()])
         said = lift_claims(self.results, self.margin)
@@ -308,7 +304,6 @@ class ChoiceReport(KindReport):
         return found
 
     def items(self) -> dict[str, Any]:
-        """Return the data of the item browser."""
         from personafit.reports.browse import browser_data
 
         words = {"gold": f"gold ({self.info['gold']})", "right": "right", "wrong": "wrong"}
@@ -317,7 +312,6 @@ class ChoiceReport(KindReport):
         return browser_data(self.store, self.totals) | {"words": words}
 
     def facts(self) -> dict[str, str]:
-        """Return the gold, the question, the contexts and the size of the run."""
         part = "a part of the items; give the same --limit or --people again"
         return {
             "gold": self.info["gold"],

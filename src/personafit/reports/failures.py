@@ -119,7 +119,6 @@ class Portrait:
 
     @cached_property
     def others(self) -> frozenset[str]:
-        """The union of the strangers' terms."""
         return frozenset().union(*self.strangers)
 
     @cached_property

@@ -57,7 +57,6 @@ class Training:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The training settings."""
         settings: dict[str, Any] = self.facts.get("settings") or self.started
         return settings
 
