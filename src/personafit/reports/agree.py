@@ -286,7 +286,7 @@ def conclusions(found: Agreement) -> list[str]:
             known = inside is not None and inside.value is not None
             others = f", with each other at {_figure(inside)}" if inside is not None and known else ""
             said.append(f"Raters of kind {kind} agree with people at {_figure(with_people)}{others}.")
-    return [*said, *_ceiling_in_words(found)] or _nearest_gold(found)
+    return [*said, *(_ceiling_in_words(found) or _nearest_gold(found))]
 
 
 def _ceiling_in_words(found: Agreement) -> list[str]:

@@ -218,11 +218,14 @@ AS_THEY_ARE = frozenset(
         *("contradictions", "reasking", "invented_memories", "lost_after_switch", "carried_wrongly"),
         *("exchanges", "exchanges_to_completion"),
         *("regret", "worth", "questions", "re_asked", "collateral", "leaks", "unasked_needs"),
-        *("malformed", "impossible", "steps"),
+        *("malformed", "impossible", "steps", "attributes_per_person"),
     }
 )
 """Metrics that are not shares: shown with two decimals, while shares are in percent with one."""
-DIFFERENCES = ("_effect", "_difference", "lift", "pull", "moved_beyond_placebo")
+DIFFERENCES = (
+    *("_effect", "_difference", "_change", "_lost_alone"),
+    *("lift", "pull", "moved_beyond_placebo"),
+)
 
 
 NAMES = {"f1": "F1", "rouge_1": "ROUGE-1", "rouge_l": "ROUGE-L", "r_precision": "R-precision"}
