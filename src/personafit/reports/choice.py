@@ -9,7 +9,7 @@ from typing import Any
 from personafit._errors import UserError
 from personafit.contexts import is_remembered
 from personafit.kinds.choice import RESTRAINT, RunScores, columns_of, load_scores, missing_halves
-from personafit.reports.claims import LEGEND, lift_claims, people_words
+from personafit.reports.claims import decided_lifts, legend_for, people_words
 from personafit.reports.kind_report import (
     NOT_MEASURED,
     Column,
@@ -20,7 +20,7 @@ from personafit.reports.kind_report import (
     quote,
 )
 from personafit.reports.line_results import results_of, share_of, worst_coverage
-from personafit.reports.pieces import Grid, Picture, Prose, Section, Sentences
+from personafit.reports.pieces import Grid, Picture, Prose, Section
 from personafit.reports.result import Result
 from personafit.reports.totals import load_totals
 from personafit.store import RunRecord, Store
@@ -66,6 +66,10 @@ class ChoiceReport(KindReport):
     def scores(self) -> RunScores:
         """The run's scores by item, for analyses that need more than totals."""
         return load_scores(self.store, self.record, self.totals.pages)
+
+    def sentences(self) -> list[str]:
+        """Return how claims are tested; the verdict has the claims."""
+        return legend_for(tested for _, tested in decided_lifts(self.results, self.margin))
 
     def worst_coverage(self) -> tuple[str, float] | None:
         """Return the rater and context with the lowest coverage."""
@@ -238,19 +242,8 @@ class ChoiceReport(KindReport):
     def sections(self) -> Iterator[Section]:
         totals, drawn = self.totals, self._by_slice if self._by_context else None
         yield Section("Scores by slice", [*([drawn] if drawn else []), self._slices_grid()])
-        said = lift_claims(self.results, self.margin)
-        told = [
-            sentence for sentence in said if sentence != LEGEND
-        ]  # the legend of the tests is shown below the table
-        yield Section(
-            "Controls and consistency",
-            [
-                *([Sentences(told)] if told else []),
-                self._controls_grid(),
-                Sentences(said[len(told) :], small=True),
-            ],
-            "Rules that read nothing are scored beside every rater. A score says something about fitting the person only beside its lift.",
-        )
+        lead = "Rules that read nothing are scored beside every rater. A score says something about fitting the person only beside its lift."
+        yield Section("Controls and consistency", [self._controls_grid()], lead)
         yield from self._analyses()
         ended = (
             (
