@@ -113,7 +113,7 @@ def test_a_share_that_is_neither_good_nor_bad_is_above_another() -> None:
         for name, values in (("many", [1.0, 1.0] * PEOPLE), ("few", [0.0, 1.0] * PEOPLE))
     )
     assert (
-        "many (given) is above few (given) by 50.0 points of yes_rate"
+        "many (given) is above few (given) by 50.0 points of yes rate"
         in only(compare_runs(one, two)).sentence()
     )
     assert rank_runs([one, two, one]) == []

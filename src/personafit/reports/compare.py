@@ -32,7 +32,17 @@ from personafit.reports.claims import (
     shown_p,
 )
 from personafit.reports.kind_report import same_but_style, user_style
-from personafit.reports.pieces import Cell, Grid, Picture, Piece, Row, Section, Sentences, result_cell
+from personafit.reports.pieces import (
+    Cell,
+    Grid,
+    Picture,
+    Piece,
+    Row,
+    Section,
+    Sentences,
+    metric_name,
+    result_cell,
+)
 from personafit.reports.plots import Panel, PlotRow, dot_of, panels_figure
 from personafit.reports.report import ReportPart
 from personafit.statistics import Estimate, mean_by_item
@@ -212,10 +222,11 @@ def unit_of(metric: Metric) -> FigureUnit:
 
 
 def scaled_name(metric: Metric) -> str:
-    """Return the metric's name, with its scale unless it is a share."""
+    """Return the metric's display name, with its scale unless it is a share."""
+    name = metric_name(metric.name)
     if metric.bounds is None or metric.name == DISTANCE or unit_of(metric) == POINTS:
-        return metric.name
-    return f"{metric.name} ({metric.bounds[0]:g} to {metric.bounds[1]:g})"
+        return name
+    return f"{name} ({metric.bounds[0]:g} to {metric.bounds[1]:g})"
 
 
 def scale_width(metric: Metric) -> float:
@@ -545,7 +556,7 @@ def _differences_grid(comparisons: Sequence[Comparison]) -> Grid:
     for one in comparisons:
         gap, p = one.difference, one.tested.p_adjusted
         cells = [
-            Cell(one.metric),
+            Cell(metric_name(one.metric)),
             _gap_cell(gap, unit_of(one.measured)),
             Cell("–") if p is None else Cell(f"{p:.3f}", sort=p),
             count_cell(gap.n),
@@ -568,7 +579,7 @@ def _differences_picture(comparisons: Sequence[Comparison]) -> list[Piece]:
     several = len({one.metric for one in shown}) > 1
     rows = [
         PlotRow(
-            " − ".join(one.names) + (f", {one.metric}" if several else ""),
+            " − ".join(one.names) + (f", {metric_name(one.metric)}" if several else ""),
             [dot_of(one.difference)],
         )
         for one in shown

@@ -66,6 +66,11 @@ class Row:
         """The displayed kind of control; empty for other rows."""
         return CALLED.get(self.control, self.control) if self.control else ""
 
+    @property
+    def called(self) -> str:
+        """The first name, with the kind of control."""
+        return f"{self.names[0]} (control: {self.tag})" if self.control else self.names[0]
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -96,18 +101,11 @@ class Grid:
         ]
         used = sorted({number for row in self.rows for place in kept for number in row.cells[place].notes})
         numbers = {number: place for place, number in enumerate(used, 1)}
-        rows = [
-            replace(
-                row,
-                cells=[
-                    replace(
-                        row.cells[place], notes=tuple(numbers[number] for number in row.cells[place].notes)
-                    )
-                    for place in kept
-                ],
-            )
-            for row in self.rows
-        ]
+
+        def renumbered(cell: Cell) -> Cell:
+            return replace(cell, notes=tuple(numbers[number] for number in cell.notes))
+
+        rows = [replace(row, cells=[renumbered(row.cells[place]) for place in kept]) for row in self.rows]
         remarks = [self.remarks[number - 1] for number in used]
         return replace(self, columns=[self.columns[place] for place in kept], rows=rows, remarks=remarks)
 

@@ -158,9 +158,8 @@ def notebook_html(pieces: Sequence[Piece]) -> str:
 
 
 def _cells(row: Row) -> list[Markup]:
-    first = f"{row.names[0]} ({row.tag})" if row.control else row.names[0]
     numbers = [f"{one.text} ({one.interval})" if one.interval else one.text for one in row.cells]
-    return [escape(text) for text in (first, *row.names[1:], *numbers)]
+    return [escape(text) for text in (row.called, *row.names[1:], *numbers)]
 
 
 def _drawn(parts: Sequence[ReportPart]) -> Callable[[Picture], Markup]:
