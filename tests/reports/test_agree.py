@@ -249,3 +249,12 @@ def test_which_answer_was_tested_is_no_rater_of_a_run_of_answers(tmp_path: Path)
         source = run_source(store, run(store, RunConfig(str(log), raters=["rule:length"])).run)
     assert "rule:length" in {rater.name for rater in source.raters.values()}
     assert "tested" not in {rater.name for rater in source.raters.values()}
+
+
+def test_simulated_raters_are_named_as_such_and_do_not_hide_who_is_nearest_to_gold(folder: Path) -> None:
+    vote(folder, sam=lambda number: number % 4 > 0, kim=lambda number: number % 3 > 0)
+    rows = [{"fingerprint": name, "name": name, "kind": "simulated"} for name in ("sam", "kim")]
+    write_lines(folder / "raters.jsonl", rows)
+    among, nearest = conclusions(only(folder_source(folder, None)))
+    assert among.startswith("Simulated raters agree with each other at a mean kappa of ")
+    assert nearest.startswith("Of 2 raters sam has the highest kappa with ")

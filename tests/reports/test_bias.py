@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from personafit.reports.answer_pairs import family_of
-from personafit.reports.bias import Effect, RaterBias, bias_legend, bias_pieces, bias_results, judge_bias
+from personafit.reports.bias import Effect, RaterBias, bias_pieces, bias_results, judge_bias
 from personafit.reports.claims import LEGEND
-from personafit.reports.pieces import Grid
+from personafit.reports.pieces import Grid, Sentences
 from personafit.statistics import Estimate
 from personafit.statistics.bias import NO_SCALE
 from personafit.statistics.decisions import Hypothesis as Question
@@ -269,7 +269,9 @@ def test_a_judge_that_likes_length_more_than_people_do_is_said_to(tmp_path: Path
     world = make_world(tmp_path, judges, {"length": 0.5, "mention": 1.0}, people=40, each=15)
     found = judge_bias(world.store, world.scores)
     assert words(found[0], "length") == "prefers the longer answer more than people do"
-    assert bias_legend(found) == [LEGEND]
+    notes = bias_pieces(found)[1][-1]
+    assert isinstance(notes, Sentences)
+    assert LEGEND in notes.sentences
 
 
 def test_claims_are_controlled_over_raters_and_features(tmp_path: Path) -> None:

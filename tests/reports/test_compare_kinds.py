@@ -77,7 +77,8 @@ def test_assistants_by_the_same_judge_are_better_or_worse_in_marks() -> None:
     assert found.difference.value == pytest.approx(gap)
     assert found.tested.margin == pytest.approx(0.15), "5 % of the scale from 1 to 4"
     said = found.sentence()
-    assert said.startswith("good given I (judged by judge) is better than poor given I (judged by judge) by ")
+    assert said.startswith("good given I is better than poor given I by ")
+    assert ", judged by judge)" in said
     assert f"{-gap:.2f} marks of personalization (1 to 4) (95 % interval +" in said
 
 
@@ -112,7 +113,7 @@ def test_a_share_that_is_neither_good_nor_bad_is_above_another() -> None:
         for name, values in (("many", [1.0, 1.0] * PEOPLE), ("few", [0.0, 1.0] * PEOPLE))
     )
     assert (
-        "many (given) is above few (given) by 50.0 points of yes_rate"
+        "many (given) is above few (given) by 50.0 points of yes rate"
         in only(compare_runs(one, two)).sentence()
     )
     assert rank_runs([one, two, one]) == []
@@ -174,9 +175,7 @@ def test_answers_that_systems_made_in_runs_of_their_own_are_paired_by_question()
 
     found = only(compare_runs(made("good", 3.4), made("poorer", 2.0)))
     assert found.difference.n == PEOPLE * EACH
-    assert found.sentence().startswith(
-        "good given matched (judged by judge) is better than poorer given matched"
-    )
+    assert found.sentence().startswith("good given matched is better than poorer given matched by")
 
 
 def test_users_of_two_styles_are_compared_by_the_same_assistant_and_task() -> None:
@@ -195,13 +194,7 @@ def test_users_of_two_styles_are_compared_by_the_same_assistant_and_task() -> No
     found = compare_runs(plain, thinking)
     assert [(one.first.line.system, one.second.line.system) for one in found] == [("a", "a"), ("b", "b")]
     assert {one.difference.n for one in found} == {PEOPLE * EACH}
-    assert (
-        found[0]
-        .sentence()
-        .startswith(
-            "a given I (judged by judge), user vanilla is above a given I (judged by judge), user cot"
-        )
-    )
+    assert found[0].sentence().startswith("a given I, user vanilla is above a given I, user cot by ")
     assert found[0].sentence().count("better") == 0
     knowing = talked("three", "vanilla", 2.0, history="yes")
     assert compare_runs(plain, knowing)[0].names[1].endswith("user vanilla, told its history")

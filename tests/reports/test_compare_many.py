@@ -173,4 +173,4 @@ def test_systems_are_ranked_by_each_judge_apart(tmp_path: Path, store: Store) ->
         runs.append(run_lines(store, run(store, config).run))
     (ranked,) = rank_runs(runs)
     assert ranked.judge == "rule:length"
-    assert all(name.endswith("(judged by rule:length)") for name in ranked.names)
+    assert set(ranked.names) == {f"{system} given profile" for system in ("poor", "fair", "good")}

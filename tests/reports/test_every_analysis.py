@@ -24,7 +24,7 @@ from personafit.reports.bias import bias_results, judge_bias, line_bias
 from personafit.reports.calibration import graded_results, line_margins, rater_margins
 from personafit.reports.correction import correct_lines, read_unit_labels
 from personafit.reports.failures import answer_failures, failure_results, find_rater, line_failures
-from personafit.reports.pieces import Grid
+from personafit.reports.pieces import Grid, metric_name
 from personafit.reports.power import plan_run
 from personafit.simulate import dialogues
 from personafit.statistics.power import smallest_difference, spread
@@ -155,7 +155,7 @@ def test_runs_are_compared_on_the_units_they_share(kinds: Kinds, kind: str, metr
     (row,) = [row for row in found.as_dict()["comparisons"] if row["metric"] == metric]
     assert row["n"] == len(shared) > 5
     assert row["value"] == pytest.approx(np.mean([one[unit] - two[unit] for unit in shared]))
-    assert metric in row["words"]
+    assert metric_name(metric) in row["words"]
     assert row["p"] is None or row["low"] <= row["value"] <= row["high"]
 
 
@@ -168,7 +168,7 @@ def test_relevance_raters_are_compared_by_f1(kinds: Kinds) -> None:
     ]
     assert (row["metric"], row["n"]) == ("f1", len(shared))
     assert row["value"] == pytest.approx(f1(one, gold, shared) - f1(two, gold, shared))
-    assert "points of f1" in row["words"]
+    assert "points of F1" in row["words"]
 
 
 def test_judges_of_the_same_answers_are_compared_by_how_close_they_are_to_people(kinds: Kinds) -> None:

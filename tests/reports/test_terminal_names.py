@@ -16,6 +16,7 @@ from personafit.reports.agree_ratings import run_source
 from personafit.reports.audit import audit_benchmark, audit_object, audit_part
 from personafit.reports.compare import Ranked
 from personafit.reports.failures import analyze_failures
+from personafit.reports.pieces import Cell, Grid, Row
 from personafit.reports.terminal import print_pieces
 from personafit.statistics import Estimate
 from personafit.store import RunRecord
@@ -87,3 +88,15 @@ def test_a_ranking(console: Console) -> None:
     wide = Estimate(0.0, None, None, 1, 1)
     print_pieces([Ranked(TITLE, ("[/a name]",), (wide,), {}, frozenset(), None).grid()], console)
     assert TITLE in shown(console).replace("\n", "")
+
+
+def test_of_a_table_split_by_columns_rows_without_numbers_are_left_out() -> None:
+    columns = [f"column {place}" for place in range(12)]
+    rows = [
+        Row([name], [Cell("1.0", sort=1.0) if place in places else Cell() for place in range(12)])
+        for name, places in (("wide", range(12)), ("narrow", range(2)))
+    ]
+    narrow = Console(file=StringIO(), width=80)
+    print_pieces([Grid("Many", "", ["what"], columns, rows)], narrow)
+    said = shown(narrow)
+    assert (said.count("│ wide"), said.count("│ narrow")) == (2, 1)

@@ -17,17 +17,18 @@ from personafit.reports.training import (
 def test_curves_are_read_from_their_table(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "curves.csv").write_text(
-        "step,eval_accuracy,eval_accuracy_hard,eval_loss,loss\n1,,,,0.7\n2,0.75,0.5,0.6,0.5\n"
+        "step,eval_accuracy,eval_accuracy_easy,eval_accuracy_hard,eval_accuracy_medium,eval_loss,loss\n"
+        "1,,,,,,0.7\n2,0.75,1,0.5,0.625,0.6,0.5\n"
     )
     one = read_training(tmp_path / "a")
     assert one.points("loss") == [(1.0, 0.7), (2.0, 0.5)]
     part = training_part(tmp_path / "a")
     assert part.sentences == [
-        "Accuracy on people held out, at the last reading: all pairs 75.0 %, hard 50.0 %.",
+        "Accuracy on people held out, at the last reading: all pairs 75.0 %, easy 100.0 %, medium 62.5 %, hard 50.0 %.",
         "The loss went from 0.700 (step 1) to 0.500 (step 2).",
     ]
     (picture,) = [piece for piece in part.lead if isinstance(piece, Picture)]
-    assert [len(axis.lines) for axis in picture.figure.axes] == [2, 3]
+    assert [len(axis.lines) for axis in picture.figure.axes] == [2, 5]
     (tmp_path / "c").mkdir()
     assert not is_training(tmp_path / "c")
     (tmp_path / "c" / "curves.csv").write_text("step,loss\n1,much\n")

@@ -87,7 +87,6 @@ class Finding:
         return None if self.tested is None else self.tested.p_adjusted
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the finding as a plain dict."""
         tested = self.tested
         return {
             **{name: getattr(self, name) for name in ("part", "figure", "first", "second")},
@@ -112,7 +111,6 @@ class Agreement:
 
     @property
     def legend(self) -> list[str]:
-        """Return notes on how claims are tested; empty if there are none."""
         return legend_for(finding.tested for finding in self.findings)
 
     def find(self, part: str, figure: str, first: str, second: str | None = None) -> Estimate | None:
@@ -288,7 +286,7 @@ def conclusions(found: Agreement) -> list[str]:
             known = inside is not None and inside.value is not None
             others = f", with each other at {_figure(inside)}" if inside is not None and known else ""
             said.append(f"Raters of kind {kind} agree with people at {_figure(with_people)}{others}.")
-    return [*said, *_ceiling_in_words(found)] or _nearest_gold(found)
+    return [*said, *(_ceiling_in_words(found) or _nearest_gold(found))]
 
 
 def _ceiling_in_words(found: Agreement) -> list[str]:

@@ -98,7 +98,6 @@ class Source:
         self.parts.append(votes.filter(pl.col("item").is_in(list(self.people))))
 
     def votes(self) -> pl.DataFrame:
-        """Return all answers."""
         return pl.concat([pl.DataFrame(schema=VOTE), *self.parts])
 
     def silent(self) -> list[str]:
@@ -386,7 +385,6 @@ class Ratings:
     """Rater → number of units on which its two orders named different answers and no margin decided."""
 
     def columns(self, *kinds: str) -> list[int]:
-        """Return the columns of the raters of these kinds."""
         return [place for place, rater in enumerate(self.raters) if rater.kind in kinds]
 
     @property

@@ -49,7 +49,6 @@ class Analysis:
 
     @property
     def sentences(self) -> list[str]:
-        """The conclusions, as sentences."""
         return list(self.part(pictures=False).sentences)
 
     def as_dict(self) -> dict[str, Any]:

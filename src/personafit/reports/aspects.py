@@ -52,7 +52,6 @@ class Correlations:
     pairs: dict[tuple[str, str], Estimate]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the correlations as a plain dict."""
         named = ("rater", "view", "answers", "people")
         pairs = [
             {"first": first, "second": second, **estimate_fields(r, "value", "low", "high", "note")}

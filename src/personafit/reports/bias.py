@@ -116,7 +116,6 @@ class Effect:
 
     @property
     def cells(self) -> list[Cell]:
-        """The three estimates as table cells."""
         return [figure_cell(one, self.unit.scale) for one in (self.judge, self.people, self.difference)]
 
 
@@ -522,7 +521,7 @@ def bias_pieces(found: Sequence[RaterBias]) -> tuple[list[str], list[Piece]]:
     notes = grouped_reasons(
         (name, f"{', '.join(features)} cannot be measured: {why}") for (name, why), features in silent.items()
     )
-    small = small_notes([*notes, *bias_legend(found)])
+    small = small_notes([*notes, *legend_for(test for one in found for e in one.effects for test in e.tests)])
     rows = [row for row in rows if row.cells[0].text]  # people's effect alone says nothing about a judge
     if not rows:
         return (said, [*small]) if said else (notes, [])
@@ -535,8 +534,3 @@ def bias_pieces(found: Sequence[RaterBias]) -> tuple[list[str], list[Piece]]:
     columns = ["judge", "people", over]
     grid = Grid("Biases of the judges", caption, ["rater", "feature"], columns, rows, note=note).filled()
     return list(dict.fromkeys(said)), [grid, *small]
-
-
-def bias_legend(found: Sequence[RaterBias]) -> list[str]:
-    """Return notes on how claims are tested; empty if there are none."""
-    return legend_for(test for rater in found for one in rater.effects for test in one.tests)

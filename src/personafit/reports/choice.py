@@ -9,7 +9,7 @@ from typing import Any
 from personafit._errors import UserError
 from personafit.contexts import is_remembered
 from personafit.kinds.choice import RESTRAINT, RunScores, columns_of, load_scores, missing_halves
-from personafit.reports.claims import LEGEND, lift_claims, people_words
+from personafit.reports.claims import decided_lifts, legend_for, people_words
 from personafit.reports.kind_report import (
     NOT_MEASURED,
     Column,
@@ -20,7 +20,7 @@ from personafit.reports.kind_report import (
     quote,
 )
 from personafit.reports.line_results import results_of, share_of, worst_coverage
-from personafit.reports.pieces import Grid, Picture, Prose, Section, Sentences
+from personafit.reports.pieces import Grid, Picture, Prose, Section
 from personafit.reports.result import Result
 from personafit.reports.totals import load_totals
 from personafit.store import RunRecord, Store
@@ -67,6 +67,10 @@ class ChoiceReport(KindReport):
         """The run's scores by item, for analyses that need more than totals."""
         return load_scores(self.store, self.record, self.totals.pages)
 
+    def sentences(self) -> list[str]:
+        """Return how claims are tested; the verdict has the claims."""
+        return legend_for(tested for _, tested in decided_lifts(self.results, self.margin))
+
     def worst_coverage(self) -> tuple[str, float] | None:
         """Return the rater and context with the lowest coverage."""
         totals = self.totals
@@ -81,11 +85,9 @@ class ChoiceReport(KindReport):
         )
 
     def counts(self) -> list[str]:
-        """Return the number of items and people."""
         return [f"{self.totals.items:,} items", people_words(self.totals.people)]
 
     def answered(self) -> tuple[int, int]:
-        """Return the number of planned asks and of those answered."""
         return self.totals.coverage()
 
     # -- pictures and tables --------------------------------------------------------------------------------------------
@@ -133,8 +135,10 @@ class ChoiceReport(KindReport):
                 {headline: "Right person", "none": "No person"}.get(view, "Wrong person") for view in views
             ]
         panels = [Panel(f"{title}, %", self._guessing) for title in titles] + [Panel("Lift, points", 0.0)]
+        won = "How often the system's answer wins when the judge is"
+        whose = won if self.metric == "win_rate" else f"{self.shown.capitalize()} when"
         caption = (
-            f"{self.shown.capitalize()} when told about the right person{f' ({told})' if told else ''}, about nobody, and about "
+            f"{whose} told about the right person{f' ({told})' if told else ''}, about nobody, and about "
             "somebody else. Lift is the first minus the larger of the other two: unless its interval lies above zero, the score does not "
             "come from knowing the person. Bars are 95 % intervals, dotted lines are guessing and no lift; hollow squares are controls."
         )
@@ -143,7 +147,6 @@ class ChoiceReport(KindReport):
 
     @cached_property
     def _by_slice(self) -> Picture | None:
-        """A panel for each of the finest slices that have results."""
         from personafit.reports.plots import Panel
 
         finest = set(next(iter(self.info["layout"]), ()))
@@ -164,14 +167,12 @@ class ChoiceReport(KindReport):
 
     @property
     def _columns(self) -> list[Column]:
-        """The columns of the benchmark's own table."""
         return [
             (f"against {heading}" if "against" in where else heading, self.metric, where)
             for heading, where in columns_of(self.totals)
         ]
 
     def table(self) -> Grid:
-        """Return score, lift, restraint and coverage under the headline context, controls last."""
         columns: list[Column] = [(self.shown, self.metric, {}), ("lift", "lift", {})]
         columns.append(("restraint", "restraint", EXPECTED))
         known = [name for _, name, _ in columns[1:] if self._has(name)]
@@ -239,22 +240,10 @@ class ChoiceReport(KindReport):
     # -- the rest --------------------------------------------------------------------------------------------------------
 
     def sections(self) -> Iterator[Section]:
-        """Yield slices, controls, analyses and asks."""
         totals, drawn = self.totals, self._by_slice if self._by_context else None
         yield Section("Scores by slice", [*([drawn] if drawn else []), self._slices_grid()])
-        said = lift_claims(self.results, self.margin)
-        told = [
-            sentence for sentence in said if sentence != LEGEND
-        ]  # the legend of the tests is shown below the table
-        yield Section(
-            "Controls and consistency",
-            [
-                *([Sentences(told)] if told else []),
-                self._controls_grid(),
-                Sentences(said[len(told) :], small=True),
-            ],
-            "Rules that read nothing are scored beside every rater. A score says something about fitting the person only beside its lift.",
-        )
+        lead = "Rules that read nothing are scored beside every rater. A score says something about fitting the person only beside its lift."
+        yield Section("Controls and consistency", [self._controls_grid()], lead)
         yield from self._analyses()
         ended = (
             (
@@ -308,7 +297,6 @@ class ChoiceReport(KindReport):
         return found
 
     def items(self) -> dict[str, Any]:
-        """Return the data of the item browser."""
         from personafit.reports.browse import browser_data
 
         words = {"gold": f"gold ({self.info['gold']})", "right": "right", "wrong": "wrong"}
@@ -317,7 +305,6 @@ class ChoiceReport(KindReport):
         return browser_data(self.store, self.totals) | {"words": words}
 
     def facts(self) -> dict[str, str]:
-        """Return the gold, the question, the contexts and the size of the run."""
         part = "a part of the items; give the same --limit or --people again"
         return {
             "gold": self.info["gold"],

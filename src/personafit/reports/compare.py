@@ -32,7 +32,17 @@ from personafit.reports.claims import (
     shown_p,
 )
 from personafit.reports.kind_report import same_but_style, user_style
-from personafit.reports.pieces import Cell, Grid, Picture, Piece, Row, Section, Sentences, result_cell
+from personafit.reports.pieces import (
+    Cell,
+    Grid,
+    Picture,
+    Piece,
+    Row,
+    Section,
+    Sentences,
+    metric_name,
+    result_cell,
+)
 from personafit.reports.plots import Panel, PlotRow, dot_of, panels_figure
 from personafit.reports.report import ReportPart
 from personafit.statistics import Estimate, mean_by_item
@@ -70,7 +80,6 @@ class Contestant:
 
     @property
     def rater(self) -> str | None:
-        """The rater's name."""
         return self.line.rater
 
     @property
@@ -80,13 +89,18 @@ class Contestant:
 
     @property
     def name(self) -> str:
-        """The contestant's name in sentences."""
+        """The contestant's name, with its judge."""
+        judged = (self.line.system or self.unnamed) and self.line.rater
+        return f"{self.alone} (judged by {self.line.rater})" if judged else self.alone
+
+    @property
+    def alone(self) -> str:
+        """The name of a rater, or of a system without its judge."""
         line = self.line
         if line.system:
-            told = f" given {line.given}" if line.given else ""
-            return f"{line.system}{told} (judged by {line.rater})" if line.rater else f"{line.system}{told}"
+            return f"{line.system} given {line.given}" if line.given else line.system
         if self.unnamed:
-            return f"your assistant (judged by {line.rater})"
+            return "your assistant"
         return f"{line.rater} ({line.view})"
 
 
@@ -104,7 +118,6 @@ class Comparison:
 
     @property
     def metric(self) -> str:
-        """The name of the metric."""
         return self.measured.name
 
     @property
@@ -120,14 +133,22 @@ class Comparison:
         return self.tested.decided
 
     @property
-    def names(self) -> tuple[str, str]:
-        """The names of both, with their users or runs if the names are equal."""
+    def judge(self) -> str | None:
+        """The judge of both systems; None if the two are raters, or systems with different judges or none."""
         first, second = self.first, self.second
-        if first.name != second.name:
-            return first.name, second.name
+        same = first.rater == second.rater and first.line.system and second.line.system
+        return first.rater if same else None
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The names of both, without the judge they share, and with their users or runs if the names are equal."""
+        first, second = self.first, self.second
+        one, two = (each.alone if self.judge else each.name for each in (first, second))
+        if one != two:
+            return one, two
         if self._users_differ:
-            return f"{first.name}, user {first.user}", f"{second.name}, user {second.user}"
-        return f"{first.name} in {first.run}", f"{second.name} in {second.run}"
+            return f"{one}, user {first.user}", f"{two}, user {second.user}"
+        return f"{one} in {first.run}", f"{two} in {second.run}"
 
     def sentence(self) -> str:
         """Return a sentence that says which of the two is better or, if that is not shown, what the runs could have detected."""
@@ -141,14 +162,15 @@ class Comparison:
             return no_claim(
                 both, self.met_people, f" (they differ by {points})" if gap.value is not None else ""
             )
-        shared = f"{gap.n:,} shared items, {people_words(gap.people)}"
+        judged = f", judged by {self.judge}" if self.judge else ""
+        shared = f"{gap.n:,} shared items, {people_words(gap.people)}{judged}"
         if tested.verdict is Conclusion.CONSTANT:
             return f"{both} score the same on every item ({shared})."
         if tested.verdict is Conclusion.TOO_FEW:
             if self.scores is None:
                 return f"{both} differ by {points} ({shared}): {TOO_FEW}."
             ours, theirs = (f"{count_words(score)} of {gap.n:,}" for score in self.scores)
-            return f"{one} {ours}, {two} {theirs}, {people_words(gap.people)}: {TOO_FEW}."
+            return f"{one} {ours}, {two} {theirs}, {people_words(gap.people)}{judged}: {TOO_FEW}."
         if tested.p is None:
             return f"{both} differ by {points} ({shared}): without an interval nothing can be told."
         p = f", p {shown_p(tested.p)}"
@@ -204,10 +226,11 @@ def unit_of(metric: Metric) -> FigureUnit:
 
 
 def scaled_name(metric: Metric) -> str:
-    """Return the metric's name, with its scale unless it is a share."""
+    """Return the metric's display name, with its scale unless it is a share."""
+    name = metric_name(metric.name)
     if metric.bounds is None or metric.name == DISTANCE or unit_of(metric) == POINTS:
-        return metric.name
-    return f"{metric.name} ({metric.bounds[0]:g} to {metric.bounds[1]:g})"
+        return name
+    return f"{name} ({metric.bounds[0]:g} to {metric.bounds[1]:g})"
 
 
 def scale_width(metric: Metric) -> float:
@@ -431,7 +454,6 @@ class Ranked:
         return [self.names[place] for place in places if self.names[place] in self.met_people]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the ranking as a plain dict."""
         return {
             "judge": self.judge,
             "metric": self.metric,
@@ -462,7 +484,6 @@ class Ranked:
         }
 
     def grid(self) -> Grid:
-        """Return the ranking as a table."""
         judged = f", judged by {self.judge}" if self.judge else ""
         rows = [
             Row([name], [_gap_cell(e, LOG_ODDS), count_cell(e.n)])
@@ -512,8 +533,11 @@ def _rank(judge: str | None, metric: Metric, group: Sequence[Contestant], margin
     first, second, won, people, prompts = (column.to_numpy() for column in rows)
     found = bradley_terry(first, second, won, people, len(group), prompts)
     order = sorted(range(len(group)), key=lambda place: -(found.strengths[place].value or 0.0))
-    names = [one.name for one in group]
-    told_apart = [f"{one.name} in {one.run}" if names.count(one.name) > 1 else one.name for one in group]
+    names = [one.alone if judge else one.name for one in group]
+    told_apart = [
+        f"{name} in {one.run}" if names.count(name) > 1 else name
+        for name, one in zip(names, group, strict=True)
+    ]
     gaps = {(c.first, c.second): c.gap for c in found.contrasts}
     gaps |= {(two, one): negated(gap) for (one, two), gap in gaps.items()}
     ranks = [(i, j) for i, j in combinations(range(len(group)), 2) if found.contrasts]
@@ -558,19 +582,22 @@ def _gap_cell(gap: Estimate, unit: FigureUnit) -> Cell:
 
 
 def _differences_grid(comparisons: Sequence[Comparison]) -> Grid:
+    judges = {one.judge for one in comparisons}
     rows = []
     for one in comparisons:
         gap, p = one.difference, one.tested.p_adjusted
-        cells = [Cell(one.metric), _gap_cell(gap, unit_of(one.measured))]
-        cells += [
+        cells = [
+            Cell(metric_name(one.metric)),
+            _gap_cell(gap, unit_of(one.measured)),
             Cell("–") if p is None else Cell(shown_p(p).removeprefix("= "), sort=p),
             count_cell(gap.n),
             count_cell(gap.people),
         ]
-        rows.append(Row(one.names, cells))
+        rows.append(Row([*one.names, *([one.judge or ""] if len(judges) > 1 else [])], cells))
     caption = "First minus second on the items both answered, in points or in the marks of the scale, 95 % interval below."
+    heads = ["first", "second", *(["judge"] if len(judges) > 1 else [])]
     columns = ["metric", "difference", "p (Holm)", "items", "people"]
-    return Grid("Differences", caption, ["first", "second"], columns, rows)
+    return Grid("Differences", caption, heads, columns, rows)
 
 
 def _differences_picture(comparisons: Sequence[Comparison]) -> list[Piece]:
@@ -583,7 +610,7 @@ def _differences_picture(comparisons: Sequence[Comparison]) -> list[Piece]:
     several = len({one.metric for one in shown}) > 1
     rows = [
         PlotRow(
-            f"{one.first.name} − {one.second.name}" + (f", {one.metric}" if several else ""),
+            " − ".join(one.names) + (f", {metric_name(one.metric)}" if several else ""),
             [dot_of(one.difference)],
         )
         for one in shown

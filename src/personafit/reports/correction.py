@@ -35,7 +35,7 @@ from personafit.reports.analysis import (
 )
 from personafit.reports.claims import line_name
 from personafit.reports.line_results import line_result, share_of
-from personafit.reports.pieces import Cell, Grid, Piece, Row, figure_cell
+from personafit.reports.pieces import Grid, Piece, Row, figure_cell, result_cell
 from personafit.reports.report import ReportPart
 from personafit.reports.result import Result, marked_met
 from personafit.statistics import Estimate, mean_by_item
@@ -433,22 +433,12 @@ def _grid(found: Sequence[Correction]) -> Grid:
     share = bounds == UNIT_SCALE
     rows = []
     for row in found:
+        name = line_name(row.line.rater, row.line.system, row.line.given)
         estimates = (row.found.corrected, row.found.human, row.found.machine)
-        worth = row.worth.value
-        rows.append(
-            Row(
-                [
-                    line_name(row.line.rater, row.line.system, row.line.given),
-                    " ".join(row.slice.values()) or "all",
-                ],
-                [
-                    *(figure_cell(one, 100 if share else 1) for one in estimates),
-                    count_cell(row.found.human.n),
-                    Cell() if worth is None else Cell(f"{worth:,.0f}", sort=worth),
-                ],
-                row.line.control,
-            )
-        )
+        worth = result_cell(row.worth, "{:,.0f}".format)
+        cells = [*(figure_cell(one, 100 if share else 1) for one in estimates), count_cell(row.found.human.n)]
+        where = " ".join(row.slice.values()) or "all"
+        rows.append(Row([name, where], [*cells, worth], row.line.control))
     scale = "in %" if share else f"from {bounds[0]:g} to {bounds[1]:g}"
     caption = f"{scale[0].upper()}{scale[1:]}, 95 % intervals below. Worth: the number of human labels that would give as short an interval without the machine."
     cheap = "against gold" if metric == "accuracy" else "judge alone"

@@ -138,7 +138,6 @@ class DialogueReport(KindReport):
         return [*said, *legend_for(findings)]
 
     def counts(self) -> list[str]:
-        """Return the number of dialogues and people."""
         whole, people = int(self.run.units["whole"].sum()), self.run.units["person"].n_unique()
         return [
             f"{whole:,} of {self.run.planned:,} dialogues ran to an end",
@@ -171,8 +170,8 @@ class DialogueReport(KindReport):
 
         percent = (-4.0, 104.0)
         panels: list[tuple[Panel, str, dict[str, str]]] = [
-            (Panel("Completion, %", limits=percent), "completion", {}),
             (Panel("Personalization, 1–4", None, 2, (0.88, 4.12)), "personalization", {}),
+            (Panel("Completion, %", limits=percent), "completion", {}),
             (Panel("Rank on the same task, %", limits=percent), SCORE_RANK, {}),
             (Panel("Brought in first, %", limits=percent), "coverage_before", {}),
         ]
@@ -180,13 +179,11 @@ class DialogueReport(KindReport):
         return self.plot("Assistants under each context", caption, self._headline, panels)
 
     def table(self) -> Grid:
-        """Return the table of assistants, controls last."""
         shown = [CONTEXTS[name] for name in self.run.views] if self.run.judges else []
         note = " ".join([SUMMARY, *shown])
         return self.grid("Assistants", CLUSTERED, self._headline, FEW_COLUMNS, self._head, note=note)
 
     def sections(self) -> Iterator[Section]:
-        """Yield the sections, one per topic."""
         quoted = published_results(self.benchmark)
         title = "Completion and personalization by kind of task"
         note = published()["note"] if quoted else ""
@@ -233,11 +230,9 @@ class DialogueReport(KindReport):
         yield self.asks(asks, "Number of asks by their status.")
 
     def items(self) -> dict[str, Any]:
-        """Return the data of the item browser."""
         return dialogue_items(self.store, self.run)
 
     def facts(self) -> dict[str, str]:
-        """Return the contexts of both sides, and the versions of the instruments."""
         return {
             "system contexts": ", ".join(self.record.config["givens"]),
             "contexts of judges": ", ".join(self.run.views),
@@ -247,7 +242,6 @@ class DialogueReport(KindReport):
         }
 
     def members(self) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, str]]]:
-        """Yield assistants, the simulated user, judges, and scoring raters."""
         roles = {
             "assistant": self.record.config["systems"],
             "simulated user": [self.record.config["user"]],
@@ -259,7 +253,6 @@ class DialogueReport(KindReport):
                 yield role, one, {}
 
     def questions(self) -> dict[str, str]:
-        """Return the rubrics."""
         rubrics = {question.name: question.rubric for question in DIALOGUE_QUESTIONS}
         alone = {"completion, context none": GOAL_ALONE.rubric} if GOAL_ONLY in self.run.views else {}
         return rubrics | alone

@@ -40,14 +40,13 @@ from personafit.reports.pieces import (
     Prose,
     Row,
     Sentences,
+    metric_cell,
     metric_name,
-    result_cell,
     true_minus,
 )
 from personafit.reports.plots import Panel, PlotRow, dot_of, panels_figure
 from personafit.reports.report import ReportPart
-from personafit.reports.result import Result, plain
-from personafit.reports.result import signed as signed_number
+from personafit.reports.result import Result
 from personafit.statistics import Estimate, cluster_mean
 from personafit.statistics.decisions import Hypothesis, decide_together
 from personafit.store import Status
@@ -58,7 +57,6 @@ PUBLISHED = "published"
 EXTRACTION, FLOW = "extraction", "flow"
 COVERAGE_BAR = 0.95
 GAP = "_difference"
-NO_SHARES = frozenset(["attributes_per_person"])
 SOURCE = "arXiv 2606.06614, Figure 2 and Table 1; three raters an attribute, majority; MiniLM embeddings"
 # People's verdicts on attributes from real (WildChat) and simulated users' conversations, as read off the figure.
 ACCEPTANCE = {
@@ -397,16 +395,9 @@ def _instrument(name: str, command: str | None) -> Instrument:
     return Instrument(command, {"folder": name})
 
 
-def _cell(result: Result | None, signed: bool = False) -> Cell:
-    """Return a figure with its interval, in percent if it is a share."""
-    factor = 1 if result is not None and result.metric.removesuffix(GAP) in NO_SHARES else 100
-    write = signed_number if signed else plain
-    return result_cell(result, lambda value: write(factor * value), to=" to ")
-
-
 def _number(result: Result, unit: str) -> str:
     """Format a figure with its unit and interval, for a sentence."""
-    cell = _cell(result, signed="points" in unit)
+    cell = metric_cell(result)
     return f"{cell.text}{unit} ({cell.interval})" if cell.interval else f"{cell.text}{unit}"
 
 
@@ -438,7 +429,7 @@ def side_by_side(results: Sequence[Result]) -> tuple[list[str], list[Row]]:
     keys += [(one, False) for one in published]
     columns = [f"{one} − {systems[0]}" if gap else one for one, gap in keys]
     names = dict.fromkeys(_row_name(r) for r in results if r.control is None)
-    rows = [Row([name], [_cell(index.get((one, name, gap)), gap) for one, gap in keys]) for name in names]
+    rows = [Row([name], [metric_cell(index.get((one, name, gap))) for one, gap in keys]) for name in names]
     return columns, rows
 
 
@@ -504,7 +495,7 @@ def flow_part(results: Sequence[Result], name: str = FLOW, command: str | None =
     )
     stages = ["people everywhere", *lost]
     rows = [
-        Row([stage], [_cell(one), *(_cell(of.get(stage), True) for of in (changes, lost))])
+        Row([stage], [metric_cell(one), *(metric_cell(of.get(stage)) for of in (changes, lost))])
         for stage, one in zip(stages, f1, strict=True)
     ]
     coverage = f1[-1].coverage or 0.0

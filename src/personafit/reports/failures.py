@@ -35,7 +35,7 @@ from personafit.reports.claims import people_words
 from personafit.reports.line_results import line_result
 from personafit.reports.pieces import Cell, Grid, Row, figure_cell, percent_cell
 from personafit.reports.report import ReportPart
-from personafit.reports.result import Result, marked_met
+from personafit.reports.result import Result, marked_met, with_interval
 from personafit.statistics import mean_by_item
 from personafit.store import TIE, RunRecord, Store
 
@@ -119,7 +119,6 @@ class Portrait:
 
     @cached_property
     def others(self) -> frozenset[str]:
-        """The union of the strangers' terms."""
         return frozenset().union(*self.strangers)
 
     @cached_property
@@ -398,8 +397,8 @@ def _written(opened: RunLines, line: Line, most: int) -> WorstUnits:
 # -- pieces ------------------------------------------------------------------------------------------------------------------
 
 LEAD = (
-    "Counted by rules, without a model: answers that make heavy use of the profile, are generic, name the person, refuse, or contradict "
-    "the profile. Heavy use and naming are descriptions, not faults. The answers that gold chose and rejected are shown for comparison."
+    "Answers that make heavy use of the profile, are generic, name the person, refuse, or contradict the profile. Heavy use and naming "
+    "are descriptions, not faults. The answers that gold chose and rejected are shown for comparison."
 )
 LONGEST = 120  # characters of a text in a table
 
@@ -412,9 +411,8 @@ def analyze_failures(
     if scores is not None:
         who = find_rater(scores, rater)
         results = failure_results(scores, answer_failures(store, scores, who), who)
-        sentences = [*_modes_in_words(results), "Counted by rules, without a model."]
-        title = f"Failure modes of {run.name}"
-        part = ReportPart(run.name, title, sentences, [failures_grid(scores, results)])
+        title, said = f"Failure modes of {run.name}", _modes_in_words(results)
+        part = ReportPart(run.name, title, said, [failures_grid(scores, results)])
         return Analysis(scores.info["name"], results, part, {"note": "rules only"}, choice_hints(scores))
     opened = run_lines(store, run)
     found = line_failures(opened, rater)
@@ -428,13 +426,12 @@ def analyze_failures(
 
 def _modes_in_words(results: Sequence[Result]) -> list[str]:
     """Return a sentence on how often the rater's chosen answers show each mode over all items; modes never seen are left out."""
-    whole = [one for one in results if _where(one) == {} and one.slice["answers"] == WHO[0] and one.value]
+    whole = [one for one in results if _where(one) == {} and one.slice["answers"] == WHO[0]]
     if not whole:
         return []
-    shown = [
-        f"{one.slice['mode']} {cell.text} % ({cell.interval})" for one in whole if (cell := percent_cell(one))
-    ]
-    return [f"Of the answers that {whole[0].rater} chose: {', '.join(shown).replace(' ()', '')}."]
+    shown = [f"{one.slice['mode']} {with_interval(one, unit=' %')}" for one in whole if one.value]
+    found = ", ".join(shown) or "none shows a failure mode"
+    return [f"Of the answers that {whole[0].rater} chose: {found}."]
 
 
 def failures_grid(scores: RunScores, results: Sequence[Result]) -> Grid:
@@ -454,7 +451,7 @@ def failures_grid(scores: RunScores, results: Sequence[Result]) -> Grid:
     heads = [name for name, _ in columns]
     return Grid(
         "Share of answers with each failure mode",
-        "In %, 95 % intervals below.",
+        "In %, counted by rules without a model; 95 % intervals below.",
         ["answers", "mode"],
         heads,
         rows,

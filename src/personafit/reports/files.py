@@ -69,13 +69,11 @@ def _markdown_table(grid: Grid) -> str:
     headings = [*_heads(grid), *grid.columns]
     rows = [
         [
-            *map(_markdown, row.names),
+            *map(_markdown, (row.called, *row.names[1:])),
             *(f"{one.text} ({one.interval})" if one.interval else one.text for one in row.cells),
         ]
         for row in grid.rows
     ]
-    for row, cells in zip(grid.rows, rows, strict=True):
-        cells[0] += f" (control: {row.tag})" if row.control else ""
     ruler = ["---"] * len(grid.heads) + ["---:"] * len(grid.columns)
     lines = [map(_markdown, headings), ruler, *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -96,9 +94,7 @@ def latex(grid: Grid) -> str:
         "\\midrule",
     ]
     for row in grid.rows:
-        marks = [f"control: {row.tag}"] if row.control else []
-        marks += ["published"] if row.source else []
-        first = _latex(row.names[0]) + "".join(f" ({_latex(mark)})" for mark in marks)
+        first = _latex(f"{row.called} (published)" if row.source else row.called)
         cells = [
             _latex(cell.text) + (f" {{\\scriptsize {_latex(cell.interval)}}}" if cell.interval else "")
             for cell in row.cells

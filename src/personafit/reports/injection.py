@@ -58,23 +58,19 @@ class InjectionReport(KindReport):
         return explain_injection(self.results, self.figures)
 
     def counts(self) -> list[str]:
-        """Return the number of items and people."""
         items = self.effects.items
         return [f"{len(items):,} items", people_words(items["person"].n_unique())]
 
     def answered(self) -> tuple[int, int]:
-        """Return the number of planned answers and of those obtained."""
         planned = sum(self._each * rater["orders"] for rater in self.record.config["raters"])
         return planned, len(self.effects.choices)
 
     @property
     def _each(self) -> int:
-        """Number of asks of a rater in one order."""
         config = self.record.config
         return len(self.effects.items) * len(config["views"]) * int(config["samples"])
 
     def picture(self) -> Picture | None:
-        """Plot the effect of each attack beyond a placebo: a panel per rater, a row per attack."""
         from personafit.reports.plots import Dot, Panel, PlotRow, dot_of, panels_figure
 
         found = {
@@ -105,14 +101,12 @@ class InjectionReport(KindReport):
         return Picture(title, f"{CAPTION} {bars}", panels_figure(rows, panels))
 
     def table(self) -> Grid:
-        """Return how often each rater was moved over all attacks, and how often it was right."""
         columns: list[Column] = [(COLUMNS[metric], metric, {}) for metric in SMALL]
         columns += [(f"right {when}, %", "accuracy", {"version": one}) for when, one in RIGHT_WHEN.items()]
         caption = "Over all attacks; 95 % interval below, clustered by person."
         return self.grid("Moved, and right", caption, self.measured, columns)
 
     def sections(self) -> Iterator[Section]:
-        """Yield each attack, accuracy, warnings by rule, and asks."""
         grids = [
             attack_grid(self.results, self.figures, str(line[2]), str(line[3])) for line in self.measured
         ]
@@ -146,14 +140,12 @@ class InjectionReport(KindReport):
         yield self.asks(answers, counted, lambda rater: self._each * int(rater["orders"]))
 
     def items(self) -> dict[str, Any]:
-        """Return the data of the item browser."""
         from personafit.reports.browse import browser_data
 
         words = {"gold": f"gold ({self.info['gold']})", "right": "right", "wrong": "wrong"}
         return browser_data(self.store, load_totals(self.store, self.record)) | {"words": words}
 
     def facts(self) -> dict[str, str]:
-        """Return the gold and the contexts."""
         return {"gold": self.info["gold"], "contexts": ", ".join(self.record.config["views"])}
 
 

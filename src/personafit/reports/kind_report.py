@@ -170,7 +170,6 @@ class KindReport(ABC):
     # -- the same for all ----------------------------------------------------------------------------------------------
 
     def part(self) -> ReportPart:
-        """Return the run as a part of a report."""
         return replace(
             self.brief(),
             sections=[section for section in self.sections() if section.pieces],
@@ -222,7 +221,6 @@ class KindReport(ABC):
         return asks_section(ended, counted, (who.removesuffix("s"),))
 
     def agreement(self, opened: RunLines) -> Section:
-        """Return a section on agreement between raters and people."""
         from personafit.reports.agree import agreement_section
         from personafit.reports.agree_ratings import lines_source
 
@@ -525,11 +523,9 @@ class PlainReport(KindReport):
         super().__init__(store, run, dict(self.opened.info), results_of(self.opened))
 
     def sentences(self) -> list[str]:
-        """Return the claims on each rater's lift, if the kind has a lift."""
         return lift_claims(self.results)
 
     def table(self) -> Grid:
-        """Return a table of every metric of every line; shares in percent, other metrics on their own scale."""
         metrics = self.opened.metrics
         rows = []
         for line in self.lines:

@@ -66,6 +66,11 @@ class Row:
         """The displayed kind of control; empty for other rows."""
         return CALLED.get(self.control, self.control) if self.control else ""
 
+    @property
+    def called(self) -> str:
+        """The first name, with the kind of control."""
+        return f"{self.names[0]} (control: {self.tag})" if self.control else self.names[0]
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -96,18 +101,11 @@ class Grid:
         ]
         used = sorted({number for row in self.rows for place in kept for number in row.cells[place].notes})
         numbers = {number: place for place, number in enumerate(used, 1)}
-        rows = [
-            replace(
-                row,
-                cells=[
-                    replace(
-                        row.cells[place], notes=tuple(numbers[number] for number in row.cells[place].notes)
-                    )
-                    for place in kept
-                ],
-            )
-            for row in self.rows
-        ]
+
+        def renumbered(cell: Cell) -> Cell:
+            return replace(cell, notes=tuple(numbers[number] for number in cell.notes))
+
+        rows = [replace(row, cells=[renumbered(row.cells[place]) for place in kept]) for row in self.rows]
         remarks = [self.remarks[number - 1] for number in used]
         return replace(self, columns=[self.columns[place] for place in kept], rows=rows, remarks=remarks)
 
@@ -218,11 +216,14 @@ AS_THEY_ARE = frozenset(
         *("contradictions", "reasking", "invented_memories", "lost_after_switch", "carried_wrongly"),
         *("exchanges", "exchanges_to_completion"),
         *("regret", "worth", "questions", "re_asked", "collateral", "leaks", "unasked_needs"),
-        *("malformed", "impossible", "steps"),
+        *("malformed", "impossible", "steps", "attributes_per_person"),
     }
 )
 """Metrics that are not shares: shown with two decimals, while shares are in percent with one."""
-DIFFERENCES = ("_effect", "_difference", "lift", "pull", "moved_beyond_placebo")
+DIFFERENCES = (
+    *("_effect", "_difference", "_change", "_lost_alone"),
+    *("lift", "pull", "moved_beyond_placebo"),
+)
 
 
 NAMES = {"f1": "F1", "rouge_1": "ROUGE-1", "rouge_l": "ROUGE-L", "r_precision": "R-precision"}

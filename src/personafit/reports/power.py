@@ -67,7 +67,6 @@ class Plan:
     notes: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the plan as a plain dict."""
         wanted: dict[str, int | str | None] = {}
         for name in ("people", "prompts", "items"):
             figure = self.needed.get(name, Figure(None))
@@ -95,7 +94,6 @@ class Plan:
         }
 
     def sentence(self) -> str:
-        """Return the plan as sentences."""
         pair = f"{self.first} against {self.second}"
         if self.smallest.value is None:
             return f"{pair}: nothing can be planned ({self.smallest.note})."

@@ -89,7 +89,6 @@ class PreferenceReport(KindReport):
         self.lines = self.scores.lines
 
     def sentences(self) -> list[str]:
-        """Return the conclusions, one sentence each."""
         return explain_preferences(self.scores, self.results)
 
     def worst_coverage(self) -> tuple[str, float] | None:
@@ -103,7 +102,6 @@ class PreferenceReport(KindReport):
         return worst_coverage([*line_shares(self.lines), *models])
 
     def counts(self) -> list[str]:
-        """Return the number of pairs of answers, marks, people and prompts."""
         units = self.scores.units
         return [
             f"{units['item'].n_unique():,} pairs of answers, {len(units):,} marks each",
@@ -118,7 +116,6 @@ class PreferenceReport(KindReport):
             yield SIMULATED
 
     def picture(self) -> Picture | None:
-        """Plot mean marks beside mention effects; None if there are no marks."""
         from personafit.reports.plots import Panel
 
         panels = [
@@ -144,11 +141,9 @@ class PreferenceReport(KindReport):
         return {line: control for line, control in found.items() if (line[0] is not None) == by_system}
 
     def table(self) -> Grid:
-        """Return marks and mention effects of all raters, people and rules."""
         return self.grid("Marks by rater", SCALE, self._raters(), _columns(FEW_COLUMNS), "rating")
 
     def sections(self) -> Iterator[Section]:
-        """Yield all figures, the answers' authors, agreement and asks."""
         quoted, columns = self._quoted("rater"), _columns(COLUMNS)
         grid = self.grid("Every rater", SCALE, self._raters(), columns, "rating", quoted, DEFINED)
         yield Section("All figures of raters", [grid], "Every rater, people and published figures.")
@@ -163,7 +158,6 @@ class PreferenceReport(KindReport):
         yield self.asks(self.scores.answers, counted)
 
     def _by_system(self) -> list[Column]:
-        """Return the mean mark, the difference in length, and how often attributes are named, by the rule and each model asked."""
         models = [name for name in self.scores.detectors if name != RULE]
         return [
             ("rating", "rating", {}),
@@ -174,15 +168,12 @@ class PreferenceReport(KindReport):
         ]
 
     def items(self) -> dict[str, Any]:
-        """Return the data of the item browser."""
         return preference_items(self.store, self.scores)
 
     def facts(self) -> dict[str, str]:
-        """Return whose marks raters are compared with."""
         return {"people's marks": self.scores.people_are or "none"}
 
     def questions(self) -> dict[str, str]:
-        """Return the question put to raters."""
         return {"preference": PREFER.words["task"]}
 
 

@@ -63,11 +63,9 @@ class RelevanceReport(KindReport):
         self.lines = self.scores.lines
 
     def sentences(self) -> list[str]:
-        """Return the conclusions, one sentence each."""
         return explain_relevance(self.scores, self.results, self.figures)
 
     def counts(self) -> list[str]:
-        """Return the number of pairs, people and prompts."""
         items = self.scores.items
         return [
             f"{len(items):,} pairs, {int(items['relevant'].sum() or 0):,} relevant",
@@ -76,7 +74,6 @@ class RelevanceReport(KindReport):
         ]
 
     def picture(self) -> Picture | None:
-        """Plot precision, recall, and the number of picks."""
         from personafit.reports.plots import Panel
 
         percent = (-4.0, 104.0)
@@ -94,14 +91,12 @@ class RelevanceReport(KindReport):
         return [one for one in self.results if one.control == QUOTED]
 
     def table(self) -> Grid:
-        """Return the scores of raters asked for and controls."""
         own = {line: one for line, one in self.lines_of("f1").items() if one != PUBLISHED}
         few = {line: one for line, one in own.items() if line[3] != ALONE} or own
         title = f"Agreement with {self.info['gold']}"
         return self.grid(title, INTERVALS, few, _columns(FEW_COLUMNS), "f1")
 
     def sections(self) -> Iterator[Section]:
-        """Yield all scores, grades, slices, differences, agreement and asks."""
         scores = self.scores
         note = " ".join([DEFINED, *(published_remarks() if self._quoted else [])])
         every, title = self.lines_of("f1"), "Every rater and context"
@@ -130,7 +125,6 @@ class RelevanceReport(KindReport):
         yield self.asks(scores.answers, counted, lambda rater: each * len(rater["views"]))
 
     def _values(self, name: str) -> Iterator[str]:
-        """Yield the values of a slice."""
         return (one.slice[name] for one in self.results if set(one.slice) == {name} and one.metric == "f1")
 
     def _grades(self) -> list[Piece]:
@@ -146,18 +140,15 @@ class RelevanceReport(KindReport):
         return [self.grid("Grades", caption, graded, columns)] if graded else []
 
     def items(self) -> dict[str, Any]:
-        """Return the data of the item browser."""
         return relevance_items(self.store, self.scores)
 
     def facts(self) -> dict[str, str]:
-        """Return the gold, and what each context shows."""
         return {
             "gold": self.info["gold"],
             **{f"context {name}": VIEWS[name] for name in self.record.config["views"]},
         }
 
     def members(self) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, str]]]:
-        """Yield the raters, with how much each is shown at a time."""
         for role, rater, _ in super().members():
             shown = "a whole list at a time" if rater["by_list"] else "one attribute at a time"
             yield role, rater, {"shown": shown}

@@ -52,9 +52,7 @@ NOTEBOOK = "".join(f"--{name}:{colour};" for colour, name in VARIABLES.items())
 NOTEBOOK += f"--sans:sans-serif;background:{PAPER};max-width:62rem"
 """The page's colour variables, which figures use, for notebooks without the page's style."""
 LONGEST_TITLE = 80  # characters: of two titles longer than this together, only the first is shown
-FEW_SUBJECTS = (
-    3  # more subjects than this get a summary table; the figures of fewer are in the sentences above it
-)
+FEW_SUBJECTS = 3  # of more there is a summary table; the figures of fewer are in the sentences above it
 NAMING = r'(\s(?:id|for|aria-labelledby|aria-describedby|aria-controls))="'  # attributes that refer to an element's id
 
 
@@ -73,10 +71,13 @@ def render_page(
 ) -> str:
     """Return the page; `findings` are the questions and answers of its summary, by default the parts' own sentences."""
     titles = dict.fromkeys(part.title.rstrip(".:") for part in parts)
-    return fill_page(
+    script = asset("page.js") + _script(parts)
+    return fill(
         "parts.html.j2",
-        _script(parts),
-        asset("pieces.css"),
+        policy=_policy(script),
+        style=Markup(asset("report.css", "pieces.css")),
+        script=Markup(script),
+        version=__version__,
         parts=parts,
         findings=findings,
         titles=[part.title for part in parts],
@@ -157,9 +158,8 @@ def notebook_html(pieces: Sequence[Piece]) -> str:
 
 
 def _cells(row: Row) -> list[Markup]:
-    first = f"{row.names[0]} ({row.tag})" if row.control else row.names[0]
     numbers = [f"{one.text} ({one.interval})" if one.interval else one.text for one in row.cells]
-    return [escape(text) for text in (first, *row.names[1:], *numbers)]
+    return [escape(text) for text in (row.called, *row.names[1:], *numbers)]
 
 
 def _drawn(parts: Sequence[ReportPart]) -> Callable[[Picture], Markup]:
@@ -213,19 +213,6 @@ JOINTS = re.compile("[/:,=_+]")  # none of these occurs in an escaped character
 # Direction marks, which affect all text that follows, and lone surrogates, which cannot be encoded (a folder's name may have them).
 # Item texts keep direction marks, since each is in a box of its own.
 NOT_SHOWN = re.compile("[\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-def fill_page(template: str, script: str, style: str = "", **values: Any) -> str:
-    """Render a template as a whole page, with the common script and style first."""
-    whole = asset("page.js") + script
-    return fill(
-        template,
-        policy=_policy(whole),
-        style=Markup(asset("report.css") + style),
-        script=Markup(whole),
-        version=__version__,
-        **values,
-    )
 
 
 def fill(template: str, **values: Any) -> Markup:

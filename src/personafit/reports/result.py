@@ -115,7 +115,6 @@ class Figures:
     def value(
         self, metric: str, rater: str | None = None, view: str | None = None, **where: str
     ) -> float | None:
-        """Return the value of the result that `find` returns."""
         found = self.find(metric, rater, view, **where)
         return None if found is None else found.value
 

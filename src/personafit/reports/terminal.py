@@ -83,8 +83,11 @@ def _table(grid: Grid, columns: Sequence[int]) -> Table:
         words = textual[place]
         heading = "\n".join(printable(grid.columns[place]).split())
         table.add_column(Text(heading), justify="left" if words else "right", no_wrap=not words)
-    measured = [row for row in grid.rows if not row.source]
-    published = [row for row in grid.rows if row.source]
+    shown = [row for row in grid.rows if any(row.cells[place].text for place in columns)]
+    if len(columns) == len(grid.columns):  # only of a table that is split are empty rows left out
+        shown = list(grid.rows)
+    measured = [row for row in shown if not row.source]
+    published = [row for row in shown if row.source]
     for row in measured:
         table.add_row(*_row(row, columns), style="dim" if row.control else "")
     if published:

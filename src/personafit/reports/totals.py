@@ -110,7 +110,6 @@ class RunTotals(JudgedRun):
 
     @property
     def opened(self) -> RunLines:
-        """The lines and metrics of the run."""
         layouts = list(dict.fromkeys(tuple(names) for names in self.info["layout"]))
         metrics = choice_metrics(self.run, self.info)
         return RunLines(self.run, self.info, "choice", self.lines, metrics, layouts)

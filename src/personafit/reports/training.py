@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from personafit._errors import UserError
+from personafit.kinds.choice import TIERS
 from personafit.reports.claims import people_words
 from personafit.reports.pieces import (
     Cell,
@@ -57,7 +58,6 @@ class Training:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The training settings."""
         settings: dict[str, Any] = self.facts.get("settings") or self.started
         return settings
 
@@ -67,8 +67,10 @@ class Training:
 
     @property
     def tiers(self) -> list[str]:
-        """The names of the logged accuracies, all pairs first."""
-        return sorted({name for row in self.steps for name in row if name.startswith(ACCURACY)})
+        """The names of the logged accuracies: all pairs, then the tiers from easy to hard."""
+        found = {name for row in self.steps for name in row if name.startswith(ACCURACY)}
+        known = [ACCURACY, *(f"{ACCURACY}_{tier}" for tier in TIERS)]
+        return sorted(found, key=lambda name: (known.index(name) if name in known else len(known), name))
 
 
 def is_training(folder: Path) -> bool:

@@ -82,7 +82,6 @@ class RunVerdict:
 
     @property
     def sentence(self) -> str:
-        """The whole verdict as one paragraph."""
         return " ".join(self.sentences)
 
     @property

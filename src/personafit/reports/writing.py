@@ -52,12 +52,10 @@ class WritingReport(KindReport):
         self.lines = [line for line in self.scores.lines if line.fingerprint is not None]
 
     def counts(self) -> list[str]:
-        """Return the number of texts and people."""
         people = self.scores.lines[0].frame["person"].n_unique()
         return [f"{len(self.scores.own):,} texts", people_words(people)]
 
     def sentences(self) -> list[str]:
-        """Return what copying reaches."""
         totals = [one for one in self.results if one.metric == METRICS[0] and not one.slice]
         copied = [one for one in totals if one.fingerprint is None and one.value is not None]
         if not copied:
@@ -69,7 +67,6 @@ class WritingReport(KindReport):
         ]
 
     def table(self) -> Grid:
-        """Return totals and lift."""
         columns: list[Column] = [("ROUGE-1, %", METRICS[0], {}), ("ROUGE-L, %", METRICS[1], {})]
         columns.append(("lift, points", "lift", {}))
         caption = f"{MEASURED} {LIFT} {CLUSTERED}"
@@ -105,7 +102,6 @@ class WritingReport(KindReport):
         return self.grid("ROUGE by task", caption, self._every, columns, quoted=quoted)
 
     def picture(self) -> Picture | None:
-        """Plot ROUGE-1 of every system and context, a panel per task."""
         from personafit.reports.plots import Panel
 
         panels = [(Panel(TASKS.get(task, task)), METRICS[0], {"task": task}) for task in self.scores.tasks]
@@ -113,22 +109,18 @@ class WritingReport(KindReport):
         return self.plot("ROUGE-1 by task", caption, self._every, panels)
 
     def sections(self) -> Iterator[Section]:
-        """Yield results by task, and how the asks ended."""
         yield Section("By task", [self._by_task()], "Each writing task by itself, beside published figures.")
         planned = len(self.scores.own) * len(self.record.config["contexts"])
         counted = "Number of texts by their status."
         yield self.asks(self.scores.answers, counted, lambda _: planned, "systems")
 
     def items(self) -> dict[str, Any]:
-        """Return the data of the item browser."""
         return writing_browser(self.store, self.scores)
 
     def facts(self) -> dict[str, str]:
-        """Return the measure."""
         return {"measure": self.record.config["instrument"]}
 
     def members(self) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, str]]]:
-        """Yield the systems."""
         for system in self.record.config["systems"]:
             yield "system", system, {}
 

@@ -85,7 +85,6 @@ class Audit:
     """Accuracy of overlap with the person minus that of overlap with a stranger, on the same pairs."""
 
     def verdicts(self) -> list[CheckResult]:
-        """Return the result of every check."""
         checks = _checks(self)
         effects = [
             Hypothesis(estimate, null=0.5, picked_from=check.picked_from, picked_highest=True)

@@ -48,7 +48,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
 
 // -- blocks of texts ---------------------------------------------------------------------------------------------
 
-// Values in blocks as `blocks.py` makes them, decoded when first asked for; of large ones only the last few are held.
+// Values in blocks as `browse.py` makes them, decoded when first asked for; of large ones only the last few are held.
 class Blocks {
   constructor(blocks, size, held = Infinity) {
     Object.assign(this, { blocks, size, held, decoded: new Map(), coming: new Map() });
