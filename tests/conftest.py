@@ -61,10 +61,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return SharingScheduling(config, log)
 
 
+def pytest_sessionstart() -> None:
+    """Collect no garbage while tests are imported: walking what only grows is a third of the time it takes."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
-    """Leave what collecting has imported out of every later garbage collection: walking it is a third of some tests."""
+    """Leave what was imported out of every later garbage collection, and let those come seldom."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -83,16 +90,23 @@ def _stores_without_syncs() -> Iterator[None]:
         yield
 
 
-LOOKED_AT = ("docs", "label", "packaging", "reports")  # rooms whose tests look at charts
+LOOKED_AT = (
+    *("docs/", "packaging/", "reports/test_dialogue", "reports/test_every", "reports/test_extraction"),
+    *("reports/test_fi", "reports/test_inert", "reports/test_item_browser", "reports/test_preference"),
+    *("reports/test_relevance", "reports/test_report_page", "reports/test_training", "reports/test_writing"),
+)
+"""Where tests look at charts, or at the height of pages."""
+_blanking = pytest.MonkeyPatch()
 
 
-@pytest.fixture(autouse=True)
-def _blank_charts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave charts blank where no test looks at them: drawing is half of what a small run costs."""
-    if request.path.relative_to(Path(__file__).parent).parts[0] not in LOOKED_AT:
-        from matplotlib.figure import Figure
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Leave charts blank where no test looks at them, its fixtures' too: drawing is half of what a small run costs."""
+    from matplotlib.figure import Figure
 
-        monkeypatch.setattr(Figure, "savefig", _save_blank)
+    _blanking.undo()
+    if not item.path.relative_to(Path(__file__).parent).as_posix().startswith(LOOKED_AT):
+        _blanking.setattr(Figure, "savefig", _save_blank)
 
 
 def _save_blank(_: object, target: TextIO | Path, **__: object) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from personafit.cli.app import app
 from personafit.cli.lazy import LazyCommand, LazyGroup
+from tests.conftest import Command
 
 HEAVY = ("aiohttp", "matplotlib", "numpy", "polars", "pydantic", "scipy", "sqlalchemy")
 
@@ -44,13 +45,9 @@ print("IMPORTED", *sorted(sys.modules))
     assert not imported & set(HEAVY)
 
 
-def test_a_run_imports_only_what_every_run_needs() -> None:
-    late = ("aiohttp", "matplotlib", "scipy.optimize", "scipy.stats", "sklearn", "torch")
-    assert python(f"import sys, personafit.cli.run; print(sys.modules.keys() & {set(late)!r})") == "set()\n"
-
-
-def test_a_run_of_choices_imports_no_other_kind(tmp_path: Path) -> None:
-    """What a rule on the starter set loads; docs/imports/loaded.py counts it in `make check`."""
+def test_a_run_of_choices_imports_only_what_it_needs(tmp_path: Path) -> None:
+    """What the command loads, and then a rule on the starter set; docs/imports/loaded.py counts it in `make check`."""
+    late = {"aiohttp", "matplotlib", "scipy.optimize", "scipy.stats", "sklearn", "torch"}
     others = (
         *(
             "benchmarks.hub",
@@ -63,12 +60,15 @@ def test_a_run_of_choices_imports_no_other_kind(tmp_path: Path) -> None:
         *("reports.audit", "reports.dialogue", "reports.relevance", "simulate", "train"),
     )
     code = (
-        "import sys\nfrom personafit.cli import main\n"
+        f"import sys\nimport personafit.cli.run\nprint('LATE', sys.modules.keys() & {late!r})\n"
+        "from personafit.cli import main\n"
         "sys.argv = ['personafit', 'run', 'starter', '--rater', 'rule:length', '--limit', '5', '--store', 'store.db', '--out', 'out']\n"
         "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code\n"
         f"print('IMPORTED', sys.modules.keys() & {{f'personafit.{{name}}' for name in {others!r}}})"
     )
-    assert python(f"import os\nos.chdir({str(tmp_path)!r})\n{code}").endswith("IMPORTED set()\n")
+    printed = python(f"import os\nos.chdir({str(tmp_path)!r})\n{code}")
+    assert printed.startswith("LATE set()\n")
+    assert printed.endswith("IMPORTED set()\n")
 
 
 def test_every_registered_command_is_there() -> None:
@@ -111,28 +111,46 @@ def test_an_unknown_command_is_named(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+def asked(shell: str, typed: str) -> dict[str, str]:
+    """What a shell's completion script sets."""
+    words = {
+        "bash": {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)},
+        "zsh": {"_TYPER_COMPLETE_ARGS": typed},
+        "fish": {"_TYPER_COMPLETE_ARGS": typed, "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
+    }[shell]
+    return {**words, "_PERSONAFIT_COMPLETE": f"complete_{shell}"}
+
+
 @pytest.mark.parametrize(
     ("shell", "typed", "offered"),
     [
-        ("bash", "personafit run --ra", "--rater"),
         ("bash", "personafit run personaf", "personafeedback"),
         ("zsh", "personafit data ch", "check"),
         ("fish", "personafit re", "report"),
     ],
 )
-def test_a_completion_is_answered(tmp_path: Path, shell: str, typed: str, offered: str) -> None:
-    asked = {
-        "bash": {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)},
-        "zsh": {"_TYPER_COMPLETE_ARGS": typed},
-        "fish": {"_TYPER_COMPLETE_ARGS": typed, "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
-    }[shell]
+def test_a_completion_is_answered(
+    personafit: Command,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    shell: str,
+    typed: str,
+    offered: str,
+) -> None:
+    for name, value in asked(shell, typed).items():
+        monkeypatch.setenv(name, value)
+    assert offered in personafit().out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_completion_is_answered_by_the_real_command(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "personafit"],
-        env={**os.environ, **asked, "_PERSONAFIT_COMPLETE": f"complete_{shell}"},
+        env={**os.environ, **asked("bash", "personafit run --ra")},
         capture_output=True,
         text=True,
         cwd=tmp_path,
         check=False,
     )
-    assert offered in done.stdout, done.stderr
+    assert "--rater" in done.stdout, done.stderr
     assert list(tmp_path.iterdir()) == []

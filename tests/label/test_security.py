@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import schemathesis
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
-from schemathesis.core.result import Ok
 
 from personafit import Store
 from personafit.label import Access, Studies
@@ -262,6 +260,9 @@ def test_what_people_write_stays_text(tmp_path: Path) -> None:
 
 def test_schemathesis_finds_no_server_error(app: FastAPI, store: Path) -> None:
     """Whatever is sent, the answer is a sentence, never a 5xx."""
+    import schemathesis
+    from schemathesis.core.result import Ok
+
     with Store(store) as opened:
         access = Access(opened.engine)
         cookies = {RATER_COOKIE: access.open_session("pilot", 0), RESEARCHER_COOKIE: access.open_researcher()}
