@@ -140,11 +140,9 @@ class Elements:
         return tuple(one for one in self.tables[table] if getattr(one, name) == value)
 
     def names(self, home: Element, gender: str) -> tuple[Element, ...]:
-        """Return the names of a gender, or the family names, used in the region of a home."""
         return tuple(one for one in self.some("names", "region", home.names) if one.gender == gender)
 
     def levels(self, job: Element) -> tuple[Element, ...]:
-        """Return the education levels that lead to a job."""
         return tuple(one for one in self.tables["education"] if one.level in job.education.split())
 
     def faults(self) -> Iterator[str]:
@@ -228,7 +226,6 @@ class ProfileDraft:
         return [*who, *self.values, *self.interests, *self.leaves.values()]
 
     def contradictions(self) -> Iterator[str]:
-        """Yield the reasons why the combination cannot be one person."""
         drawn = self.drawn
         for element in drawn:
             if not element.ages[0] <= self.age <= element.ages[1]:

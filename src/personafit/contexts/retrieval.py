@@ -120,7 +120,6 @@ class DenseIndex:
         self._embedded = lru_cache(4096)(lambda text: embed(embedder, [text])[0])
 
     def search(self, query: str, count: int) -> list[int]:
-        """Return the positions of the texts with the most similar vectors, best first."""
         return best(self._vectors @ self._embedded(query), count)
 
 
@@ -152,7 +151,6 @@ class Retriever:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of how memories are indexed and retrieved."""
         return content_hash(
             [self.by, TERMS, EMBEDDED, self._embedder.fingerprint if self._embedder else None]
         )

@@ -71,7 +71,6 @@ class Answer:
         return self.study, self.seat, self.position
 
     def job(self, field: Field) -> str:
-        """Return the job key of a field for this page and rater."""
         return job_key(self.study, self.page, field, self.rater)
 
     def finished(self, stands: Collection[str]) -> bool:
@@ -188,7 +187,6 @@ class StoredAsk(NamedTuple):
 
     @property
     def undone(self) -> bool:
-        """Return whether it takes an earlier answer back."""
         return self.detail.get("why") == UNDONE
 
     def says(self, other: Outcome) -> bool:
@@ -214,7 +212,6 @@ class AnswerBatch:
         self.results: list[AnswerReceipt | NotStored] = []
 
     def places(self) -> list[PagePlace]:
-        """Return the pages that the answers belong to."""
         return sorted({answer.place for answer in self._answers})
 
     def jobs(self) -> list[str]:

@@ -47,7 +47,6 @@ class PageSlot(NamedTuple):
     def answer(
         self, id: str, field: Field, answered: LabelValue | None, detail: dict[str, Any], seconds: float = 0.0
     ) -> Answer:
-        """Build the answer to a field of the page, ready to be stored."""
         return Answer(
             id=id,
             study=self.study,

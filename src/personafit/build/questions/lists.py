@@ -38,7 +38,6 @@ class Scenario(BaseModel):
     wen: list[str] = Field(default_factory=list)
 
     def title(self, language: str) -> str:
-        """Return the name in a language."""
         return (self.zh if language == "zh" else "") or self.name
 
 
@@ -55,7 +54,6 @@ class Category(BaseModel):
     scenario: list[Scenario] = Field(min_length=1)
 
     def title(self, language: str) -> str:
-        """Return the name in a language."""
         return (self.zh if language == "zh" else self.en) or self.name
 
 
@@ -156,7 +154,6 @@ class QuestionsSection(ConfigSection):
     )
 
     def faults(self, config: BuildConfig) -> Iterator[str]:
-        """Yield a sentence for missing or empty files, shares that do not add up to 1, and nothing to ask."""
         yield from config.missing("pool", *self.pool)
         yield from config.missing("scenarios", self.scenarios)
         yield from config.missing("examples", self.examples)

@@ -84,7 +84,6 @@ class QuestionDraft:
 
     @property
     def title(self) -> str:
-        """The scenario's name in the person's language."""
         return self.scenario.title(self.person.language)
 
     @property
@@ -126,7 +125,6 @@ class QuestionSampler:
                 self._inferred.setdefault(row["person"], []).append(row["features"])
 
     def draft(self, person: Person, number: int, attempt: int) -> QuestionDraft:
-        """Return the draft for one attempt at one of a person's questions."""
         key = (self._seed, self._take, person.id, number, attempt)
         category = self._names[self._categories[self._places[person.id] * self._section.specific + number]]
         scenarios = sorted(

@@ -15,7 +15,6 @@ from personafit.build.studies.voting import (
     BALANCE,
     MAJORITY,
     SAME,
-    SIMULATED,
     AnsweredQuestion,
     Ballot,
     StudiesSection,
@@ -25,6 +24,7 @@ from personafit.build.studies.voting import (
     balanced_rules,
     ballot,
     labels,
+    said_votes,
     voted,
 )
 from personafit.statistics.tiers import HELD_OUT, Tiers, vote_tiers
@@ -62,7 +62,6 @@ class TiersStep(StudyStep):
         self._sort(bench, pairs, votes)
 
     def _sort(self, bench: Bench, pairs: Sequence[Ballot], votes: StudyVotes) -> None:
-        """Sort pairs into tiers, and leave out pairs so that rules do not predict the answer."""
         tiers, majority = _tiers(bench.seed, pairs, votes)
         found = [tier for tier in (tiers.medium, tiers.hard) if tier is not None]
         names = [
@@ -108,9 +107,7 @@ class TiersStep(StudyStep):
             bench.write({"warning": sentence.replace("people", "raters")}, "warnings")
 
     def card(self, bench: Bench) -> str:
-        """Describe thresholds, agreement, warnings, and the scores of simple rules on all pairs built."""
         votes = [row["rater"] for row in bench.read_rows("tiers", "votes")]
-        simulated = any(rater.startswith(SIMULATED) for rater in votes)
         found = []
         for row in bench.read_rows("tiers", "tiers"):
             kappa = "–" if row.get("kappa") is None else f"{row['kappa']:.2f}"
@@ -121,8 +118,7 @@ class TiersStep(StudyStep):
             [
                 "## Second study: the better of two",
                 "",
-                f"{len(votes):,} votes of {len(set(votes)):,} {'simulated raters' if simulated else 'raters'} on the pairs that are in "
-                "a tier. Thresholds and agreement are of each tier before pairs were left out for balance.",
+                f"{said_votes(votes)} on the pairs that are in a tier. Thresholds and agreement are of each tier before pairs were left out for balance.",
                 "",
                 *table(("tier", "pairs", "share of the majority", "Fleiss' kappa, held out"), found),
                 "",

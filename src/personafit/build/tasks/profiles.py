@@ -161,7 +161,6 @@ class TasksSection(ConfigSection):
     multi: int = Field(2, ge=0, description="Most tasks over several domains for each person.")
 
     def faults(self, config: BuildConfig) -> Iterator[str]:
-        """Yield a sentence for quotas that cannot be met for any people."""
         count, (low, high) = len(open_ontology(config).domains), self.domains
         if not 1 <= low <= high <= count:
             yield f"domains = [{low}, {high}] must go from 1 to at most {count}, the smaller first"
@@ -301,7 +300,6 @@ class ProfilesStep(TaskProfileStep):
             bench.write({"id": profile.id, "profile": product.id}, "lineage")
 
     def card(self, bench: Bench) -> str:
-        """Describe how evenly preferences are distributed, as normalised entropy."""
         counts: dict[str, Counter[str]] = {}
         for profile in bench.read("profiles", Profile):
             for path, values in profile.preferences.items():

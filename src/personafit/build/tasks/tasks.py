@@ -6,6 +6,7 @@ from functools import partial
 
 import orjson
 
+from personafit._errors import counted
 from personafit._hashing import draw
 from personafit.build.asking import Target
 from personafit.build.bench import Bench
@@ -44,7 +45,6 @@ class TasksStep(TaskProfileStep):
         yield ExpectedAsks("wishes", bench.model(), people * (section.single + section.multi), 300, 40)
 
     async def make(self, bench: Bench) -> None:
-        """Write people, tasks and the ontology's lists of values."""
         ontology, seed = open_ontology(bench.config), draws_of(bench)
         definitions = open_definitions(bench.config, ontology)
         profiles = list(bench.read("profiles", Profile))
@@ -81,7 +81,6 @@ class TasksStep(TaskProfileStep):
         fresh.replace(bench.out / ONTOLOGY)
 
     def card(self, bench: Bench) -> str:
-        """Describe the number of tasks of each kind, and the expected coverage of random guesses."""
         ontology, tasks = open_ontology(bench.config), list(bench.read("tasks", Task))
         profiles = {profile.id: profile for profile in bench.read("profiles", Profile)}
         kinds = Counter(task.kind for task in tasks)
@@ -92,7 +91,7 @@ class TasksStep(TaskProfileStep):
             for path in task.preferences
         ]
         return (
-            f"## Tasks\n\n{kinds['SD']:,} over one domain and {kinds['MD']:,} over several, in {len(domains)} domains (from "
+            f"## Tasks\n\n{kinds['SD']:,} over one domain and {kinds['MD']:,} over several, in {counted(len(domains), 'domain', 'domains')} (from "
             f"{min(domains.values(), default=0):,} to {max(domains.values(), default=0):,} in one). Naming one value at random would "
             f"hit {sum(hits) / max(1, len(hits)):.0%} of the preferences that bear on a task: a coverage no higher is no skill."
         )
