@@ -184,12 +184,18 @@ def _rules(bench: Bench) -> list[str]:
         for tier, mine in said.items()
         if mine
     )
+    rules = balanced_rules(bench)
+    left_out = (
+        f"Pairs were left out for the first {rules} of these rules; overlap is given up where that would leave less than a quarter of the "
+        "pairs."
+        if rules
+        else "No pair was left out for balance."
+    )
     return [
         "",
         "## What simple rules score",
         "",
-        "Counted as `personafit audit` counts; within 45 to 55 % a rule tells nothing. Pairs were left out for the first "
-        f"{balanced_rules(bench)} of these rules; overlap is given up where that would leave less than a quarter of the pairs.",
+        f"Counted as `personafit audit` counts; within 45 to 55 % a rule tells nothing. {left_out}",
         "",
         *table(("tier", "pairs", *REPORTED), rows),
     ]

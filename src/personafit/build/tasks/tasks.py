@@ -16,12 +16,14 @@ from personafit.build.step import ExpectedAsks
 from personafit.build.tasks.histories import read_wish
 from personafit.build.tasks.ontology import Ontology, Profile, TaskTemplate
 from personafit.build.tasks.profiles import (
+    SituationLists,
     TaskProfileStep,
     TasksSection,
     draw_situation,
     draws_of,
     open_definitions,
     open_ontology,
+    open_situations,
 )
 from personafit.people import Task, render_facets
 from personafit.store import Product
@@ -46,6 +48,7 @@ class TasksStep(TaskProfileStep):
 
     async def make(self, bench: Bench) -> None:
         ontology, seed = open_ontology(bench.config), draws_of(bench)
+        situations = open_situations(bench.config)
         definitions = open_definitions(bench.config, ontology)
         profiles = list(bench.read("profiles", Profile))
         histories: dict[str, list[dict[str, str]]] = {profile.id: [] for profile in profiles}
@@ -64,7 +67,7 @@ class TasksStep(TaskProfileStep):
             products = {row["domain"]: row["product"] for row in histories[profile.id]}
             for definition in _chosen(profile, definitions, bench.config.section(TasksSection), seed):
                 parents = (lineage[profile.id], *(products[domain] for domain in definition.domains))
-                tasks.append(_task(profile, definition, seed))
+                tasks.append(_task(situations, profile, definition, seed))
                 targets.append(wish_target(profile, definition, tasks[-1], ontology, parents))
         answers = await bench.ask_after_trial(bench.model(), targets, "wishes")
         for task, answer in zip(tasks, answers, strict=True):
@@ -114,7 +117,7 @@ def _chosen(
     return [one for one in definitions if one.id in kept]
 
 
-def _task(profile: Profile, definition: TaskTemplate, seed: int) -> Task:
+def _task(situations: SituationLists, profile: Profile, definition: TaskTemplate, seed: int) -> Task:
     """Return a task for a person, worded as its definition."""
     words = definition.wording(profile.language)
     return Task(
@@ -125,7 +128,7 @@ def _task(profile: Profile, definition: TaskTemplate, seed: int) -> Task:
         intent=words.wish,
         goal=definition.goal(profile.language),
         preferences=list(definition.uses),
-        situation=draw_situation(profile, definition.id, definition.domains, seed),
+        situation=draw_situation(situations, profile, definition.id, definition.domains, seed),
     )
 
 
