@@ -77,7 +77,6 @@ class Target:
     prompt: PromptTemplate
     language: str
     values: Mapping[str, object]
-    """Values of the prompt's placeholders."""
     kind: str
     """The product's kind: profile, memory, question, answer, verdict."""
     read: Callable[[str], str] = plain

@@ -60,15 +60,12 @@ class Element(BaseModel):
     against: frozenset[str] = frozenset()
     """Tags of other elements it conflicts with."""
     field: str = ""
-    """The field of work of a job."""
     education: str = ""
     """The levels of education that lead to a job."""
     subject: str = ""
     """The subject that somebody with this job learnt, where it cannot be any."""
     level: str = ""
-    """The level of an education."""
     region: str = ""
-    """Region of a home, or of a name."""
     names: str = ""
     """Of a home: the region its people's names come from."""
     gender: str = ""
@@ -186,7 +183,6 @@ class ProfileDraft:
     """A sampled combination of traits, before a model has written or checked the profile."""
 
     id: str
-    """The person's id."""
     language: str
     seed: Person
     """The seed profile whose style it follows."""

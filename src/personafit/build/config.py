@@ -110,7 +110,6 @@ class BuildConfig:
     build: BuildSection
     models: ModelsSection
     sections: Mapping[str, ConfigSection]
-    """The sections of steps that the file has, by name."""
     prompts: Mapping[str, PromptTemplate]
     """The user's own prompts, by name."""
 

@@ -346,7 +346,8 @@ class FeaturesStep(BuildStep):
         return _samples(bench)
 
     async def make(self, bench: Bench) -> None:
-        section, own = bench.config.section(MemoriesSection), _own_memories(bench)
+        section = bench.config.section(MemoriesSection)
+        own = {row["id"]: set(row["own"]) for row in bench.read_rows("memories", "own")}
         for stream in STREAMS:
             people = list(bench.read("memories", Person, stream))
             draws = range(_samples(bench) if stream == "people" else 1)
@@ -373,10 +374,6 @@ def _samples(bench: Bench) -> int:
     """Return the number of memory samples per person: one per specific question."""
     asked = bench.config.sections.get("questions")
     return max(1, asked.specific) if isinstance(asked, QuestionsSection) else 1
-
-
-def _own_memories(bench: Bench) -> dict[str, set[str]]:
-    return {row["id"]: set(row["own"]) for row in bench.read_rows("memories", "own")}
 
 
 def _sample(

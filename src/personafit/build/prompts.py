@@ -104,7 +104,6 @@ def read_prompts(path: Path) -> dict[str, PromptTemplate]:
 
 
 PROMPTS = read_prompts(DATA / "prompts.toml")
-"""The built-in prompts by name."""
 WORDINGS: dict[str, Any] = read_toml(DATA / "wordings.toml")
 """The built-in texts that are not prompts: template sentences, and lists that words are drawn from."""
 

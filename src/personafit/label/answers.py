@@ -86,7 +86,6 @@ class AnswerReceipt(NamedTuple):
     id: str
     generation: int
     done: bool
-    """Whether the page is done."""
 
 
 def page_key(page: str, rater: str, hashed: Hashed) -> str:
@@ -159,7 +158,6 @@ def outcome(answer: Answer, id: str, generation: int, at: float) -> Outcome:
 
 
 PagePlace = tuple[str, int, int]
-"""Study, seat and position."""
 
 
 class Standing(NamedTuple):

@@ -42,7 +42,6 @@ class StudyGold:
     undecided: tuple[str, ...]
     """Items whose votes have no majority and that have not been adjudicated."""
     sizes: dict[str, int]
-    """Number of items by tier."""
 
 
 def study_gold(studies: Studies, name: str) -> StudyGold:

@@ -30,7 +30,6 @@ class Shape(NamedTuple):
     fields: dict[str, Field]
     """All fields that can be answered on the page, by code."""
     required: tuple[Field, ...]
-    """The fields that must be answered before the page is done."""
 
 
 class PageSlot(NamedTuple):

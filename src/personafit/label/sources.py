@@ -77,7 +77,6 @@ class QueuedPerson(NamedTuple):
     language: str
     profile: str
     questions: dict[str, str]
-    """Question texts by id."""
 
 
 @dataclass

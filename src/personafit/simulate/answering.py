@@ -79,7 +79,6 @@ class Answering:
     samples: int = 0
     """Number of candidates sampled per answer; 0 for one answer at temperature 0."""
     temperature: float = 0.0
-    """Sampling temperature of candidates."""
 
     @cached_property
     def fingerprint(self) -> str:

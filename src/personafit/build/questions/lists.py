@@ -228,7 +228,6 @@ class PoolQuestion(NamedTuple):
     text: str
     language: str
     source: str
-    """File and line of the question."""
     category: str = OTHER
     """The category the file states, if any."""
     scenario: str = ""

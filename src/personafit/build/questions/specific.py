@@ -56,14 +56,12 @@ class QuestionDraft:
     """Index among the person's specific questions, from 0."""
     category: str
     scenarios: list[Scenario]
-    """The scenarios to choose from."""
     features: list[tuple[str, str]]
     example: Example
     answer: Generation | None = None
     """The latest reply; `text` is the question in it."""
     text: str = ""
     verdict: str | None = None
-    """Id of the checker's verdict."""
     occasion: int = 0
     """Index of the scenario the writer chose."""
 

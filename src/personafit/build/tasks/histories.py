@@ -106,7 +106,6 @@ class Interaction(NamedTuple):
 
     path: str
     months: list[str]
-    """One month or two."""
     shown: str
     """What the person did, as a phrase."""
 

@@ -41,11 +41,9 @@ class LabelForm(ABC):
     name: str
     """The name that `--question` takes."""
     kinds: tuple[str, ...]
-    """Kinds of item it can ask about."""
     view: ClassVar[str] = "profile"
     """Context shown to raters, as named in asks; the same as for models if the two are to be compared."""
     perspective: ClassVar[str] = "third-party"
-    """Perspective from which raters answer."""
     listing: ClassVar[str] = ""
     """Key of the page content that lists what each question is asked about; empty if it is not a list."""
     advances: ClassVar[bool] = False
