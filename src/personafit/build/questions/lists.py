@@ -21,7 +21,7 @@ from personafit.build.prompts import DATA, checked, read_toml
 from personafit.people import Person
 from personafit.store import Product
 
-OWN, OTHER = "pool:personafit-1", "other"
+OWN, OTHER = "pool:personafit-2", "other"
 SCENARIOS, EXAMPLES, POOL = (DATA / name for name in ("scenarios.toml", "examples.jsonl", "pool.jsonl"))
 ROUNDING = 0.005  # tolerance for the sum of the shares, since the published ones are rounded
 
@@ -243,9 +243,7 @@ def read_pool(paths: Sequence[Path]) -> Iterator[PoolQuestion]:
         name = path.name if paths else OWN
         for number, row in _rows(path):
             text = " ".join(_asked(row, path, number).split())
-            if text and not row.get(
-                "objective"
-            ):  # has one right answer; kept in our file so that line numbers stay the same
+            if text:
                 about = (row.get("category") or OTHER, row.get("scenario") or "")
                 yield PoolQuestion(text, language_of(text), f"{name}#{number}", *map(str, about))
 
