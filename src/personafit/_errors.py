@@ -57,6 +57,11 @@ def refuse_faults(faults: Sequence[str], place: object) -> None:
         raise UserError(f"{place} has {len(faults):,} faults:", faults=faults)
 
 
+def counted(number: int, one: str, many: str) -> str:
+    """Return a number with its noun: '1 rater', '2 raters'."""
+    return f"{number:,} {one if number == 1 else many}"
+
+
 def located(path: object, line: int | None = None, field: str | None = None) -> str:
     """Return the place of a fault as `file, line 3, field 'chosen'`, for the start of an error sentence."""
     parts = [str(path)]

@@ -132,7 +132,7 @@ def test_a_form_of_the_check_that_is_sent_twice_is_one_attempt(tmp_path: Path) -
         assert out.status_code == 403
         steering.resume(studies, studies.seats("pilot")[0])
         again = client.get("/check")
-        assert "You have 2 attempts" in again.text, "who is taken in again takes it anew"
+        assert "Attempts left: 2" in again.text, "who is taken in again takes it anew"
         assert client.post("/check", data=hidden(again.text) | RIGHT).url.path == "/rate/0"
 
 

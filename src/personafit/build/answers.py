@@ -274,7 +274,6 @@ class AnswersStep(BuildStep):
     prompts = (FOR_PERSON, FOR_ANYBODY, BETTER, LESS_PERSONAL, LESS_HELPFUL)
 
     def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
-        """Estimate first answers and rewrites for each model."""
         section, pool = bench.config.section(AnswersSection), bench.models.pool()
         questions = expected_questions(bench.config)
         first = questions * min(section.makers, len(pool)) * len(FIRST_ANSWERS)
@@ -344,7 +343,6 @@ class AnswersStep(BuildStep):
             bench.write(draft.answer.as_product(), "products")
 
     def card(self, bench: Bench) -> str:
-        """Describe the number and mean length of answers by strategy, and how much was masked."""
         rows = list(bench.read_rows("answers"))
         texts: dict[str, list[str]] = {}
         for row in rows:

@@ -31,7 +31,6 @@ class Unfit(Exception):
         self.reason_zh = reason_zh
 
     def said(self, language: str) -> str:
-        """Return the reason in the language of the prompt."""
         return (self.reason_zh if language == "zh" else "") or str(self)
 
 
@@ -78,7 +77,6 @@ class Target:
     prompt: PromptTemplate
     language: str
     values: Mapping[str, object]
-    """Values of the prompt's placeholders."""
     kind: str
     """The product's kind: profile, memory, question, answer, verdict."""
     read: Callable[[str], str] = plain
@@ -114,7 +112,6 @@ class Target:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The messages to send."""
         return self.prompt.messages(self.language, **self.values)
 
 
@@ -132,11 +129,9 @@ class Generation:
 
     @property
     def ok(self) -> bool:
-        """Whether there is a text."""
         return self.text is not None
 
     def as_product(self) -> Product:
-        """Return the generation as a product for the store."""
         target = self.target
         return Product(
             id=self.product,
@@ -188,7 +183,6 @@ class Maker:
         return Asker(self.model)
 
     def request(self, target: Target, key: str) -> ChatRequest:
-        """Return the chat request; its seed is drawn from the key, so that it does not depend on the order of work."""
         return ChatRequest(
             messages=target.messages,
             max_tokens=target.max_tokens,

@@ -38,7 +38,6 @@ class Reasons:
         self._counts: Counter[str] = Counter()
 
     def reject(self, reason: str) -> None:
-        """Count a reason."""
         self._counts[reason.partition(":")[0]] += 1
 
     @property
@@ -57,7 +56,6 @@ class Quota(Reasons):
 
     @property
     def full(self) -> bool:
-        """Whether enough candidates were kept."""
         return self.kept >= self.wanted
 
     def try_next(self, size: int) -> range:
@@ -102,7 +100,6 @@ class RowWriter:
         self.count += 1
 
     def close(self) -> str:
-        """Close the file and return a hash of its content."""
         self._file.close()
         return self._digest.hexdigest()[:32]
 
@@ -161,7 +158,6 @@ class BuildModels:
         return None if spec == TEMPLATE else self.spec(spec)
 
     def pool(self) -> list[Model]:
-        """Return the answer models; none if templates answer."""
         return [self.spec(spec) for spec in self._config.models.pool() if spec != TEMPLATE]
 
     def all(self, roles: Iterable[str]) -> list[Model]:
@@ -217,15 +213,12 @@ class Bench:
         return [model.name for model in self.models.pool()] or [self.template]
 
     def folder(self, step: str) -> Path:
-        """Return the folder of a finished step's rows."""
         return self.out / "steps" / step
 
     def read(self, step: str, kind: type[M], stream: str | None = None) -> Iterator[M]:
-        """Return the rows of a finished step as records."""
         return map(kind.model_validate, self.read_rows(step, stream))
 
     def read_rows(self, step: str, stream: str | None = None) -> Iterator[dict[str, Any]]:
-        """Return the rows of a finished step as dicts."""
         return read_rows(self.folder(step), stream or step)
 
     def people(self, stream: str = "people") -> Iterator[Person]:
@@ -234,7 +227,6 @@ class Bench:
         return self.read(last, Person, stream)
 
     def write(self, row: BaseModel | dict[str, Any], stream: str | None = None) -> None:
-        """Add a row to a stream of this step."""
         name = stream or self.step
         if name not in self._writers:
             self._work.mkdir(parents=True, exist_ok=True)
@@ -242,7 +234,6 @@ class Bench:
         self._writers[name].add(row)
 
     def reject(self, key: str, reason: str, text: str = "", about: str | None = None, by: str = "") -> None:
-        """Record a rejection with its reason and who decided it."""
         row = {"id": key, "step": self.step, "reason": reason, "by": by, "about": about, "text": text}
         self.write({name: value for name, value in row.items() if value}, REJECTED)
 
@@ -258,7 +249,6 @@ class Bench:
     async def ask_after_trial(
         self, model: Model | None, targets: Sequence[Target], label: str, differ: bool = True
     ) -> list[Generation]:
-        """Try out the first targets, then ask for all of them."""
         await self.try_out(model, targets, label, differ)
         return await self.ask(model, targets, label)
 
@@ -310,7 +300,6 @@ class Bench:
     async def _ask_each(
         self, batches: Sequence[tuple[Model | None, Sequence[Target]]], label: str
     ) -> list[list[Generation]]:
-        """Ask several models concurrently; return each model's generations separately."""
         store = self._opened
         self._flush()
         own = self.config.prompt
@@ -381,17 +370,10 @@ class Bench:
     def _without(self, target: Target, status: Status = Status.OK, reason: str = "") -> Generation:
         """Return the stand-in of a target; without a model, a verdict without stand-in is the first letter."""
         if target.stand_in is not None:
-            product = Product(
-                id=hash_text(self.template, target.key, target.stand_in),
-                kind=target.kind,
-                text=target.stand_in,
-                maker=self.template,
-                given=target.given,
-                about=target.about,
-                parents=list(target.parents),
-            )
-            self.add(product)
-            return Generation(target, product.text, product.id, self.template, status, reason)
+            product = hash_text(self.template, target.key, target.stand_in)
+            generation = Generation(target, target.stand_in, product, self.template, status, reason)
+            self.add(generation.as_product())
+            return generation
         letter = target.letters[0] if target.letters and not reason else None
         return Generation(target, letter, status=status, reason=reason)
 
@@ -416,12 +398,10 @@ class Bench:
             self._fresh = []
 
     def begin(self) -> None:
-        """Delete partial output of an interrupted command; replies are in the store."""
         shutil.rmtree(self._work, ignore_errors=True)
         self._work.mkdir(parents=True)
 
     def finish(self, fingerprint: str) -> None:
-        """Close all streams and move them to their final folder."""
         self._flush()
         digests = {name: writer.close() for name, writer in sorted(self._writers.items())}
         done = {

@@ -60,15 +60,12 @@ class Element(BaseModel):
     against: frozenset[str] = frozenset()
     """Tags of other elements it conflicts with."""
     field: str = ""
-    """The field of work of a job."""
     education: str = ""
     """The levels of education that lead to a job."""
     subject: str = ""
     """The subject that somebody with this job learnt, where it cannot be any."""
     level: str = ""
-    """The level of an education."""
     region: str = ""
-    """Region of a home, or of a name."""
     names: str = ""
     """Of a home: the region its people's names come from."""
     gender: str = ""
@@ -140,11 +137,9 @@ class Elements:
         return tuple(one for one in self.tables[table] if getattr(one, name) == value)
 
     def names(self, home: Element, gender: str) -> tuple[Element, ...]:
-        """Return the names of a gender, or the family names, used in the region of a home."""
         return tuple(one for one in self.some("names", "region", home.names) if one.gender == gender)
 
     def levels(self, job: Element) -> tuple[Element, ...]:
-        """Return the education levels that lead to a job."""
         return tuple(one for one in self.tables["education"] if one.level in job.education.split())
 
     def faults(self) -> Iterator[str]:
@@ -188,7 +183,6 @@ class ProfileDraft:
     """A sampled combination of traits, before a model has written or checked the profile."""
 
     id: str
-    """The person's id."""
     language: str
     seed: Person
     """The seed profile whose style it follows."""
@@ -228,7 +222,6 @@ class ProfileDraft:
         return [*who, *self.values, *self.interests, *self.leaves.values()]
 
     def contradictions(self) -> Iterator[str]:
-        """Yield the reasons why the combination cannot be one person."""
         drawn = self.drawn
         for element in drawn:
             if not element.ages[0] <= self.age <= element.ages[1]:

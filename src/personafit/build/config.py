@@ -82,13 +82,11 @@ class ModelsSection(ConfigSection):
     )
 
     def spec(self, role: str) -> str:
-        """Return the model spec of a single-model role."""
         found = getattr(self, role)
         assert isinstance(found, str)
         return found or self.writer
 
     def pool(self) -> list[str]:
-        """Return the specs of the answer models."""
         return self.answerers or [self.writer]
 
     @model_validator(mode="after")
@@ -112,12 +110,10 @@ class BuildConfig:
     build: BuildSection
     models: ModelsSection
     sections: Mapping[str, ConfigSection]
-    """The sections of steps that the file has, by name."""
     prompts: Mapping[str, PromptTemplate]
     """The user's own prompts, by name."""
 
     def prompt(self, ours: PromptTemplate) -> PromptTemplate:
-        """Return the user's prompt that replaces a built-in one, or the built-in one."""
         return self.prompts.get(ours.name, ours)
 
     def section(self, kind: type[S]) -> S:
@@ -128,11 +124,9 @@ class BuildConfig:
         raise KeyError(kind.__name__)
 
     def place(self, path: str) -> Path:
-        """Resolve a path from the config relative to the config file."""
         return (self.path.parent / Path(path).expanduser()).resolve()
 
     def own(self, path: str, ours: Path) -> Path:
-        """Return the user's file, or the built-in one if none is named."""
         return self.place(path) if path else ours
 
     def missing(self, key: str, *names: str) -> Iterator[str]:

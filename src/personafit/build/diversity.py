@@ -28,7 +28,6 @@ class Diversity(NamedTuple):
     distinct_1: float
     """Distinct words (or Chinese characters) as a share of all words in the preferences."""
     distinct_2: float
-    """Distinct bigrams as a share of all bigrams."""
     spread: float
     """Mean cosine distance between two people's preferences."""
     clusters: int

@@ -111,7 +111,6 @@ class MemoriesSection(ConfigSection):
     features: int = Field(3, ge=1, le=20, description="Features inferred for each question.")
 
     def faults(self, config: BuildConfig) -> Iterator[str]:
-        """Yield a sentence for each quota that corpora or people cannot meet, and for missing files."""
         if self.sampled > self.per_person:
             yield f"sampled = {self.sampled} is more than the {self.per_person} memories a person has"
         if self.features > self.sampled:
@@ -243,7 +242,6 @@ class MemoriesStep(BuildStep):
                 _write(bench, person, own[person.id], everyone[person.language], section.noise, stream)
 
     def card(self, bench: Bench) -> str:
-        """Describe the number of own and other people's memories; warn if there are no other people's."""
         rows = list(bench.read("memories", Person, "people"))
         own = {row["id"]: len(row["own"]) for row in bench.read_rows("memories", "own")}
         counts = [(len(person.memories), own[person.id]) for person in rows]
@@ -339,19 +337,17 @@ class FeaturesStep(BuildStep):
     prompts = (FEATURES,)
 
     def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
-        """Estimate one ask per specific question, and one per training person."""
         section, people = bench.config.section(MemoriesSection), bench.config.section(PeopleSection)
         size = 140 + 45 * section.sampled, 30 * section.features
         asks = people.quota * _samples(bench) + people.training
         yield ExpectedAsks("features", bench.model("profiler"), asks, *size)
 
     def outside(self, bench: Bench) -> Any:
-        """Return the number of questions per person."""
         return _samples(bench)
 
     async def make(self, bench: Bench) -> None:
-        """Infer features, and write every person with them added."""
-        section, own = bench.config.section(MemoriesSection), _own_memories(bench)
+        section = bench.config.section(MemoriesSection)
+        own = {row["id"]: set(row["own"]) for row in bench.read_rows("memories", "own")}
         for stream in STREAMS:
             people = list(bench.read("memories", Person, stream))
             draws = range(_samples(bench) if stream == "people" else 1)
@@ -378,10 +374,6 @@ def _samples(bench: Bench) -> int:
     """Return the number of memory samples per person: one per specific question."""
     asked = bench.config.sections.get("questions")
     return max(1, asked.specific) if isinstance(asked, QuestionsSection) else 1
-
-
-def _own_memories(bench: Bench) -> dict[str, set[str]]:
-    return {row["id"]: set(row["own"]) for row in bench.read_rows("memories", "own")}
 
 
 def _sample(

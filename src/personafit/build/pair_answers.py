@@ -32,7 +32,6 @@ class QuestionAnswers:
     other: Person | None
     """The person the wrong-person answer is for; None if there is no other person."""
     model: int
-    """Index of the answer model."""
     negatives: tuple[str, ...]
     direction: str
     """How a degraded answer is made worse: less-personal or less-helpful."""

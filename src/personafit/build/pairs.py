@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import Field
 
-from personafit._errors import UserError
+from personafit._errors import UserError, counted
 from personafit._hashing import content_hash, draw, hash_text
 from personafit.benchmarks import BENCHMARKS, Benchmark, FolderBenchmark, PersonaFeedback, open_whole
 from personafit.benchmarks.lines import read_lines, validated
@@ -132,7 +132,6 @@ class PairsSection(ConfigSection):
         return found
 
     def faults(self, config: BuildConfig) -> Iterator[str]:
-        """Yield a sentence for templates in place of models, no training people, and missing files."""
         people = config.sections.get("people")
         if config.models.pool() == [TEMPLATE] or (not self.questions and config.models.writer == TEMPLATE):
             yield "templates make no training pairs: name a writer, or questions of your own, and answerers"
@@ -193,7 +192,6 @@ class PairsWriter:
         return made
 
     def _pair(self, unit: QuestionAnswers, kind: str) -> bool:
-        """Add the pair of the chosen answer and one negative; return whether it was kept."""
         chosen, rejected, person = unit.answers["chosen"], unit.answers[kind], unit.person
         if rejected.text is None or chosen.text is None:
             self.reject(unit, kind, rejected.reason)
@@ -230,7 +228,6 @@ class PairsWriter:
         return True
 
     def reject(self, unit: QuestionAnswers, kind: str, reason: str) -> None:
-        """Record a rejected pair and the reason."""
         self.reasons.reject(reason)
         by = self._bench.pool_names[unit.model]
         self._bench.reject(f"{unit.key}/{kind}", reason, unit.question, about=unit.person.id, by=by)
@@ -254,7 +251,6 @@ class PairsStep(BuildStep):
     prompts = (QUESTION, PERSONAL, PLAIN, OVERDONE, *SPOILT.values())
 
     def outside(self, bench: Bench) -> Any:
-        """Return hashes of the user's question file and of the excluded benchmarks."""
         section = bench.config.section(PairsSection)
         paths = [bench.config.place(section.questions)] if section.questions else []
         for _, folder in section.excluded(bench.config):
@@ -262,7 +258,6 @@ class PairsStep(BuildStep):
         return bench.config.hashes(paths)
 
     def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
-        """Estimate a question unless a file supplies them, two answers, and one per harder negative."""
         section, people = bench.config.section(PairsSection), bench.config.section(PeopleSection).training
         count = people * section.per_person
         if not section.questions:
@@ -297,7 +292,6 @@ class PairsStep(BuildStep):
         held_out: HeldOut,
         writer: PairsWriter,
     ) -> None:
-        """Make pairs for some people; a question without a pair is replaced by another."""
         section, seed = bench.config.section(PairsSection), f"{bench.seed}/{bench.take}"
         todo = units(people, section.per_person, section.hard, seed, len(bench.models.pool()))
         for person in people:
@@ -324,7 +318,6 @@ class PairsStep(BuildStep):
                 return
 
     def card(self, bench: Bench) -> str:
-        """Describe the number of pairs of each kind, and how often the chosen answer is longer."""
         rows = list(bench.read_rows(self.name))
         kinds, splits = (Counter(row[name] for row in rows) for name in ("negative", "split"))
         longer = Counter(row["negative"] for row in rows if row["chosen_longer"])
@@ -334,7 +327,7 @@ class PairsStep(BuildStep):
             [
                 "## Training pairs",
                 "",
-                f"{len(rows):,} pairs of {len(people):,} people who are in no benchmark: {splits['train']:,} for training, "
+                f"{counted(len(rows), 'pair', 'pairs')} of {counted(len(people), 'person', 'people')} in no benchmark: {splits['train']:,} for training, "
                 f"{splits['validation']:,} of other people for validation (`pairs/`, in TRL's layout).",
                 "",
                 *table(("rejected answer", "pairs", "chosen is longer"), shares),

@@ -85,7 +85,6 @@ class PeopleSection(ConfigSection):
 
     @property
     def total(self) -> int:
-        """Number of people, benchmark and training together."""
         return self.quota + self.training
 
     @model_validator(mode="after")
@@ -96,7 +95,6 @@ class PeopleSection(ConfigSection):
         return self
 
     def faults(self, config: BuildConfig) -> Iterator[str]:
-        """Yield a sentence for missing files, too few given people, and lists with nothing to draw."""
         if self.given:
             path = config.place(self.given)
             if not path.exists():
@@ -147,7 +145,6 @@ class PeopleStep(BuildStep):
     prompts = (PROFILE, SCREEN)
 
     def outside(self, bench: Bench) -> Any:
-        """Return hashes of the lists and versions of the seeds or given people, with the ids dropped in review."""
         drops = sorted(read_drops(bench.out, self.name))
         if bench.config.section(PeopleSection).given:
             return [[person.version for person in _given(bench)], drops]
@@ -155,7 +152,6 @@ class PeopleStep(BuildStep):
         return [lists, [seed.version for seed in _seeds(bench)], drops]
 
     def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
-        """Estimate one ask for phrasing and one for screening per person; none for given people."""
         section = bench.config.section(PeopleSection)
         if section.given:
             return
@@ -218,7 +214,6 @@ class PeopleStep(BuildStep):
         return found
 
     def card(self, bench: Bench) -> str:
-        """Describe the diversity of the people, beside PersonaFeedback's."""
         return describe_people(list(bench.read("people", Person)))
 
     async def _screened(self, bench: Bench, found: list[Candidate], quota: Quota) -> list[Candidate | None]:

@@ -36,12 +36,10 @@ class PromptTemplate:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of name, version and text."""
         return content_hash([self.name, self.version, dict(self.user), dict(self.system)])
 
     @property
     def label(self) -> str:
-        """The prompt's name in cards and lineage."""
         return f"{self.name}-{self.version}"
 
     def messages(self, language: str, **values: object) -> tuple[Message, ...]:
@@ -53,7 +51,6 @@ class PromptTemplate:
         return tuple(said)
 
     def gaps(self, language: str) -> set[str]:
-        """Return the names of the placeholders in a language's texts."""
         texts = [texts[language] for texts in (self.user, self.system) if texts]
         return {
             name for text in texts for _, name, _, _ in string.Formatter().parse(text) if name is not None
@@ -107,7 +104,6 @@ def read_prompts(path: Path) -> dict[str, PromptTemplate]:
 
 
 PROMPTS = read_prompts(DATA / "prompts.toml")
-"""The built-in prompts by name."""
 WORDINGS: dict[str, Any] = read_toml(DATA / "wordings.toml")
 """The built-in texts that are not prompts: template sentences, and lists that words are drawn from."""
 

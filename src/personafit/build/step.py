@@ -1,34 +1,10 @@
 """The base class of build steps, and how to add a step.
 
-**To add a step**, say `letters`: its prompts in English and Chinese go into `data/prompts.toml`, a line into `STEPS` of `line.py`,
-and everything else into `build/letters.py`:
-
-    class LettersSection(ConfigSection):
-        words: int = Field(80, description="Length of a letter.")
-
-    class LettersStep(BuildStep):
-        name = "letters"
-        after = ("people",)              # steps whose rows it reads
-        section = LettersSection         # the step runs when the file has the section
-        roles = ("writer",)              # models that shape its output ("answerers" is the pool)
-        prompts = (PROMPTS["letters.letter"],)
-
-        def expected(self, bench):       # for --dry-run: from the config alone, nothing is read or asked
-            people = bench.config.section(PeopleSection).quota
-            yield ExpectedAsks("letters", bench.model("writer"), people, 400, 200)
-
-        async def make(self, bench):
-            targets = [
-                Target.for_person(person, person.id, PROMPTS["letters.letter"], {"person": render_person(person)}, "letter", read_letter)
-                for person in bench.people()
-            ]
-            for answer in await bench.ask(bench.model("writer"), targets, "letters"):
-                if answer.ok: bench.write({"id": answer.product, "text": answer.text, "person": answer.target.about})
-                else:         bench.reject_reply(answer)
-
-Every `Target` becomes a keyed job of the engine and, if `read` accepts the first reply or the retry, a stored `Product`
-with its lineage. `read` returns the product's text or raises `Unfit(reason, reason_zh)`, which the model is told; `stand_in`
-is the template text used in place of a model. Draw candidates by hash (`draw`), never from a shared random stream.
+A step is a subclass of `BuildStep` with the settings of its section, its prompts in `data/prompts.toml`, and a place in `STEPS` of
+`line.py`; `questions/step.py` and `answers.py` are examples. It asks with `await bench.ask(model, targets, label)`: every `Target` becomes
+a keyed job of the engine and, if `read` accepts the first reply or the retry, a stored `Product` with its lineage. `read` returns the
+product's text or raises `Unfit(reason, reason_zh)`, which the model is told; `stand_in` is the template text used in place of a model.
+Draw candidates by hash (`draw`), never from a shared random stream.
 
 `bench.write(row)` goes to the stream of the step's name. Streams called `people`, `conversations`, `products`, `items`, `votes`,
 `gold` and `tasks` become the files of the benchmark folder: `people` from the last step that has it, the others joined from all steps.

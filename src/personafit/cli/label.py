@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from personafit._errors import UserError
+from personafit._errors import UserError, counted
 from personafit.api.places import find_run, hint, store_url
 from personafit.cli.common import console, print_object
 from personafit.cli.label_steering import MOST, Study, opened_studies
@@ -83,7 +83,7 @@ def new(
 
         personafit label new talk --from own --question chat --model openai:MODEL@URL --overlap 30
     """
-    from personafit.label import ExtraPages, StudyConfig, counted, make_study
+    from personafit.label import ExtraPages, StudyConfig, make_study
 
     config = StudyConfig(
         title=title or study,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from personafit._errors import UserError
+from personafit._errors import UserError, counted
 from personafit.api.places import hint, store_url
 from personafit.cli.common import console, print_object
 from personafit.cli.options import JsonOption, StoreOption
@@ -54,7 +54,7 @@ def import_(
 
         personafit label import pilot votes.csv
     """
-    from personafit.label import counted, import_votes
+    from personafit.label import import_votes
 
     with opened_studies(store) as studies:
         done = import_votes(studies, study, votes, simulated)
@@ -147,7 +147,7 @@ def export(
         raise UserError("Say where to: --out DIR for the votes, --benchmark DIR for a benchmark.")
     if out is None and format is not None:
         raise UserError(f"--format {format} says how votes are written to --out, which is missing.")
-    from personafit.label import counted, export_study
+    from personafit.label import export_study
 
     with opened_studies(store) as studies:
         if out is not None:
@@ -196,7 +196,6 @@ def extend(
 
         personafit label extend pilot --raters 3
     """
-    from personafit.label import counted
 
     with opened_studies(store) as studies:
         studies.extend(study, raters)

@@ -109,7 +109,7 @@ def is_plain(name: str) -> bool:
 
 # Options may contain the address of an embedder, and so an @.
 _MEMORY = re.compile(r"memory(?::(.*?))?(?:(\+filter(?::profile)?)(?:@(.+))?)?")
-_INDUCED = re.compile(r"induced()()(?:@(.+))?")
+_INDUCED = re.compile(r"induced(?:@(.+))?")
 
 
 def is_remembered(name: str) -> bool:
@@ -123,18 +123,18 @@ def _remembered_context(name: str, people: People, model: str | None) -> Context
     from personafit.contexts.induction import InducedContext
     from personafit.contexts.memories import MemoryContext, check_people, memory_settings
 
-    induced = name.startswith("induced")
-    match = (_INDUCED if induced else _MEMORY).fullmatch(name)
+    if induced := _INDUCED.fullmatch(name):
+        check_people(people, name)
+        return InducedContext(_model(name, induced[1] or model), induced[1])
+    match = _MEMORY.fullmatch(name)
     if match is None:
         raise UserError(
             f"'{name}' is no context; write memory[:k=3,by=hybrid], memory[:OPTIONS]{SUFFIX}[{BY_PROFILE}][@MODEL] or "
             "induced[@MODEL]; plain memory needs no model."
         )
-    argument, filtered, named = match[1] or "", match[2], match[3]
+    argument, filtered, named = match.groups()
     check_people(people, name)
-    if induced:
-        return InducedContext(_model(name, named or model), named)
-    settings = memory_settings(argument, name)
+    settings = memory_settings(argument or "", name)
     if filtered:
         by_profile = filtered.endswith(BY_PROFILE)
         return FilteredContext(settings, people, _model(name, named or model), named, by_profile)

@@ -41,7 +41,6 @@ class Context:
 
     @cached_property
     def product(self) -> Product:
-        """The context as a product to store."""
         return Product(
             kind="context",
             text=self.text,
@@ -54,7 +53,6 @@ class Context:
 
     @property
     def id(self) -> str:
-        """The id of the stored context."""
         return self.product.id
 
 
@@ -93,7 +91,6 @@ class People(Mapping[str, Person]):
 
     @property
     def index_folder(self) -> Path | None:
-        """The folder for indexes of their memories; None if there is none."""
         return self._people.index_folder if isinstance(self._people, StoredPeople) else None
 
     def of_language(self, language: str) -> list[str]:
@@ -170,7 +167,6 @@ class TaskItem(Item):
 
     @cached_property
     def product(self) -> Product:
-        """The complete task as a product to store."""
         return task_product(self.task)
 
 

@@ -62,7 +62,6 @@ class FilteredContext(ModelMade):
         return context_job(self._prompt(person, item, found), self.asker) if found else None
 
     def build(self, person: Person, item: Item) -> Context:
-        """Build the context of the memories that were kept or flagged."""
         found = self._plain.find(person, item)
         plain = told(self.name, self.fingerprint, person, found, {})
         if not found:

@@ -20,7 +20,6 @@ class FunctionContext:
         self._takes_item = takes(function, 2)
 
     def build(self, person: Person, item: Item) -> Context:
-        """Call the function with the person, and with the item if it takes two arguments."""
         try:
             told = self._function(person, item) if self._takes_item else self._function(person)
         except Exception as error:

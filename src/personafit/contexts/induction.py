@@ -94,7 +94,6 @@ class Persona:
 
     @property
     def facets(self) -> dict[str, FacetValue]:
-        """The facets that the model currently infers."""
         return {path: belief.value for path, belief in self.fields.items()}
 
     def render(self) -> str:
@@ -152,7 +151,6 @@ class InducedContext(ModelMade):
         self._made: dict[str, Context] = {}
 
     def begin(self, store: Store) -> None:
-        """Set the store with the model's replies, and clear the contexts built so far."""
         super().begin(store)
         self._made.clear()
 

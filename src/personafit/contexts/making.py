@@ -48,11 +48,9 @@ class ModelMade(FromMemories, ABC):
 
     @property
     def model(self) -> Model:
-        """The model that makes the contexts."""
         return self.asker.model
 
     def begin(self, store: Store) -> None:
-        """Set the store that holds the model's replies."""
         self._store = store
 
     @abstractmethod
@@ -64,7 +62,6 @@ class ModelMade(FromMemories, ABC):
         """Build the context from the model's stored replies."""
 
     def _reply(self, prompt: "ContextPrompt", about: str) -> Ask:
-        """Return the stored ask of a prompt."""
         asks = self._store.final_asks([prompt.key]) if self._store is not None else {}
         if prompt.key not in asks:
             raise Unmade(
@@ -99,7 +96,6 @@ class ContextPrompt:
 
     @property
     def replay(self) -> str:
-        """The name of the request in recordings."""
         return made_key(self.item, self.question, self.source.about or "", self.step)
 
 

@@ -92,7 +92,6 @@ class HistoryContext(FromMemories):
         self._of: str | None = None
 
     def build(self, person: Person, item: Item) -> Context:
-        """Build the context of the latest memories that fit, oldest first."""
         kept = self._latest(person, oldest_first(memories_at(person, item)))
         return told(self.name, self.fingerprint, person, kept, {}, HEADINGS, lambda memory, _: memory.text)
 
@@ -163,12 +162,10 @@ class MemoryContext(FromMemories):
         )
 
     def build(self, person: Person, item: Item) -> Context:
-        """Build the context of the best memories within the budget."""
         found = self.find(person, item)
         return told(self.name, self.fingerprint, person, found, {})
 
     def find(self, person: Person, item: Item) -> list[Memory]:
-        """Return the retrieved memories, best first."""
         memories = memories_at(person, item)
         found = self._retriever.find(person.id, memories, item.prompt, self.settings.k)
         return within(found, self.settings.budget)

@@ -86,7 +86,6 @@ class AttributesContext:
         self._chosen = chosen
 
     def build(self, person: Person, item: Item) -> Context:
-        """Build the context with the attributes as a list; it is empty if none were chosen."""
         if self._chosen is None:
             texts = tuple(attribute.text for attribute in person.attributes)
         elif person.id != item.person:
@@ -130,7 +129,6 @@ class DisContext:
     name: str
 
     def build(self, person: Person, item: Item) -> Context:
-        """Build the context of the named parts in the order D, I, S."""
         sections: list[str] = []
         facets: dict[str, FacetValue] = {}
         values: list[str] = []
@@ -192,12 +190,10 @@ class WrongContext:
         self._seed = seed
 
     def build(self, person: Person, item: Item) -> Context:
-        """Build the context of the wrong person."""
         told = self.inner.build(self.stand_in(person, item), item)
         return replace(told, name=self.name, maker=told.maker and f"wrong:{told.maker}")
 
     def stand_in(self, person: Person, item: Item) -> Person:
-        """Return the wrong person for this item."""
         return self._people[self._stand_in(person, item)]
 
     def _stand_in(self, person: Person, item: Item) -> str:
@@ -212,7 +208,6 @@ class WrongContext:
         return next(others, other)
 
     def other(self, person: Person) -> str:
-        """Return the id of the person drawn as the wrong one."""
         pool = self._people.mates(person)
         if len(pool) < 2:
             # If it is so for everybody, the whole run lacks this control.

@@ -8,7 +8,7 @@ is deleted when the person is forgotten; file names are fingerprints of the memo
 import re
 import shutil
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -43,17 +43,15 @@ def terms(text: str) -> list[str]:
     English stop words are dropped and common endings are stemmed; Chinese and Japanese runs become overlapping bigrams, so
     that no segmenter and no dictionary is needed.
     """
-    return list(_terms(text))
-
-
-def _terms(text: str) -> Iterator[str]:
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text)
+    found: list[str] = []
     for wide, word in _RUN.findall(text.lower()):
         if wide:
-            yield from (wide[place : place + 2] for place in range(max(1, len(wide) - 1)))
+            found += (wide[place : place + 2] for place in range(max(1, len(wide) - 1)))
         elif word not in _SAYS_NOTHING:
-            yield _stem(word)
+            found.append(_stem(word))
+    return found
 
 
 @lru_cache(1 << 16)
@@ -121,7 +119,6 @@ class DenseIndex:
         self._embedded = lru_cache(4096)(lambda text: embed(embedder, [text])[0])
 
     def search(self, query: str, count: int) -> list[int]:
-        """Return the positions of the texts with the most similar vectors, best first."""
         return best(self._vectors @ self._embedded(query), count)
 
 
@@ -154,7 +151,6 @@ class Retriever:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of how memories are indexed and retrieved."""
         return content_hash(
             [self.by, TERMS, EMBEDDED, self._embedder.fingerprint if self._embedder else None]
         )

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from personafit.label.importing import import_votes
     from personafit.label.making import ExtraPages, make_study
     from personafit.label.overview import (
-        counted,
         dispute_pieces,
         status_object,
         status_pieces,
@@ -43,7 +42,7 @@ __getattr__ = lazy_names(
         "gold": ("write_benchmark",),
         "importing": ("import_votes",),
         "making": ("ExtraPages", "make_study"),
-        "overview": ("counted", "dispute_pieces", "status_object", "status_pieces", "study_overview"),
+        "overview": ("dispute_pieces", "status_object", "status_pieces", "study_overview"),
         "records": ("RaterState", "StudyConfig"),
         "screening": ("write_decisions",),
         "serving": ("serve_studies",),
@@ -60,7 +59,6 @@ __all__ = [
     "RaterState",
     "Studies",
     "StudyConfig",
-    "counted",
     "decide_item",
     "dispute_pieces",
     "disputes",

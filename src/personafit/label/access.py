@@ -81,11 +81,9 @@ class Access:
             connection.execute(update(label_settings).where(mine).values(value=value))
 
     def note_address(self, address: str) -> None:
-        """Store the address at which the server was last reached."""
         self._put("address", address)
 
     def address(self) -> str | None:
-        """Return the address at which the server was last reached."""
         return self._value("address")
 
     # -- the researcher --------------------------------------------------------------------------------------------
@@ -110,7 +108,6 @@ class Access:
         return True
 
     def change_password(self, password: str) -> None:
-        """Replace the password and end all researcher sessions."""
         self._put("password", PasswordHasher().hash(password))
         self.end_researchers()
 
@@ -143,7 +140,6 @@ class Access:
         return self._researcher_cookie(secrets.token_urlsafe(12), self._era())
 
     def end_researchers(self) -> None:
-        """End all researcher sessions, on every device."""
         self._put("era", secrets.token_urlsafe(12))
 
     def _era(self) -> str:
@@ -175,7 +171,6 @@ class Access:
         return None
 
     def _csrf(self, session: str) -> str:
-        """Return the CSRF token that forms of this session carry."""
         return hmac.new(self._secret, f"csrf:{session}".encode(), sha256).hexdigest()
 
     def anonymous_csrf(self, about: str) -> str:

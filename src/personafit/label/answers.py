@@ -71,7 +71,6 @@ class Answer:
         return self.study, self.seat, self.position
 
     def job(self, field: Field) -> str:
-        """Return the job key of a field for this page and rater."""
         return job_key(self.study, self.page, field, self.rater)
 
     def finished(self, stands: Collection[str]) -> bool:
@@ -87,7 +86,6 @@ class AnswerReceipt(NamedTuple):
     id: str
     generation: int
     done: bool
-    """Whether the page is done."""
 
 
 def page_key(page: str, rater: str, hashed: Hashed) -> str:
@@ -160,7 +158,6 @@ def outcome(answer: Answer, id: str, generation: int, at: float) -> Outcome:
 
 
 PagePlace = tuple[str, int, int]
-"""Study, seat and position."""
 
 
 class Standing(NamedTuple):
@@ -188,7 +185,6 @@ class StoredAsk(NamedTuple):
 
     @property
     def undone(self) -> bool:
-        """Return whether it takes an earlier answer back."""
         return self.detail.get("why") == UNDONE
 
     def says(self, other: Outcome) -> bool:
@@ -214,7 +210,6 @@ class AnswerBatch:
         self.results: list[AnswerReceipt | NotStored] = []
 
     def places(self) -> list[PagePlace]:
-        """Return the pages that the answers belong to."""
         return sorted({answer.place for answer in self._answers})
 
     def jobs(self) -> list[str]:

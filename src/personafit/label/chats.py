@@ -67,7 +67,6 @@ class Chat:
         return [row for row in self._all() if row.role != WRITING]
 
     def _all(self) -> list[ChatTurn]:
-        """Return all rows, including the reply being written, if any."""
         query = select(t.c.turn, t.c.role, t.c.text, t.c.key, t.c.at).where(*self._mine).order_by(t.c.turn)
         return [ChatTurn(**row._mapping) for row in self._store.rows_now(query)]
 
@@ -81,7 +80,6 @@ class Chat:
             self._add(0, CONSENT, "", key)
 
     def say(self, text: str, key: str) -> None:
-        """Store a message of the participant."""
         rows = self.rows()
         if any(row.key == key for row in rows):
             return
@@ -181,7 +179,6 @@ class Chat:
         self._keep(said, StopReason(rows[-1].text if has_ended(rows) else how), model)
 
     def _add(self, turn: int, role: str, text: str, key: str) -> bool:
-        """Add a row; return False if that turn already has one."""
         row = {
             "study": self._study.name,
             "seat": self._seat.seat,

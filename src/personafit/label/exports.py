@@ -91,7 +91,6 @@ class StudyExport:
         return pl.DataFrame(rows, schema=AGGREGATE, orient="row")
 
     def card(self) -> str:
-        """Return the data card in Markdown."""
         study, votes, config = self.study, self.votes, self.study.config
         raters = Counter(votes.select("rater", "kind").unique()["kind"])
         simulated = "- **some or all raters are simulated: their votes are not votes of people**\n"

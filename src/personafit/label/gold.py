@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from personafit._errors import UserError
+from personafit._errors import UserError, counted
 from personafit._hashing import hash_text
 from personafit.benchmarks import BenchmarkInfo, Published, write_folder
 from personafit.label.records import Role
@@ -42,7 +42,6 @@ class StudyGold:
     undecided: tuple[str, ...]
     """Items whose votes have no majority and that have not been adjudicated."""
     sizes: dict[str, int]
-    """Number of items by tier."""
 
 
 def study_gold(studies: Studies, name: str) -> StudyGold:
@@ -112,7 +111,7 @@ class _StudyBenchmark:
             name=name,
             version="1",
             title=self._study.title,
-            description=f"Gold is the majority of {self._who('raters')}{self._but} (study {name}).",
+            description=f"Gold is the majority of {self._who('rater', 'raters')}{self._but} (study {name}).",
             language=[self._study.config.language],
             gold=self.found.rater,
             metric={"relevance": "f1", "preference": "rating"}.get(kind, "accuracy"),
@@ -128,7 +127,6 @@ class _StudyBenchmark:
         return (item for item in self._store.items(self._study.dataset) if item.id in self._kept)
 
     def products(self) -> Iterator[Product]:
-        """Iterate over the products of the items, without their makers."""
         for item in self.items():
             answers = {"choice": len(item.products), "preference": 2}.get(item.kind, 0)
             texts = self._store.texts(item.products)
@@ -138,29 +136,28 @@ class _StudyBenchmark:
                 )
 
     def gold(self) -> Iterator[Judgment]:
-        """Iterate over the majority labels and the adjudicated ones."""
         return iter(self.found.rows)
 
     def published(self) -> list[Published]:
         return []
 
     def notes(self) -> list[str]:
-        """Return the warnings about tiers that could not be formed as intended."""
         return list(self.found.tiers.warnings) if self.found.tiers else []
 
     def votes(self) -> Iterator[Judgment]:
-        """Iterate over the individual votes on items that have gold."""
         for row in self._votes.iter_rows(named=True):
             if row["item"] in self._kept and row["why"] is None and row["text"] is None:
                 said = {name: row[name] for name in (*UNIT, "status", "label", "value")}
                 extra = {"perspective": row["perspective"]}
                 yield Judgment(rater=f"{row['kind']}:{row['rater']}", extra=extra, **said)
 
-    def _who(self, people: str) -> str:
+    def _who(self, one: str, many: str) -> str:
         """Return the number of raters as text, with simulated raters counted separately, since a human study may import them."""
         raters = self._votes.group_by("kind").agg(pl.col("rater").n_unique()).sort("kind")
-        names = {"simulated": "simulated raters"}
-        return " and ".join(f"{count} {names.get(kind, people)}" for kind, count in raters.iter_rows())
+        return " and ".join(
+            counted(count, *(("simulated rater", "simulated raters") if kind == "simulated" else (one, many)))
+            for kind, count in raters.iter_rows()
+        )
 
     def card(self) -> str:
         """Return the card: number of voters, agreement within each tier, and items without gold."""
@@ -168,8 +165,8 @@ class _StudyBenchmark:
         lines = [
             f"# {self._study.title}",
             "",
-            f"Made by a study of {self._who('people')}: {self._pages:,} pages, {len(self._votes):,} votes, "
-            f"{self._study.config.overlap} raters planned for each. Gold is the majority of the votes{self._but}. "
+            f"Made by a study of {self._who('person', 'people')}: {counted(self._pages, 'page', 'pages')}, "
+            f"{counted(len(self._votes), 'vote', 'votes')}, {counted(self._study.config.overlap, 'rater', 'raters')} planned for each. Gold is the majority of the votes{self._but}. "
             f"{self._instructed}",
             "",
         ]
@@ -193,7 +190,8 @@ class _StudyBenchmark:
         lines += [f"- {warning}" for warning in self.notes()]
         if gold.undecided:
             lines.append(
-                f"- {len(gold.undecided)} items have no majority and are left out; `personafit label adjudicate` decides them."
+                f"- {counted(len(gold.undecided), 'item has no majority and is', 'items have no majority and are')} left out; "
+                "`personafit label adjudicate` decides."
             )
         return "\n".join(lines) + "\n"
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from sqlalchemy import func, select
 
-from personafit._errors import UserError
+from personafit._errors import UserError, counted
 from personafit._hashing import hash_text
 from personafit._plugins import find_plugin
 from personafit.label.forms import FORMS, LabelForm, form_named
@@ -92,7 +92,7 @@ def make_study(
     if config.guidelines and form.as_models:
         notes.append(OWN_GUIDELINES)
     extra = [
-        f"{counts[role]} {role} page{'s' if counts[role] > 1 else ''} besides."
+        f"{counted(counts[role], f'{role} page', f'{role} pages')} besides."
         for role in Role
         if role is not Role.ITEM and counts[role]
     ]
@@ -158,7 +158,7 @@ def in_one_language(pages: list[Page], source: StudySource, language: str) -> tu
         return pages, []
     kept = [page for page in pages if spoken.get(page.person, language) == language]
     left = len(pages) - len(kept)
-    pages_left = "1 page in another language is" if left == 1 else f"{left} pages in other languages are"
+    pages_left = counted(left, "page in another language is", "pages in other languages are")
     return kept, [f"{pages_left} left out; --language names the one raters read."]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from personafit._errors import counted
 from personafit.label.adjudicating import Dispute
 from personafit.label.agreement import QuestionAgreement, study_agreement
 from personafit.label.forms.questions import ChoiceForm
@@ -87,7 +88,6 @@ class Overview:
 
     @property
     def taking_part(self) -> list[RaterNumbers]:
-        """Raters who have taken their seat."""
         return [rater for rater in self.raters if rater.seat.state not in AWAY]
 
 
@@ -203,11 +203,6 @@ def _median(timed: pl.DataFrame) -> float | None:
     return None if found is None else float(found)
 
 
-def counted(number: int, one: str, many: str) -> str:
-    """Return a number with its noun: '1 rater', '2 raters'."""
-    return f"{number:,} {one if number == 1 else many}"
-
-
 def figure(found: Estimate | None) -> Cell:
     """Format an agreement figure with its interval, for pages and tables."""
     return result_cell(found, "{:.2f}".format, to=" to ")
@@ -217,8 +212,8 @@ def status_pieces(numbers: Overview) -> list[Piece]:
     """Return the report pieces on progress, raters and agreement of a study."""
     study = numbers.study
     said = [
-        f"{study.name} ({study.form}, {study.state}): {numbers.done:,} of {numbers.planned:,} pages answered, "
-        f"{numbers.complete_pages:,} of {numbers.item_pages:,} items have all their raters, "
+        f"{study.name} ({study.form}, {study.state}): {numbers.done:,} of {counted(numbers.planned, 'page', 'pages')} answered, "
+        f"{numbers.complete_pages:,} of {counted(numbers.item_pages, 'item has all its raters', 'items have all their raters')}, "
         f"{counted(numbers.free, 'free seat', 'free seats')}."
     ]
     raters = text_grid("Raters", "", RATERS, [_rater_row(one) for one in numbers.raters])

@@ -30,7 +30,6 @@ class Shape(NamedTuple):
     fields: dict[str, Field]
     """All fields that can be answered on the page, by code."""
     required: tuple[Field, ...]
-    """The fields that must be answered before the page is done."""
 
 
 class PageSlot(NamedTuple):
@@ -47,7 +46,6 @@ class PageSlot(NamedTuple):
     def answer(
         self, id: str, field: Field, answered: LabelValue | None, detail: dict[str, Any], seconds: float = 0.0
     ) -> Answer:
-        """Build the answer to a field of the page, ready to be stored."""
         return Answer(
             id=id,
             study=self.study,

@@ -111,7 +111,6 @@ class Arrangement(StudyRecord):
 
     @classmethod
     def stored(cls, page: Page) -> Self:
-        """Return the arrangement that shows the page in its stored order."""
         return cls(sides=list(range(page.sides)), places=list(range(page.places)))
 
     @property

@@ -77,7 +77,6 @@ class QueuedPerson(NamedTuple):
     language: str
     profile: str
     questions: dict[str, str]
-    """Question texts by id."""
 
 
 @dataclass
@@ -113,13 +112,11 @@ class StudySource:
 
     @cached_property
     def languages(self) -> dict[str, str]:
-        """Language by person."""
         if self.queue:
             return {one.id: one.language for one in self.queue}
         return self.store.languages(self.dataset)
 
     def profile(self, person: str) -> str:
-        """Return the rendered profile of a person, as models see it."""
         return render_person(self.people[person]) if person in self.people else ""
 
     def text(self, product: str) -> str:
@@ -128,7 +125,6 @@ class StudySource:
         return self._texts.get(product, "")
 
     def gold(self, item: str, target: str = "") -> Gold:
-        """Return the gold of an item."""
         return self._gold.get((item, target), Gold())
 
     @cached_property
@@ -160,7 +156,6 @@ class StudySource:
         yield from (one for one in found if one.conversation.person not in gone)
 
     def dialogues(self) -> Iterator[Dialogue]:
-        """Iterate over the finished dialogues of the run."""
         if self.run is None:
             raise UserError(
                 "Dialogues are made by a run: name one with --from RUN (personafit run personalens …)."
@@ -173,7 +168,6 @@ class StudySource:
         return render_person(person, select_facets(person.facets, dialogue.task.preferences))
 
     def chat_tasks(self) -> Iterator[tuple[str, str]]:
-        """Iterate over the id and text of each chat task."""
         if not self.tasks:
             raise UserError(
                 f"{self.name} has no tasks to talk about; name a file of tasks with --from TASKS.jsonl, or --from {OWN_MATTER} "

@@ -93,7 +93,6 @@ class Studies:
 
     @cached_property
     def keyed(self) -> Hashed:
-        """Hash function keyed with the store's secret."""
         with self.engine.begin() as connection:
             return keyed_with(store_secret(connection))
 
@@ -147,7 +146,6 @@ class Studies:
         self.register(name)
 
     def register(self, name: str) -> None:
-        """Register the raters in the store by pseudonym, so that reports can name them."""
         config, records = self.study(name).config, []
         for seat in self.seats(name):
             kind = rater_kind(seat, config.simulated)
@@ -178,7 +176,6 @@ class Studies:
         return Page.model_validate_json(row.body)
 
     def pages(self, study: str, roles: Sequence[Role] = tuple(Role)) -> list[Page]:
-        """Return the pages of a study in the order they were made."""
         query = (
             select(t.study_pages.c.body)
             .where(t.study_pages.c.study == study, t.study_pages.c.role.in_(roles))

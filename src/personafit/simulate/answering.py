@@ -79,7 +79,6 @@ class Answering:
     samples: int = 0
     """Number of candidates sampled per answer; 0 for one answer at temperature 0."""
     temperature: float = 0.0
-    """Sampling temperature of candidates."""
 
     @cached_property
     def fingerprint(self) -> str:
@@ -89,12 +88,10 @@ class Answering:
 
     @property
     def count(self) -> int:
-        """Number of answers to make."""
         items = self.store.count_items(self.dataset) if self.selected is None else len(self.selected)
         return items * len(self.givens) * max(1, self.samples)
 
     def items(self) -> Iterator[Item]:
-        """The questions."""
         for item in self.store.items(self.dataset):
             if self.selected is None or item.id in self.selected:
                 yield item
@@ -104,7 +101,6 @@ class Answering:
         return Asker(self.system)
 
     def lane(self) -> Lane:
-        """Return the lane of all answers, by person and context."""
         return Lane(
             name=f"{self.system.name} answers",
             endpoint=self.system.endpoint,
@@ -115,7 +111,6 @@ class Answering:
         )
 
     def key(self, item: Item, context: Context, sample: int = 0) -> str:
-        """Return the job key of one answer."""
         parts = [item.id, item.hash, QUESTION, self.fingerprint, context.name, context.id]
         if self.samples:
             parts.append(str(sample))

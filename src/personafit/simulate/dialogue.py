@@ -154,7 +154,6 @@ class _State(NamedTuple):
         return self.scene.parts[len(self.turns) % 2]
 
     def after(self, turn: DialogueTurn) -> "_State":
-        """Return the state after this turn."""
         scene, _, key, to_user, to_system = self
         return _State(
             scene,
@@ -329,7 +328,6 @@ class Simulation:
     """The run whose dialogues are simulated anew, separate from all others; ignored if the fingerprint fixes a system's replies."""
 
     def lane(self) -> Lane:
-        """Return the lane of all dialogues, by task and context."""
         system, user = self.system.model, self.user.model
         endpoints = {user.endpoint: user.max_concurrency} if user.endpoint != system.endpoint else {}
         return Lane(
@@ -344,7 +342,6 @@ class Simulation:
         )
 
     def scenes(self) -> Iterator[Scene]:
-        """Yield every dialogue to simulate."""
         attempt = "" if is_fixed(self.system.model) else self.attempt
         for item in self.tasks():
             person = self.people[item.person]

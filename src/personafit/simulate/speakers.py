@@ -177,7 +177,6 @@ class Speaker:
     def request(
         self, messages: tuple[Message, ...], key: str, seed: int | None, about: dict[str, str]
     ) -> ChatRequest:
-        """Return the chat request for a turn."""
         return ChatRequest(messages, self.tokens, self.temperature, seed=seed, key=key, context=about)
 
 
@@ -192,12 +191,10 @@ class Assistant(Speaker):
         return content_hash([self.model.settings, ASSISTANT, TOLD, UNTOLD, AGAIN, self.limit, self.layout])
 
     def opening(self, told: Context) -> tuple[Message, ...]:
-        """Return the messages before the first turn: its task and system context."""
         person = TOLD.format(person=inert(told.text)) if told.text else UNTOLD
         return ({"role": "system", "content": f"{ASSISTANT}\n\n{person}"},)
 
     def hears(self, turn: DialogueTurn) -> Message:
-        """Return a turn as a message to the assistant."""
         return {"role": turn.role, "content": turn.text}
 
     async def speak(self, request: ChatRequest) -> Spoken:
@@ -246,7 +243,6 @@ class UserAgent(Speaker):
         return ({"role": "system", "content": system}, {"role": "user", "content": OPEN})
 
     def hears(self, turn: DialogueTurn) -> Message:
-        """Return a turn as a message to the user agent, with the roles reversed."""
         if turn.role == "user":
             return {"role": "assistant", "content": f"{turn.text}\n{Signal.CONTINUE}"}
         return {"role": "user", "content": harmless(turn.text)}

@@ -125,6 +125,20 @@ def test_most_draws_hold_and_all_fields_of_work_come_up(language: str) -> None:
     assert len({one.person({}).version for one in drawn}) == 600
 
 
+def test_the_people_in_the_documentation_are_as_drawn() -> None:
+    """Whoever changes the lists sees to the page: but for the fields marked with a star, it prints what is drawn."""
+    page = Path(__file__).parents[3] / "docs" / "measurements" / "built-people.md"
+    people = page.read_text(encoding="utf-8").split("\n## ")[1:]
+    sampler = CandidateSampler(own_seeds(), {"en": elements("en"), "zh": elements("zh")}, 11, 0)
+    drafts = [draft for draft in map(sampler.draw, range(11)) if not any(draft.contradictions())]
+    assert {person.partition(",")[0] for person in people} == {draft.name for draft in drafts}
+    printed = {person.partition(",")[0]: person for person in people}
+    for draft in drafts:
+        starred = printed[draft.name].count("*: ")
+        absent = [one.text for one in draft.drawn if one.text not in printed[draft.name]]
+        assert len(absent) == starred == 4, (draft.name, absent)
+
+
 def test_seeds_are_ours_complete_and_nobody_of_the_starter_set() -> None:
     seeds = own_seeds()
     assert len(seeds) >= 20

@@ -7,6 +7,7 @@ import pytest
 
 from personafit import UserError
 from personafit.benchmarks.personalens import open_tasks
+from personafit.build import read_config
 from personafit.people import Person
 from personafit.raters.counting import Said, mark_turns, preferences_of
 from tests.build.tasks import writers
@@ -114,3 +115,39 @@ def test_a_model_that_always_says_the_same_is_stopped_after_a_few_asks(tmp_path:
     ):
         built(path)
     assert (tmp_path / "out" / "steps" / "profiles" / "done.json").is_file(), "what was made is kept"
+
+
+SITUATIONS = """
+times = {{ "noon" = "中午" }}
+days = {{ "Monday" = "周一", "{day}" = "周六" }}
+devices = {{ "kiosk" = "自助机" }}
+[[places]]
+en = "in a queue"
+zh = "在排队"
+times = ["noon"]
+devices = ["{device}"]
+like = {{ "slow" = "很慢" }}
+"""
+
+
+def test_situations_are_drawn_from_a_list_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text(SITUATIONS.format(day="Saturday", device="kiosk"), encoding="utf-8")
+    path = written_config(tmp_path, 2, "single = 2", 'situations = "own.toml"', writer="template")
+    built(path)
+    found = [row["situation"] for row in rows(tmp_path / "out" / "tasks.jsonl")]
+    assert {one["device"] for one in found} == {"kiosk", "自助机"}
+    assert all(one["location"].endswith(("in a queue", "在排队")) for one in found)
+    for changed, sentence in (
+        (
+            SITUATIONS.format(day="Saturday", device="abacus"),
+            r"place 'in a queue', devices: name one or more",
+        ),
+        (
+            SITUATIONS.format(day="Monday2", device="kiosk").replace("like =", "only = ['minor']\nlike ="),
+            "one must be without",
+        ),
+    ):
+        (tmp_path / "other.toml").write_text(changed, encoding="utf-8")
+        other = written_config(tmp_path, 2, 'situations = "other.toml"', writer="template")
+        with pytest.raises(UserError, match=sentence):
+            read_config(other)

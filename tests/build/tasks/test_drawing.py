@@ -113,7 +113,7 @@ def test_situations_hold_together_and_do_not_repeat_themselves() -> None:
     seen: Counter[tuple[str, ...]] = Counter()
     for profile in profiles:
         for domain in profile.domains:
-            found = draw_situation(profile, f"SD-{domain}-1", [domain], 0)
+            found = draw_situation(lists, profile, f"SD-{domain}-1", [domain], 0)
             if profile.language != "en":
                 continue
             place = places[next(name for name in places if found["location"].endswith(f", {name}"))]

@@ -43,7 +43,6 @@ class GeneralQuestions:
         self._reasons = Reasons()
 
     async def make(self, people: Sequence[Person], known: NearDuplicates) -> list[KeptQuestion]:
-        """Return the configured number of general questions for every person."""
         entries = await self._open_questions({person.language for person in people}, known)
         found = []
         for language in dict.fromkeys(person.language for person in people):
@@ -60,7 +59,6 @@ class GeneralQuestions:
         return found
 
     async def _open_questions(self, languages: set[str], known: NearDuplicates) -> list[PoolQuestion]:
-        """Return the pool's open-ended questions without near-duplicates, judging at most `judged`."""
         texts: dict[str, PoolQuestion] = {}
         for entry in read_pool([self._bench.config.place(one) for one in self._section.pool]):
             if entry.language not in languages:

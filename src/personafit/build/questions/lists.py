@@ -21,7 +21,7 @@ from personafit.build.prompts import DATA, checked, read_toml
 from personafit.people import Person
 from personafit.store import Product
 
-OWN, OTHER = "pool:personafit-1", "other"
+OWN, OTHER = "pool:personafit-2", "other"
 SCENARIOS, EXAMPLES, POOL = (DATA / name for name in ("scenarios.toml", "examples.jsonl", "pool.jsonl"))
 ROUNDING = 0.005  # tolerance for the sum of the shares, since the published ones are rounded
 
@@ -38,7 +38,6 @@ class Scenario(BaseModel):
     wen: list[str] = Field(default_factory=list)
 
     def title(self, language: str) -> str:
-        """Return the name in a language."""
         return (self.zh if language == "zh" else "") or self.name
 
 
@@ -55,7 +54,6 @@ class Category(BaseModel):
     scenario: list[Scenario] = Field(min_length=1)
 
     def title(self, language: str) -> str:
-        """Return the name in a language."""
         return (self.zh if language == "zh" else self.en) or self.name
 
 
@@ -156,7 +154,6 @@ class QuestionsSection(ConfigSection):
     )
 
     def faults(self, config: BuildConfig) -> Iterator[str]:
-        """Yield a sentence for missing or empty files, shares that do not add up to 1, and nothing to ask."""
         yield from config.missing("pool", *self.pool)
         yield from config.missing("scenarios", self.scenarios)
         yield from config.missing("examples", self.examples)
@@ -231,7 +228,6 @@ class PoolQuestion(NamedTuple):
     text: str
     language: str
     source: str
-    """File and line of the question."""
     category: str = OTHER
     """The category the file states, if any."""
     scenario: str = ""
@@ -247,9 +243,7 @@ def read_pool(paths: Sequence[Path]) -> Iterator[PoolQuestion]:
         name = path.name if paths else OWN
         for number, row in _rows(path):
             text = " ".join(_asked(row, path, number).split())
-            if text and not row.get(
-                "objective"
-            ):  # has one right answer; kept in our file so that line numbers stay the same
+            if text:
                 about = (row.get("category") or OTHER, row.get("scenario") or "")
                 yield PoolQuestion(text, language_of(text), f"{name}#{number}", *map(str, about))
 

@@ -56,14 +56,12 @@ class QuestionDraft:
     """Index among the person's specific questions, from 0."""
     category: str
     scenarios: list[Scenario]
-    """The scenarios to choose from."""
     features: list[tuple[str, str]]
     example: Example
     answer: Generation | None = None
     """The latest reply; `text` is the question in it."""
     text: str = ""
     verdict: str | None = None
-    """Id of the checker's verdict."""
     occasion: int = 0
     """Index of the scenario the writer chose."""
 
@@ -84,7 +82,6 @@ class QuestionDraft:
 
     @property
     def title(self) -> str:
-        """The scenario's name in the person's language."""
         return self.scenario.title(self.person.language)
 
     @property
@@ -126,7 +123,6 @@ class QuestionSampler:
                 self._inferred.setdefault(row["person"], []).append(row["features"])
 
     def draft(self, person: Person, number: int, attempt: int) -> QuestionDraft:
-        """Return the draft for one attempt at one of a person's questions."""
         key = (self._seed, self._take, person.id, number, attempt)
         category = self._names[self._categories[self._places[person.id] * self._section.specific + number]]
         scenarios = sorted(

@@ -36,12 +36,10 @@ class QuestionsStep(BuildStep):
     prompts = (WRITE, REPHRASE, CHECK, OPENNESS, MATCH)
 
     def outside(self, bench: Bench) -> Any:
-        """Return hashes of scenarios, examples and pools, and the ids dropped in review."""
         hashes = bench.config.hashes(question_files(bench.config))
         return [hashes, sorted(read_drops(bench.out, self.name))]
 
     def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
-        """Estimate a question and a verdict per specific question, and a verdict per pool question and per match."""
         section, people = bench.config.section(QuestionsSection), bench.config.section(PeopleSection).quota
         writer, checker = bench.model("writer"), bench.model("checker")
         if section.specific:
@@ -74,7 +72,6 @@ class QuestionsStep(BuildStep):
         write_review(bench.out, self.name, rows)
 
     def card(self, bench: Bench) -> str:
-        """Describe questions by half, and the categories beside the published shares."""
         rows = list(bench.read_rows("questions"))
         halves = {half: [row for row in rows if row["half"] == half] for half in HALVES}
         counts = Counter((row["half"], row["category"]) for row in rows)

@@ -15,7 +15,6 @@ from personafit.build.studies.voting import (
     BALANCE,
     MAJORITY,
     SAME,
-    SIMULATED,
     AnsweredQuestion,
     Ballot,
     StudiesSection,
@@ -25,6 +24,7 @@ from personafit.build.studies.voting import (
     balanced_rules,
     ballot,
     labels,
+    said_votes,
     voted,
 )
 from personafit.statistics.tiers import HELD_OUT, Tiers, vote_tiers
@@ -62,7 +62,6 @@ class TiersStep(StudyStep):
         self._sort(bench, pairs, votes)
 
     def _sort(self, bench: Bench, pairs: Sequence[Ballot], votes: StudyVotes) -> None:
-        """Sort pairs into tiers, and leave out pairs so that rules do not predict the answer."""
         tiers, majority = _tiers(bench.seed, pairs, votes)
         found = [tier for tier in (tiers.medium, tiers.hard) if tier is not None]
         names = [
@@ -108,9 +107,7 @@ class TiersStep(StudyStep):
             bench.write({"warning": sentence.replace("people", "raters")}, "warnings")
 
     def card(self, bench: Bench) -> str:
-        """Describe thresholds, agreement, warnings, and the scores of simple rules on all pairs built."""
         votes = [row["rater"] for row in bench.read_rows("tiers", "votes")]
-        simulated = any(rater.startswith(SIMULATED) for rater in votes)
         found = []
         for row in bench.read_rows("tiers", "tiers"):
             kappa = "–" if row.get("kappa") is None else f"{row['kappa']:.2f}"
@@ -121,8 +118,7 @@ class TiersStep(StudyStep):
             [
                 "## Second study: the better of two",
                 "",
-                f"{len(votes):,} votes of {len(set(votes)):,} {'simulated raters' if simulated else 'raters'} on the pairs that are in "
-                "a tier. Thresholds and agreement are of each tier before pairs were left out for balance.",
+                f"{said_votes(votes)} on the pairs that are in a tier. Thresholds and agreement are of each tier before pairs were left out for balance.",
                 "",
                 *table(("tier", "pairs", "share of the majority", "Fleiss' kappa, held out"), found),
                 "",
@@ -188,12 +184,18 @@ def _rules(bench: Bench) -> list[str]:
         for tier, mine in said.items()
         if mine
     )
+    rules = balanced_rules(bench)
+    left_out = (
+        f"Pairs were left out for the first {rules} of these rules; overlap is given up where that would leave less than a quarter of the "
+        "pairs."
+        if rules
+        else "No pair was left out for balance."
+    )
     return [
         "",
         "## What simple rules score",
         "",
-        "Counted as `personafit audit` counts; within 45 to 55 % a rule tells nothing. Pairs were left out for the first "
-        f"{balanced_rules(bench)} of these rules; overlap is given up where that would leave less than a quarter of the pairs.",
+        f"Counted as `personafit audit` counts; within 45 to 55 % a rule tells nothing. {left_out}",
         "",
         *table(("tier", "pairs", *REPORTED), rows),
     ]

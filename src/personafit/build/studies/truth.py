@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any
 
-from personafit._errors import UserError
+from personafit._errors import UserError, counted
 from personafit._hashing import draw
 from personafit.build.answers import A1, A2, A3, WRONG
 from personafit.build.bench import Bench
@@ -21,6 +21,7 @@ from personafit.build.studies.voting import (
     balanced_rules,
     ballot,
     labels,
+    said_votes,
     voted,
 )
 from personafit.store import Judgment
@@ -92,7 +93,6 @@ class TruthStep(StudyStep):
             bench.write({"tier": TIER, "said": said}, RULED)
 
     def card(self, bench: Bench) -> str:
-        """Describe the votes, the best strategies, and the splits."""
         rows, votes = list(bench.read_rows("truth")), list(bench.read_rows("truth", "ballots"))
         simulated = any(row["simulated"] for row in rows)
         best = Counter(row["strategy"] for row in rows if "truth" in row)
@@ -101,9 +101,9 @@ class TruthStep(StudyStep):
         lines = [
             "## First study: the best of three",
             "",
-            f"{len(votes):,} votes of {len({row['rater'] for row in votes}):,} {'simulated raters' if simulated else 'raters'} on "
-            f"{len(rows):,} questions; {best.total():,} have a majority ({share:.0%} of the votes on average). Best: "
-            f"{_listed(best) or 'none'}. {sum(bool(row.get('kept')) for row in rows):,} Easy pairs set the best against one that is "
+            f"{said_votes([row['rater'] for row in votes])} on {counted(len(rows), 'question', 'questions')}; {best.total():,} with a "
+            f"majority ({share:.0%} of the votes on average). Best: {_listed(best) or 'none'}. In "
+            f"{counted(sum(bool(row.get('kept')) for row in rows), 'Easy pair', 'Easy pairs')} the best stands against one that is "
             "generic or written for another person.",
             "",
             f"People by split, with nobody in two: {_listed(splits)}.",
@@ -112,7 +112,6 @@ class TruthStep(StudyStep):
         return "\n".join([*lines, *(said if simulated else [])])
 
     def splits(self, bench: Bench) -> dict[str, list[str]]:
-        """Return the splits: a drawn share of the people for validation, the others for the test."""
         people = list(dict.fromkeys(row["person"] for row in bench.read_rows("questions")))
         share = bench.config.section(StudiesSection).validation
         wanted = max(1, round(share * len(people))) if share else 0

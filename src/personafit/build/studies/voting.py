@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from personafit._errors import UserError, located
+from personafit._errors import UserError, counted, located
 from personafit._hashing import content_hash, draw, hash_text
 from personafit.benchmarks import Benchmark, BenchmarkInfo, write_folder
 from personafit.benchmarks.lines import read_lines, required_text
@@ -84,7 +84,11 @@ def ballot(study: str, asked: AnsweredQuestion, answers: Sequence[dict[str, Any]
 
 def write_study(folder: Path, name: str, title: str, languages: list[str], ballots: Sequence[Ballot]) -> None:
     """Write a folder of items without gold, hiding who made each answer and why."""
-    write_folder(folder, _Study(name, title, languages, ballots), f"# {title}\n\n{len(ballots):,} items.\n")
+    write_folder(
+        folder,
+        _Study(name, title, languages, ballots),
+        f"# {title}\n\n{counted(len(ballots), 'item', 'items')}.\n",
+    )
 
 
 class _Study(Benchmark):
@@ -95,7 +99,6 @@ class _Study(Benchmark):
         self._ballots = ballots
 
     def people(self) -> Iterator[Person]:
-        """Return the people of the items; raters see the profile."""
         return iter({one.person.id: one.person for one in self._ballots}.values())
 
     def products(self) -> Iterator[Product]:
@@ -150,7 +153,6 @@ class StudiesSection(ConfigSection):
         return self
 
     def faults(self, config: BuildConfig) -> Iterator[str]:
-        """Yield a sentence for each missing file of votes."""
         yield from config.missing("votes", *self.votes)
 
 
@@ -162,7 +164,6 @@ class StudyStep(BuildStep):
     version = 4
 
     def outside(self, bench: Bench) -> Any:
-        """Return hashes of the files of people's votes."""
         return bench.config.hashes(bench.config.section(StudiesSection).votes)
 
 
@@ -181,6 +182,12 @@ class StudyVotes:
         self.simulated = any(one.rater.startswith(SIMULATED) for given in votes for one in given)
         self.gold = "majority(simulated raters)" if self.simulated else "majority(raters)"
         """Name of the majority as a rater."""
+
+
+def said_votes(raters: Sequence[str]) -> str:
+    """Return how many votes there are and of whom, given the rater of each vote."""
+    kind = "simulated rater" if any(rater.startswith(SIMULATED) for rater in raters) else "rater"
+    return f"{counted(len(raters), 'vote', 'votes')} of {counted(len(set(raters)), kind, f'{kind}s')}"
 
 
 def labels(votes: Sequence[Judgment]) -> Counter[str]:

@@ -106,7 +106,6 @@ class Interaction(NamedTuple):
 
     path: str
     months: list[str]
-    """One month or two."""
     shown: str
     """What the person did, as a phrase."""
 
@@ -148,11 +147,9 @@ class HistoriesStep(TaskProfileStep):
     prompts = (HISTORY,)
 
     def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
-        """Estimate one ask per person and domain."""
         yield ExpectedAsks("histories", bench.model(), expected_domains(bench), 350, 170)
 
     async def make(self, bench: Bench) -> None:
-        """Ask for each summary, from sampled interactions."""
         ontology, seed = open_ontology(bench.config), draws_of(bench)
         lineage = {row["id"]: row["profile"] for row in bench.read_rows("profiles", "lineage")}
         asked = [

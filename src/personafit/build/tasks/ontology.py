@@ -50,7 +50,6 @@ class DomainAttribute(BaseModel):
         return self
 
     def said(self, value: str, language: str) -> str:
-        """Return a value in a language."""
         return self.values[value] if language == "zh" else value
 
     def shown(self, values: tuple[str, ...], language: str) -> str:
@@ -101,7 +100,6 @@ class Domain(BaseModel):
         return self
 
     def is_open_to(self, tags: frozenset[str]) -> bool:
-        """Return whether a person with these tags can be interested in it."""
         return not self.only or bool(tags & set(self.only))
 
     def allows(self, name: str, taken: Iterable[str], tags: frozenset[str]) -> bool:
@@ -144,7 +142,6 @@ class Ontology(BaseModel):
         }
 
     def closed(self, language: str) -> dict[str, tuple[str, ...]]:
-        """Return the possible values of each facet path in a language."""
         return self._closed["zh" if language == "zh" else "en"]
 
     @cached_property
@@ -199,7 +196,6 @@ class TaskTemplate(BaseModel):
         return self.zh if language == "zh" else self.en
 
     def goal(self, language: str) -> str:
-        """Return the completion criteria: the points a judge checks one by one."""
         before, between, after = DONE["zh" if language == "zh" else "en"]
         points = self.wording(language).done
         return before + between.join(f"({number}) {point}" for number, point in enumerate(points, 1)) + after
@@ -259,7 +255,6 @@ class Profile(BaseModel):
         return [domain for domain, cares in self.interests.items() if cares]
 
     def of(self, domain: str) -> dict[str, list[str]]:
-        """Return the preferences in a domain, by attribute."""
         start = f"{domain}."
         return {path[len(start) :]: v for path, v in self.preferences.items() if path.startswith(start)}
 
@@ -275,7 +270,6 @@ class Profile(BaseModel):
         return facets
 
     def person(self, ontology: Ontology, summaries: dict[str, str]) -> Person:
-        """Return the person as the benchmark stores them."""
         cares = [ontology.domains[name].zh if self.language == "zh" else name for name in self.domains]
         facets: dict[str, FacetValue] = {**self.facets, MASK: cares, **self.preference_facets(ontology)}
         return Person(id=self.id, language=self.language, facets=facets, summaries=summaries)

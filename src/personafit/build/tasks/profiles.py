@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from scipy.stats import entropy
 
 from personafit._errors import UserError
@@ -116,6 +116,23 @@ class SituationLists(BaseModel):
     devices: dict[str, str]
     places: list[Location]
 
+    @model_validator(mode="after")
+    def _drawable(self) -> Self:
+        """Check that every place has something to draw, and that one place is open to anybody and any task."""
+        for place in self.places:
+            for name, listed, known in (
+                ("times", place.times, self.times),
+                ("devices", place.devices, self.devices),
+                ("like", list(place.like), place.like),
+            ):
+                if not listed or not set(listed) <= known.keys():
+                    raise ValueError(f"place '{place.en}', {name}: name one or more of [{name}]")
+        if not set(self.days) - set(WEEKEND):
+            raise ValueError("days: there is no weekday")
+        if not any(not place.only and not place.not_for for place in self.places):
+            raise ValueError("places: one must be without `only` and `not_for`, for anybody and any task")
+        return self
+
 
 @cache
 def situation_lists(path: Path = OUR_SITUATIONS) -> SituationLists:
@@ -123,9 +140,11 @@ def situation_lists(path: Path = OUR_SITUATIONS) -> SituationLists:
     return checked(SituationLists, read_toml(path), str(path))
 
 
-def draw_situation(profile: Profile, task: str, domains: Sequence[str], seed: int) -> dict[str, str]:
+def draw_situation(
+    lists: SituationLists, profile: Profile, task: str, domains: Sequence[str], seed: int
+) -> dict[str, str]:
     """Draw the situation of a task, in the person's language: first the place, then what it allows."""
-    lists, key = situation_lists(), (seed, "situation", profile.id, task)
+    key = (seed, "situation", profile.id, task)
     places = [
         place
         for place in lists.places
@@ -156,12 +175,14 @@ class TasksSection(ConfigSection):
 
     ontology: str = Field("", description="TOML file with domains of your own; empty takes ours.")
     definitions: str = Field("", description="TOML file with tasks of your own; empty takes ours.")
+    situations: str = Field("", description="TOML file with places and times of your own; empty takes ours.")
     domains: tuple[int, int] = Field((5, 8), description="Fewest and most domains one person cares about.")
     single: int = Field(6, ge=0, description="Most tasks over one domain for each person.")
     multi: int = Field(2, ge=0, description="Most tasks over several domains for each person.")
 
     def faults(self, config: BuildConfig) -> Iterator[str]:
-        """Yield a sentence for quotas that cannot be met for any people."""
+        yield from config.missing("situations", self.situations)
+        open_situations(config)
         count, (low, high) = len(open_ontology(config).domains), self.domains
         if not 1 <= low <= high <= count:
             yield f"domains = [{low}, {high}] must go from 1 to at most {count}, the smaller first"
@@ -169,10 +190,14 @@ class TasksSection(ConfigSection):
             yield "single and multi are both 0, so nobody would want anything"
 
 
-def task_files(config: BuildConfig) -> tuple[Path, Path]:
-    """Return the ontology and task files of a build."""
+def task_files(config: BuildConfig) -> tuple[Path, Path, Path]:
+    """Return the files of ontology, tasks and situations of a build."""
     section = config.section(TasksSection)
-    return config.own(section.ontology, OURS), config.own(section.definitions, OUR_TASKS)
+    return (
+        config.own(section.ontology, OURS),
+        config.own(section.definitions, OUR_TASKS),
+        config.own(section.situations, OUR_SITUATIONS),
+    )
 
 
 def open_ontology(config: BuildConfig) -> Ontology:
@@ -183,6 +208,11 @@ def open_ontology(config: BuildConfig) -> Ontology:
 def open_definitions(config: BuildConfig, ontology: Ontology) -> list[TaskTemplate]:
     """Return the tasks of a build."""
     return read_definitions(ontology, task_files(config)[1])
+
+
+def open_situations(config: BuildConfig) -> SituationLists:
+    """Return the lists that situations of a build are drawn from."""
+    return situation_lists(task_files(config)[2])
 
 
 def draws_of(bench: Bench) -> int:
@@ -204,7 +234,7 @@ class TaskProfileStep(BuildStep):
     roles: ClassVar[tuple[str, ...]] = ("writer",)
 
     def outside(self, bench: Bench) -> Any:
-        return bench.config.hashes([*task_files(bench.config), OUR_SITUATIONS])
+        return bench.config.hashes(task_files(bench.config))
 
 
 class ProfileSampler:
@@ -301,7 +331,6 @@ class ProfilesStep(TaskProfileStep):
             bench.write({"id": profile.id, "profile": product.id}, "lineage")
 
     def card(self, bench: Bench) -> str:
-        """Describe how evenly preferences are distributed, as normalised entropy."""
         counts: dict[str, Counter[str]] = {}
         for profile in bench.read("profiles", Profile):
             for path, values in profile.preferences.items():

@@ -6,6 +6,7 @@ from functools import partial
 
 import orjson
 
+from personafit._errors import counted
 from personafit._hashing import draw
 from personafit.build.asking import Target
 from personafit.build.bench import Bench
@@ -15,12 +16,14 @@ from personafit.build.step import ExpectedAsks
 from personafit.build.tasks.histories import read_wish
 from personafit.build.tasks.ontology import Ontology, Profile, TaskTemplate
 from personafit.build.tasks.profiles import (
+    SituationLists,
     TaskProfileStep,
     TasksSection,
     draw_situation,
     draws_of,
     open_definitions,
     open_ontology,
+    open_situations,
 )
 from personafit.people import Task, render_facets
 from personafit.store import Product
@@ -44,8 +47,8 @@ class TasksStep(TaskProfileStep):
         yield ExpectedAsks("wishes", bench.model(), people * (section.single + section.multi), 300, 40)
 
     async def make(self, bench: Bench) -> None:
-        """Write people, tasks and the ontology's lists of values."""
         ontology, seed = open_ontology(bench.config), draws_of(bench)
+        situations = open_situations(bench.config)
         definitions = open_definitions(bench.config, ontology)
         profiles = list(bench.read("profiles", Profile))
         histories: dict[str, list[dict[str, str]]] = {profile.id: [] for profile in profiles}
@@ -64,7 +67,7 @@ class TasksStep(TaskProfileStep):
             products = {row["domain"]: row["product"] for row in histories[profile.id]}
             for definition in _chosen(profile, definitions, bench.config.section(TasksSection), seed):
                 parents = (lineage[profile.id], *(products[domain] for domain in definition.domains))
-                tasks.append(_task(profile, definition, seed))
+                tasks.append(_task(situations, profile, definition, seed))
                 targets.append(wish_target(profile, definition, tasks[-1], ontology, parents))
         answers = await bench.ask_after_trial(bench.model(), targets, "wishes")
         for task, answer in zip(tasks, answers, strict=True):
@@ -81,7 +84,6 @@ class TasksStep(TaskProfileStep):
         fresh.replace(bench.out / ONTOLOGY)
 
     def card(self, bench: Bench) -> str:
-        """Describe the number of tasks of each kind, and the expected coverage of random guesses."""
         ontology, tasks = open_ontology(bench.config), list(bench.read("tasks", Task))
         profiles = {profile.id: profile for profile in bench.read("profiles", Profile)}
         kinds = Counter(task.kind for task in tasks)
@@ -92,7 +94,7 @@ class TasksStep(TaskProfileStep):
             for path in task.preferences
         ]
         return (
-            f"## Tasks\n\n{kinds['SD']:,} over one domain and {kinds['MD']:,} over several, in {len(domains)} domains (from "
+            f"## Tasks\n\n{kinds['SD']:,} over one domain and {kinds['MD']:,} over several, in {counted(len(domains), 'domain', 'domains')} (from "
             f"{min(domains.values(), default=0):,} to {max(domains.values(), default=0):,} in one). Naming one value at random would "
             f"hit {sum(hits) / max(1, len(hits)):.0%} of the preferences that bear on a task: a coverage no higher is no skill."
         )
@@ -115,7 +117,7 @@ def _chosen(
     return [one for one in definitions if one.id in kept]
 
 
-def _task(profile: Profile, definition: TaskTemplate, seed: int) -> Task:
+def _task(situations: SituationLists, profile: Profile, definition: TaskTemplate, seed: int) -> Task:
     """Return a task for a person, worded as its definition."""
     words = definition.wording(profile.language)
     return Task(
@@ -126,7 +128,7 @@ def _task(profile: Profile, definition: TaskTemplate, seed: int) -> Task:
         intent=words.wish,
         goal=definition.goal(profile.language),
         preferences=list(definition.uses),
-        situation=draw_situation(profile, definition.id, definition.domains, seed),
+        situation=draw_situation(situations, profile, definition.id, definition.domains, seed),
     )
 
 

@@ -41,11 +41,9 @@ class LabelForm(ABC):
     name: str
     """The name that `--question` takes."""
     kinds: tuple[str, ...]
-    """Kinds of item it can ask about."""
     view: ClassVar[str] = "profile"
     """Context shown to raters, as named in asks; the same as for models if the two are to be compared."""
     perspective: ClassVar[str] = "third-party"
-    """Perspective from which raters answer."""
     listing: ClassVar[str] = ""
     """Key of the page content that lists what each question is asked about; empty if it is not a list."""
     advances: ClassVar[bool] = False
@@ -55,7 +53,6 @@ class LabelForm(ABC):
 
     @property
     def template(self) -> str:
-        """Name of the template that shows a page."""
         return self.name
 
     @cached_property
@@ -114,7 +111,6 @@ class LabelForm(ABC):
         return content
 
     def letters(self, page: Page, arrangement: Arrangement) -> Sequence[str]:
-        """Return the names of the answers on the page."""
         return LETTERS
 
     @abstractmethod
@@ -127,7 +123,6 @@ class LabelForm(ABC):
         return {value: answer.label for value, answer in answers if answer is not None}
 
     def attention(self, number: int, language: str) -> Page:
-        """Return an attention page, whose text says what to answer."""
         name, told = f"attention/{self.name}/{number}", ATTENTION.get(self.name)
         if told is None:
             raise UserError(f"--attention: {self.name} has no pages that say what to answer.")
@@ -137,7 +132,6 @@ class LabelForm(ABC):
         return Page(**told | {"id": name, "role": Role.ATTENTION, "items": items, "content": content})
 
     def right(self, page: Page, field: Field) -> str | None:
-        """Return the right label of a field; None if the page has no key for it."""
         return page.key.get(key_name(field))
 
     def why(self, page: Page, field: Field) -> str:
@@ -208,7 +202,6 @@ class QuestionForm(LabelForm):
         return self.asked[0].heading if self.as_models else ""
 
     def fields(self, page: Page, arrangement: Arrangement) -> list[Field]:
-        """Return one field for each question, or for each entry of the list."""
         found: list[Field] = []
         for question in self.asked:
             shown = _shown(question, page, arrangement, Part(page.items[0]))

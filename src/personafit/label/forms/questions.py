@@ -178,7 +178,6 @@ class DialogueForm(QuestionForm):
     view = "given"
 
     def pages(self, source: StudySource) -> Iterator[Page]:
-        """Iterate over pages, one for each dialogue of the run that reached an end of its own."""
         for dialogue in source.dialogues():
             turns = [{"role": turn.role, "text": turn.text} for turn in dialogue.turns]
             if dialogue.closing:
@@ -232,7 +231,6 @@ class GradeForm(LabelForm):
     kinds = ("choice",)
 
     def pages(self, source: StudySource) -> Iterator[Page]:
-        """Iterate over pages, one for each answer of each item."""
         for item in source.items(self.kinds):
             for place, product in enumerate(item.products):
                 yield Page(
@@ -263,7 +261,6 @@ class AttributesForm(LabelForm):
     view = "conversation"
 
     def pages(self, source: StudySource) -> Iterator[Page]:
-        """Iterate over pages, one for each conversation with statements."""
         for conversation, statements, others, left_out in source.stated():
             known = [(f"{ATTRIBUTES}/{place}", one.label) for place, one in enumerate(statements)]
             yield Page(
@@ -341,7 +338,6 @@ class ScreenForm(LabelForm):
                 )
 
     def fields(self, page: Page, arrangement: Arrangement) -> list[Field]:
-        """Return the field for the person, if on this page, then each question; each is followed by a box for the reason."""
         options = [
             Option(value=value, text=f"{SCREEN}.{value}", key=str(number))
             for number, value in enumerate(("keep", "drop"), 1)

@@ -35,7 +35,6 @@ class ChatModels:
         self._open: dict[str, Model] = {}
 
     def named(self, spec: str) -> Model:
-        """Return the model of a spec, opening it on first use."""
         if spec not in self._allowed:
             raise UserError(
                 f"The study names the model '{spec}', and the server was not started with --model '{spec}'."

@@ -44,17 +44,14 @@ class Desk(ResearcherVisit):
     """The request of a logged-in researcher, with methods to read studies and render pages."""
 
     def numbers(self, study: str) -> Overview:
-        """Return a study's figures; respond 404 if it does not exist."""
         self.check(study)
         return study_overview(self.studies, study)
 
     def check(self, study: str) -> None:
-        """Respond 404 if the study does not exist."""
         if study not in self.studies.names():
             raise NotAllowed(404, "There is no such study.")
 
     def seat(self, study: str, seat: int) -> Seat:
-        """Return a seat of a study; respond 404 if it does not exist."""
         self.check(study)
         found = self.studies.seat(study, seat)
         if found is None:
@@ -62,7 +59,6 @@ class Desk(ResearcherVisit):
         return found
 
     def show(self, template: str, **values: Any) -> HTMLResponse:
-        """Render a researcher's page; opening one renews the session."""
         values |= {"when": _when, "seconds": _seconds, "figure": figure}
         page = self.page(template, csrf=self.session.csrf, shown_lines=SHOWN, **values)
         if template not in BY_THEMSELVES:

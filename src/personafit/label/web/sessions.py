@@ -57,13 +57,11 @@ class Visit:
         self._render: PageRenderer = state.render
 
     def language(self, study: Study | None = None) -> str:
-        """Return the language of a study's pages for this visitor."""
         return self._render.language(self.request, study.config.language if study else None)
 
     def page(
         self, template: str, about: Study | None = None, /, code: int = 200, **values: Any
     ) -> HTMLResponse:
-        """Render a page, under the study's title if it is about one."""
         title = {"title": about.title} if about else {}
         return self._render.page(self.request, template, code, self.language(about), **title | values)
 
@@ -179,8 +177,6 @@ class PageRenderer:
         return "zh" if request.headers.get("accept-language", "").lower().startswith("zh") else "en"
 
     def page(self, request: Request, template: str, code: int, language: str, **values: Any) -> HTMLResponse:
-        """Render a page in a language; a language just chosen is remembered in a cookie."""
-
         def say(key: str, **parts: Any) -> str:
             return text(language, key, **parts)
 
