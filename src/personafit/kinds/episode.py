@@ -70,7 +70,6 @@ class EpisodeKind(Kind):
     bars: ClassVar[tuple[str, ...]] = ("success", "regret", "needs_met", *COUNTS)
 
     def contexts(self, config: RunConfig, info: BenchmarkInfo) -> list[str]:
-        """Return None: nobody judges."""
         for option, asked in {"rater": config.raters, "context": config.contexts}.items():
             if asked:
                 raise UserError(
@@ -110,11 +109,9 @@ class EpisodeKind(Kind):
         plan.making += [partial(_lane, plan, controls)] if controls else []
 
     def planned(self, plan: RunPlan) -> int:
-        """Return the number of episodes planned."""
         return sum(map(_episodes(plan).total, (*plan.state["systems"], *plan.state["controls"])))
 
     def facts(self, plan: RunPlan) -> dict[str, Any]:
-        """Return record entries: the agents, their contexts, the simulated user."""
         user: ChatUser | None = plan.state["user"]
         found: dict[str, Any] = {
             "kind": self.name,
@@ -125,10 +122,6 @@ class EpisodeKind(Kind):
             "givens": [given.name for given in plan.builders],
         }
         return found | plan.context_prints
-
-    def notes(self, plan: RunPlan, benchmark: Benchmark) -> Iterator[str]:
-        """Yield no notes of its own."""
-        yield from ()
 
     def estimate(self, plan: RunPlan) -> list[str] | None:
         """Return lines that estimate the episodes, at eight steps and two replies of the user each."""
@@ -150,11 +143,9 @@ class EpisodeKind(Kind):
         return lines
 
     def metrics(self, info: Mapping[str, Any]) -> Sequence[Metric]:
-        """Return the metrics of outcome, utility and burden on the person."""
         return episode_metrics(1)
 
     def lines(self, store: Store, run: RunRecord) -> RunLines:
-        """Return a line per system and context, and one per scripted control."""
         return episode_lines(store, run)
 
 
@@ -195,7 +186,6 @@ def _who(one: Agent | ChatUser) -> dict[str, str]:
 
 REGRET = "what the choice lost against the best offer, as a share of what the best is worth over the mean offer; 1 where nothing was chosen"
 ALL = ((),)
-
 
 LESS: dict[str, Any] = {"bounds": None, "from_sums": at_least_zero, "better": "lower"}
 """Arguments shared by metrics that count from 0 and for which lower is better."""

@@ -70,16 +70,13 @@ class EpisodeSlot:
 
     @property
     def first_key(self) -> str:
-        """Return the key of its first job, or of its only one."""
         return hash_text("episode", self.name)
 
     @property
     def start(self) -> EpisodeState:
-        """Return the episode before any action."""
         return start(self.request, int(self.first_key, 16) % SEEDS)
 
     def key(self, job: str, question: str, rater: str) -> AskKey:
-        """Return the key of an ask within the episode."""
         return AskKey(
             job=job,
             item=self.item.id,
@@ -96,7 +93,6 @@ class EpisodeSlot:
 
     @property
     def told(self) -> frozenset[str]:
-        """Return the keys of the facts about the person that the agent's context tells."""
         if isinstance(self.agent, ScriptedAgent):
             return told_to(self.agent.name, self.request)
         about = self.context.about == self.item.person
@@ -319,7 +315,6 @@ class EpisodePlan:
         )
 
     def slots(self, agent: Agent) -> Iterator[EpisodeSlot]:
-        """Yield every planned episode of an agent."""
         return (slot for item in self.items() for slot in self._slots(item, agent))
 
     def _slots(self, item: Item, agent: Agent) -> Iterator[EpisodeSlot]:
