@@ -54,7 +54,7 @@ def _attribute(name: str, values: Sequence[str]) -> WorldAttribute:
     kept = sorted(
         {value for value in values if value != NO_PREFERENCE}
     )  # the schema lists common values first
-    short = name.replace(" Preference", "").replace("Preferred ", "").replace(" Preferences", "")
+    short = name.replace(" Preference", "").replace("Preferred ", "")
     return WorldAttribute(label={"en": name}, values={"en": kept}, cues={"en": [short]})
 
 
