@@ -12,10 +12,9 @@ import orjson
 import pytest
 from numpy.typing import NDArray
 
-from personafit.benchmarks.personalens import PersonaLens
 from personafit.benchmarks.world import open_world
 from personafit.statistics import Estimate, cluster_mean
-from personafit.worlds import AGENTS, EpisodeScore, Request, World, personalens, play, score, shipped, told_to
+from personafit.worlds import AGENTS, EpisodeScore, Request, World, play, score, shipped, told_to
 from personafit.worlds.catalogue import Offer
 from personafit.worlds.tools import PAGE
 
@@ -119,26 +118,15 @@ def test_no_surface_cue_finds_the_best(name: str) -> None:
     """Name, order, price, length and frequency find one of the best offers at most 1.3 times as often as chance."""
     hits: dict[str, float] = {}
     chance = 0.0
-    for world in worlds_of(name):
-        for request in world.requests.values():
-            top = request.own.best
-            for axis, offers in enumerate(request.by_goal):
-                among = top if top.ndim == 1 else np.asarray(top.any(axis=1 - axis))
-                chance += among.mean()
-                for cue, values in cues(request, offers).items():
-                    for side, end in ((f"least {cue}", values.min()), (f"most {cue}", values.max())):
-                        hits[side] = hits.get(side, 0) + among[values == end].mean()
+    for request in world_of(name).requests.values():
+        top = request.own.best
+        for axis, offers in enumerate(request.by_goal):
+            among = top if top.ndim == 1 else np.asarray(top.any(axis=1 - axis))
+            chance += among.mean()
+            for cue, values in cues(request, offers).items():
+                for side, end in ((f"least {cue}", values.min()), (f"most {cue}", values.max())):
+                    hits[side] = hits.get(side, 0) + among[values == end].mean()
     assert {side: hit / chance for side, hit in hits.items() if hit > 1.3 * chance} == {}
-
-
-def worlds_of(name: str) -> list[World]:
-    """The world from two seeds or more: a cue is found by chance in the requests of one."""
-    if name == "shipped":
-        return [world_of(name), shipped(40, 1)]
-    world_of(name)
-    reader = PersonaLens(SHARED)
-    people = list(reader.people())
-    return [personalens(reader.info.metrics["closed_values"], people, seed) for seed in range(3)]
 
 
 def cues(request: Request, offers: Sequence[Offer]) -> dict[str, NDArray[np.float64]]:

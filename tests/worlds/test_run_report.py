@@ -108,7 +108,7 @@ def test_regret_by_questions_adds_up(run: pf.Run) -> None:
 def test_the_verdict_is_about_the_system_beside_the_controls(run: pf.Run) -> None:
     said = str(run.verdict)
     assert "hasty told “profile” did what was asked in" in said
-    assert "of what the right choice is worth (regret), a profile reader 0." in said
+    assert "a profile reader's 0." in said
     assert "wrong:profile" not in said
     assert f"{LIMIT * SAMPLES * 3 + LIMIT} episodes made" in said
 

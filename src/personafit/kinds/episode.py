@@ -5,6 +5,7 @@ lost, and lowers coverage; one that was not played yet has no scores.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from math import comb
@@ -15,23 +16,26 @@ import polars as pl
 from personafit._errors import UserError
 from personafit.benchmarks.benchmark import Benchmark, Controls
 from personafit.benchmarks.world import WorldBenchmark
-from personafit.contexts import default_model, make_context
-from personafit.engine import Lane
+from personafit.contexts import Context, default_model, make_context
+from personafit.engine import Job, Lane, together
 from personafit.items.choice import CHOICES
 from personafit.items.reading import QuestionSet
 from personafit.kinds.attempts import price_words
-from personafit.kinds.kind import Kind, RunPlan, speaker_record
+from personafit.kinds.kind import Kind, RunPlan, contexts_of, speaker_record
 from personafit.kinds.lines import Line, Metric, RunLines, at_least_zero, control_of
-from personafit.models import ChatRequest, Model, make_model
+from personafit.models import ChatRequest, Model, is_fixed, make_model
 from personafit.models.purse import request_tokens
 from personafit.store import RunRecord, Status, Store, run_items
 from personafit.worlds.agents import Agent, make_agent
 from personafit.worlds.chat_agents import ChatAgent, ChatUser
-from personafit.worlds.playing import EpisodePlan
+from personafit.worlds.playing import EpisodeProgress, EpisodeSlot, step_job, whole_job
+from personafit.worlds.python_agents import PythonAgent
 from personafit.worlds.scripted import AGENTS, ScriptedAgent
 from personafit.worlds.storage import FIGURES, INSTRUMENT, episode_rows
 
 DEFAULT_CONTEXTS = ("profile",)
+NO_CONTEXT = Context("none", "", (), None)
+STORED_TOGETHER = 100  # number of episodes whose contexts are stored together
 PAGE = 10_000  # number of episodes read at a time
 TEMPLATE_USER = {"name": "template", "fingerprint": INSTRUMENT}
 USUAL_STEPS, USUAL_REPLIES = 8, 2  # of the agent and of a user played by a model, for estimates only
@@ -99,7 +103,7 @@ class EpisodeKind(Kind):
         plan.making += [partial(_lane, plan, controls)] if controls else []
 
     def planned(self, plan: RunPlan) -> int:
-        return sum(map(_episodes(plan).total, (*plan.state["systems"], *plan.state["controls"])))
+        return sum(_total(plan, agent) for agent in (*plan.state["systems"], *plan.state["controls"]))
 
     def facts(self, plan: RunPlan) -> dict[str, Any]:
         user: ChatUser | None = plan.state["user"]
@@ -116,9 +120,9 @@ class EpisodeKind(Kind):
     def estimate(self, plan: RunPlan) -> list[str] | None:
         """Return lines that estimate the episodes, at eight steps and two replies of the user each."""
         lines = [f"{plan.info.name}: {self.planned(plan):,} episodes over {plan.count_items():,} requests."]
-        episodes, user = _episodes(plan), plan.state["user"]
+        user = plan.state["user"]
         for agent in plan.state["systems"]:
-            total, slot = episodes.total(agent), next(episodes.slots(agent), None)
+            total, slot = _total(plan, agent), next(_slots(plan, [agent]), None)
             if slot is None:  # all contexts have to be made by a model first
                 lines.append(f"  {agent.name}: unknown, since what it is told is not made yet.")
                 continue
@@ -146,23 +150,63 @@ def _cost_line(name: str, model: Model, first: ChatRequest, episodes: int, each:
     )
 
 
-def _episodes(plan: RunPlan) -> EpisodePlan:
-    return EpisodePlan(
-        store=plan.store,
-        world=plan.state["world"],
-        people=plan.people,
-        items=plan.items,
-        count=plan.count_items(),
-        user=plan.state["user"],
-        contexts=plan.builders,
-        seed=plan.config.seed,
-        samples=plan.config.samples,
-        attempt=plan.attempt,
-    )
+def _total(plan: RunPlan, agent: Agent) -> int:
+    """Return how many episodes an agent is to play; a scripted agent plays each request once."""
+    each = 1 if isinstance(agent, ScriptedAgent) else len(plan.builders) * plan.config.samples
+    return plan.count_items() * each
+
+
+def _slots(plan: RunPlan, agents: Sequence[Agent]) -> Iterator[EpisodeSlot]:
+    """Yield every planned episode of some agents, by request."""
+    world, user, config = plan.state["world"], plan.state["user"], plan.config
+    for item in plan.items():
+        request, person = world.requests[item.id], plan.people[item.person]
+        for agent in agents:
+            if isinstance(agent, ScriptedAgent):
+                yield EpisodeSlot(item, request, NO_CONTEXT, agent, None, config.seed)
+                continue
+            fixed = isinstance(agent, ChatAgent) and is_fixed(agent.model)
+            attempt = "" if fixed else plan.attempt
+            for _, context in (pair for one in plan.builders for pair in contexts_of(one, person, [item])):
+                for sample in range(config.samples):
+                    yield EpisodeSlot(item, request, context, agent, user, config.seed, sample, attempt)
+
+
+def _jobs(plan: RunPlan, agents: Sequence[Agent]) -> Iterator[Job]:
+    slots = _slots(plan, agents)
+    while page := list(islice(slots, STORED_TOGETHER)):
+        plan.store.add_products({slot.context.id: slot.context.product for slot in page}.values())
+        for slot in page:
+            if isinstance(slot.agent, ChatAgent):
+                messages = slot.agent.opening(slot.request, slot.context)
+                yield step_job(EpisodeProgress(slot, slot.agent, slot.start, slot.first_key, messages))
+            else:
+                yield whole_job(slot, slot.agent, plan.state["world"])
 
 
 def _lane(plan: RunPlan, agents: Sequence[Agent]) -> Lane:
-    return _episodes(plan).lane(agents)
+    """Return the lane of one agent's episodes, or of several scripted agents'."""
+    agent, user = agents[0], plan.state["user"]
+    lane = Lane(
+        name=f"{agent.name} episodes" if len(agents) == 1 else "scripted controls",
+        endpoint="scripted",
+        jobs=_jobs(plan, agents),
+        total=sum(_total(plan, one) for one in agents),
+    )
+    if isinstance(agent, ScriptedAgent):
+        return lane
+    if isinstance(agent, PythonAgent):
+        return replace(lane, endpoint=agent.endpoint, max_concurrency=agent.max_concurrency)
+    model, others = agent.model, [user.model] if user else []
+    endpoints = {one.endpoint: one.max_concurrency for one in others if one.endpoint != model.endpoint}
+    return replace(
+        lane,
+        endpoint=model.endpoint,
+        max_concurrency=model.max_concurrency,
+        chains=model.max_concurrency + sum(endpoints.values()),
+        endpoints=endpoints,
+        together=together(model, *others),
+    )
 
 
 def _who(one: Agent | ChatUser) -> dict[str, str]:
@@ -173,7 +217,6 @@ def _who(one: Agent | ChatUser) -> dict[str, str]:
 
 REGRET = "what the choice lost against the best offer, as a share of what the best is worth over the mean offer; 1 where nothing was chosen"
 ALL = ((),)
-
 
 LESS: dict[str, Any] = {"bounds": None, "from_sums": at_least_zero, "better": "lower"}
 """Arguments shared by metrics that count from 0 and for which lower is better."""

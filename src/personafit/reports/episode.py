@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle
 from typing import Any, ClassVar
 
-from personafit.kinds.episode import COUNTS, MOST_QUESTIONS, REGRET, SHARES, episode_lines, questions_label
+from personafit.kinds.episode import COUNTS, MOST_QUESTIONS, REGRET, episode_lines, questions_label
 from personafit.kinds.lines import Line
 from personafit.reports.claims import ClaimWords, FigureUnit, claim, legend_for, people_words
 from personafit.reports.episode_viewer import episode_items
@@ -25,9 +25,9 @@ FEW: list[Column] = [
     ("questions", "questions", {}),
     ("leaks", "leaks", {}),
 ]
-HEADINGS = {name: name.replace("re_", "re-").replace("_", " ") for name in (*COUNTS, *SHARES)}
+HEADINGS = {name: name.replace("re_", "re-").replace("_", " ") for name in COUNTS}
 COUNTED: list[Column] = [(HEADINGS[name], name, {}) for name in COUNTS]
-LABELS = "; ".join(f"{HEADINGS[name]}: {label}" for name, label in {**COUNTS, **SHARES}.items())
+LABELS = "; ".join(f"{HEADINGS[name]}: {label}" for name, label in COUNTS.items())
 EXPLAINED = "Figures are computed from calls and states, without a judge. ≠ marks a preference that the choice does not meet."
 LEVELS = ("easy", "medium", "hard")
 BY_LEVEL: list[Column] = [
@@ -76,7 +76,6 @@ class EpisodeReport(KindReport):
         return [*said, *legend_for(findings)]
 
     def counts(self) -> list[str]:
-        """Return the number of requests and people."""
         frame = self.opened.lines[0].frame
         requests = frame["request"].n_unique()
         found = f"{requests:,} request{'s' if requests != 1 else ''}"
@@ -95,7 +94,6 @@ class EpisodeReport(KindReport):
         return {line: lines[line] for line in known}
 
     def picture(self) -> Picture | None:
-        """Plot the systems among the controls, by regret."""
         from personafit.reports.plots import Panel
 
         panels: list[tuple[Panel, str, dict[str, str]]] = [
@@ -106,13 +104,11 @@ class EpisodeReport(KindReport):
         return self.plot("Systems among the controls", caption, self._ladder, panels)
 
     def table(self) -> Grid:
-        """Return the table of systems, then controls, by regret."""
         note = f"Regret: {REGRET}. Questions and leaks are means per episode."
         lines = dict(sorted(self._ladder.items(), key=lambda line: line[1] is not None))
         return self.grid("Systems and controls", CLUSTERED, lines, FEW, "success", note=note)
 
     def sections(self) -> Iterator[Section]:
-        """Yield the sections, one per topic."""
         domains = sorted({one.slice["domain"] for one in self.results if "domain" in one.slice})
         by_domain: list[Column] = [
             (name, "regret", {"domain": name}) for name in domains if " + " not in name
@@ -140,12 +136,12 @@ class EpisodeReport(KindReport):
         again: list[Column] = [
             (f"{k} of {k}, %", "pass_k", {"k": str(k)}) for k in range(2, self.record.config["samples"] + 1)
         ]
+        systems = {line: control for line, control in self._ladder.items() if line[1]}
         yield Section(
             "Repeated episodes",
-            self.filled("pass^k", "All of k episodes of a request succeed.", self._ladder, again),
+            self.filled("pass^k", "All of k episodes of a request succeed.", systems, again),
         )
         spoilt = "Episodes in which the user volunteered an answer, contradicted itself or ended early."
-        systems = {line: control for line, control in self._ladder.items() if line[1]}
         yield Section("Simulated user", self.filled("Episodes that the user spoilt", spoilt, systems, USER))
         asks = run_answers(self.store, self.record.id).unique("ask", maintain_order=True)
         yield self.asks(asks, "Number of asks by their status.", who="systems")
@@ -153,25 +149,25 @@ class EpisodeReport(KindReport):
     def _curve(self) -> list[Piece]:
         """Return regret by number of questions: a curve per system, and the table."""
         caption = "Means over the episodes with so many questions. They are not the same requests, so a curve is also one over requests."
-        pieces = self.filled("Regret by number of questions", caption, self._ladder, BY_QUESTIONS)
+        systems = {line: control for line, control in self._ladder.items() if control is None}
         curves: dict[str, list[tuple[int, Result]]] = {}
-        for line, control in self._ladder.items():
+        for line in systems:
             found = [
                 (count, one)
                 for count, (_, metric, where) in enumerate(BY_QUESTIONS)
                 if (one := self.figures.find(metric, None, None, line[0], line[1], **where)) is not None
                 and one.value is not None
             ]
-            if control is None and len(found) > 1:
+            if len(found) > 1:
                 curves[" · ".join(filter(None, line[:2]))] = found
-        return [_curve_picture(curves, caption), *pieces] if curves else pieces
+        pictures = [_curve_picture(curves, caption)] if curves else []
+        note = "" if curves else caption
+        return [*pictures, *self.filled("Regret by number of questions", note, systems, BY_QUESTIONS)]
 
     def items(self) -> dict[str, Any]:
-        """Return the data of the item browser."""
         return episode_items(self.store, self.record, self.opened.lines)
 
     def facts(self) -> dict[str, str]:
-        """Return the contexts and the versions of the instruments."""
         config = self.record.config
         return {
             "system contexts": ", ".join(config["givens"]),
@@ -180,7 +176,6 @@ class EpisodeReport(KindReport):
         }
 
     def members(self) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, str]]]:
-        """Yield systems, controls, and the simulated user."""
         config = self.record.config
         roles = {
             "system": config["systems"],

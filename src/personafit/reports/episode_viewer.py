@@ -13,7 +13,6 @@ from personafit.worlds.chat_agents import spoken
 from personafit.worlds.episode import Call, EpisodeRecord
 from personafit.worlds.ontology import BUDGET, NEEDS
 from personafit.worlds.state import Change
-from personafit.worlds.storage import read_episodes
 
 MAX_EPISODES = 600
 MAX_TEXT = 1_500  # characters of one call, reply or message
@@ -54,7 +53,8 @@ def episode_items(store: Store, run: RunRecord, lines: Sequence[Line]) -> dict[s
     played = pl.concat(frames, how="diagonal_relaxed").filter(pl.col("episode").is_not_null())
     kept = played.sort("rank", "regret", descending=True, maintain_order=True).head(MAX_EPISODES)
     figures = {row["episode"]: row for row in kept.iter_rows(named=True)}
-    episodes = list(read_episodes(store, list(figures)))
+    played_texts = store.texts(figures)
+    episodes = [{"id": id, **orjson.loads(played_texts[id])} for id in figures]
     stored = store.texts({one["context"] for one in episodes} | {one["request"] for one in episodes})
     counted = [name for name in FAULTS if any(row[name] for row in figures.values())]
     texts, shown = PageTexts(), []
@@ -106,7 +106,6 @@ def _letter(row: Mapping[str, Any]) -> str:
 
 
 def _about(row: Mapping[str, Any]) -> str:
-    """Return a list entry: the outcome and the faults."""
     done = f"{'done' if row['success'] else 'not done'}, regret {row['regret']:.2f}"
     return " · ".join([done, *(label for name, label in FAULTS.items() if row[name])])
 

@@ -353,7 +353,7 @@ def _writing(head: Result, found: Mapping[str, Result]) -> str:
     return f"{head.system}{told}: what it wrote overlaps with what the person wrote by {_named(score)}, on {items_words(score)}"
 
 
-LADDER = {"profile": "a profile reader", "majority": "the majority's choice"}
+LADDER = {"profile": "a profile reader's", "majority": "the majority's"}
 """Controls of episodes that the verdict mentions, and their names there."""
 
 
@@ -367,8 +367,8 @@ def _episode(head: Result, found: Mapping[str, Result]) -> str:
         for name, called in LADDER.items()
         if (one := found.get(f"regret of {name}")) is not None and one.value is not None
     ]
-    cost = f"its choices cost {with_interval(regret, 1, 2)} of what the right choice is worth (regret)"
-    return f"{said}; {', '.join([cost, *beside])}"
+    own = f"its regret is {with_interval(regret, 1, 2)}"
+    return f"{said}; {', '.join([own, *beside])} (0: the best choice, 1: chance)"
 
 
 def _plain(head: Result, found: Mapping[str, Result]) -> str:

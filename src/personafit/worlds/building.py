@@ -258,7 +258,6 @@ def _with_appointments(request: Request, titles: Sequence[str], rng: Random) -> 
 
 
 def _text(request: Request, rng: Random) -> str:
-    """Return the request in the person's words."""
     words, said = texts()[request.language], list[str]()
     for goal in request.goals:
         spoken = {name: _spoken(name, value, words) for name, value in goal.slots.items()}

@@ -40,7 +40,6 @@ class Offer:
     """Hard needs that the offer meets."""
 
     def shown(self, domain: WorldDomain, language: str) -> dict[str, Any]:
-        """Return the offer as a service would show it."""
         row: dict[str, Any] = {"id": self.id, "name": self.name}
         if domain.prices:
             row["price"] = self.price

@@ -59,7 +59,6 @@ class EpisodeSpeaker:
         return exchange
 
     def stored(self, reply: ChatReply) -> str:
-        """Return the text that is stored of a reply."""
         return _kept(reply.text)
 
 
@@ -86,7 +85,6 @@ class ChatAgent(EpisodeSpeaker):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Return a hash of everything that can change what the agent does."""
         words = [WORDINGS["agent"], WORDINGS["text"] if self.by_text else {}]
         return content_hash(["agent", VERSION, self.settings, words, self._tokens])
 
@@ -108,7 +106,6 @@ class ChatAgent(EpisodeSpeaker):
         )
 
     def ask(self, messages: tuple[Message, ...], request: Request, key: str, seed: int | None) -> ChatRequest:
-        """Return the model call that asks for the next step."""
         tools = () if self.by_text else functions(request)
         return ChatRequest(messages, self._tokens, seed=seed, key=key, tools=tools)
 
@@ -135,7 +132,6 @@ class ChatAgent(EpisodeSpeaker):
         return AgentReply(text, (), [Say(text.strip()) if text.strip() else Call("", "")])
 
     def own_message(self, reply: AgentReply) -> Message:
-        """Return the model's own reply as a message."""
         calls = {"tool_calls": [call.message for call in reply.calls]} if reply.calls else {}
         return {"role": "assistant", "content": reply.text or ("" if calls else "…"), **calls}
 
@@ -184,7 +180,6 @@ class ChatUser(EpisodeSpeaker):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Return a hash of everything that can change what the user says."""
         return content_hash(["world user", VERSION, self.model.settings, WORDINGS["user"], TURN_TOKENS])
 
     def ask(self, state: EpisodeState, question: str, key: str, seed: int | None) -> ChatRequest:
@@ -203,7 +198,6 @@ class ChatUser(EpisodeSpeaker):
         return ChatRequest(tuple(messages), TURN_TOKENS, seed=seed, key=key)
 
     def read(self, stored: str) -> UserReply:
-        """Return what a stored reply says, and whether it ends the conversation."""
         text = stored.strip()
         return UserReply(text.removesuffix(END).strip(), ends=text.endswith(END))
 

@@ -32,7 +32,6 @@ class Call:
 
     @classmethod
     def of(cls, name: str, /, **arguments: object) -> "Call":
-        """Return a call with these arguments."""
         return cls(name, orjson.dumps(arguments).decode())
 
 
@@ -80,12 +79,10 @@ class EpisodeRecord:
     stop: StopReason | None
 
     def to_json(self) -> str:
-        """Return the record as one line of JSON."""
         return _RECORD.dump_json(self).decode()
 
     @classmethod
     def from_json(cls, text: str) -> "EpisodeRecord":
-        """Parse the record that `to_json` wrote."""
         try:
             return _RECORD.validate_json(text)
         except ValidationError as error:
@@ -147,7 +144,6 @@ class EpisodeState:
 
     @cached_property
     def record(self) -> EpisodeRecord:
-        """Return the record of the episode."""
         return EpisodeRecord(self.request.id, self.seed, self.turns, self.stop)
 
     def _heard(self, action: Action, said: UserReply) -> "EpisodeState":

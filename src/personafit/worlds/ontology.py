@@ -18,18 +18,9 @@ from personafit._errors import UserError
 from personafit.worlds.state import TABLES
 
 NEEDS, BUDGET = "needs", "budget"  # topics that every domain may have besides its own attributes
-SLOTS = ("date", "people")  # what a commit may ask for; every commit also takes a `note`
 NO_PREFERENCE = "no preference"
-RESERVED = {
-    NEEDS,
-    BUDGET,
-    "id",
-    "name",
-    "price",
-    "time",
-    "slots",
-    "max_price",
-}  # fields of offers and filters
+# Fields of offers and filters.
+RESERVED = {NEEDS, BUDGET, "id", "name", "price", "time", "slots", "max_price"}
 LONGEST = 11  # hours between the first and the last hour of a day
 Text = Annotated[str, Field(min_length=1)]
 
@@ -41,15 +32,13 @@ class _Definition(BaseModel):
 class WorldAttribute(_Definition):
     """One thing that people differ in, with the values that offers can have."""
 
-    label: dict[str, Text] = Field(description="Name by language.")
-    values: dict[str, list[Text]] = Field(description="Values by language, in the same order in each.")
-    cues: dict[str, list[Text]] = Field(
-        {},
-        description="Words that show that a question is about this attribute, besides its name and values.",
-    )
-    memory: dict[str, str] = Field(
-        {}, description="A past event that shows the preference, by language; {} is the value."
-    )
+    label: dict[str, Text]
+    values: dict[str, list[Text]]
+    """Values by language, in the same order in each."""
+    cues: dict[str, list[Text]] = {}
+    """Words that show that a question is about this attribute, besides its name and values."""
+    memory: dict[str, str] = {}
+    """A past event that shows the preference, by language; {} is the value."""
 
     @model_validator(mode="after")
     def _one_order(self) -> Self:
@@ -70,7 +59,6 @@ class WorldAttribute(_Definition):
         return tuple(next(iter(self.values.values())))
 
     def show(self, value: str, language: str) -> str:
-        """Return the value's label in a language."""
         return self.values[language][self.ids.index(value)]
 
     def find(self, text: str, language: str) -> list[str]:
@@ -80,7 +68,6 @@ class WorldAttribute(_Definition):
 
     @cached_property
     def _labels(self) -> dict[str, dict[str, str]]:
-        """Map the values' lower-case labels to their ids, by language."""
         return {
             language: {label.casefold(): id for label, id in zip(labels, self.ids, strict=True)}
             for language, labels in self.values.items()
@@ -96,23 +83,21 @@ class WorldDomain(_Definition):
     """One kind of offer: what it is called, what it costs, what a commit needs and how people ask for it."""
 
     id: str
-    label: dict[str, Text] = Field(description="Name by language.")
-    table: Literal["bookings", "orders", "playlists"] = Field(description="Table that a commit writes to.")
-    prices: dict[str, tuple[Annotated[int, Field(ge=0)], int]] = Field(
-        {},
-        description="Least and greatest price by language, each in its own money; none if nothing is paid.",
-    )
-    hours: int = Field(
-        0, ge=0, le=LONGEST, description="How long it takes; 0 if at no particular time of day."
-    )
-    slots: tuple[Literal["date", "people"], ...] = Field(
-        (), description="What a commit needs besides the offer."
-    )
-    attributes: dict[str, WorldAttribute] = Field(description="What people have preferences about.")
-    needs: WorldAttribute | None = Field(None, description="Hard needs that an offer may or may not meet.")
-    requests: dict[str, list[str]] = Field(
-        description="How people ask for it, by language; {date} and {people} stand for the slots."
-    )
+    label: dict[str, Text]
+    table: Literal["bookings", "orders", "playlists"]
+    """Table that a commit writes to."""
+    prices: dict[str, tuple[Annotated[int, Field(ge=0)], int]] = {}
+    """Least and greatest price by language, each in its own money; none if nothing is paid."""
+    hours: Annotated[int, Field(ge=0, le=LONGEST)] = 0
+    """How long it takes; 0 if at no particular time of day."""
+    slots: tuple[Literal["date", "people"], ...] = ()
+    """What a commit needs besides the offer; every commit also takes a `note`."""
+    attributes: dict[str, WorldAttribute]
+    """What people have preferences about."""
+    needs: WorldAttribute | None = None
+    """Hard needs that an offer may or may not meet."""
+    requests: dict[str, list[str]]
+    """How people ask for it, by language; {date} and {people} stand for the slots."""
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
@@ -164,7 +149,6 @@ class WorldDomain(_Definition):
 
     @cached_property
     def _words(self) -> dict[str, dict[str, set[str]]]:
-        """Map words to the topics that they indicate, by language."""
         shown: dict[str, dict[str, set[str]]] = {language: {} for language in self.label}
         for name, topic in self.topics.items():
             for language, words in shown.items():
@@ -203,13 +187,10 @@ def texts() -> Mapping[str, Any]:
 def starter_domains() -> Mapping[str, WorldDomain]:
     """Return the domains that are shipped, by id."""
     folder = files(__package__) / "data" / "domains"
-    found = sorted(
-        (each for each in folder.iterdir() if each.name.endswith(".toml")), key=lambda one: one.name
-    )
-    return {
-        (id := each.name.removesuffix(".toml")): read_domain(id, each.read_text(encoding="utf-8"), each)
-        for each in found
+    found = {
+        each.name.removesuffix(".toml"): each for each in folder.iterdir() if each.name.endswith(".toml")
     }
+    return {id: read_domain(id, found[id].read_text(encoding="utf-8"), found[id]) for id in sorted(found)}
 
 
 def read_domain(id: str, text: str, place: object) -> WorldDomain:

@@ -4,6 +4,7 @@ Everything about a person is a `Fact`: a preference with its weight, a hard need
 the profile, 25 % only in memories, and 20 % nowhere: the person tells them when asked.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -64,7 +65,6 @@ class Secret:
     """Words that give the secret away: any of them in a message is enough."""
 
     def leaks_in(self, text: str) -> bool:
-        """Return whether a text gives the secret away."""
         lowered = text.casefold()
         return any(word.casefold() in lowered for word in self.words)
 
@@ -87,7 +87,6 @@ class Resident:
 
     @cached_property
     def tastes(self) -> "Tastes":
-        """Return all preferences, needs and budgets."""
         return self.known(*PLACES)
 
     @cached_property
@@ -113,23 +112,23 @@ class Resident:
         return Person(id=self.id, language=self.language, facets=facets, memories=memories)
 
     def told_in(self, text: str) -> frozenset[str]:
-        """Return the keys of the facts that a text tells: by the fact's own sentence, or by attribute and values in other words."""
-        lowered = text.casefold()
-        return frozenset(fact.key for fact in self.facts if self._told(fact, lowered))
+        """Return the keys of the facts that a text tells: by the fact's own sentence, or by domain, topic and values in one paragraph."""
+        paragraphs = re.split(
+            r"\n(?=[^\s*•-])", text.casefold()
+        )  # a heading and what is indented or listed below it are one
+        return frozenset(fact.key for fact in self.facts if self._told(fact, paragraphs))
 
-    def _told(self, fact: Fact, lowered: str) -> bool:
-        domain = self.domains[fact.domain]
-        label = domain.topics[fact.topic].label[self.language].casefold()
-        values = [value.casefold() for value in self.labels(fact)]
-        own = (self._memory(fact), f"{label}: {self.say(fact, texts()[self.language]['profile'])}")
-        return any(each.casefold() in lowered for each in own) or (
-            label in lowered
-            and domain.label[self.language].casefold() in lowered
-            and all(value in lowered for value in values)
+    def _told(self, fact: Fact, paragraphs: Sequence[str]) -> bool:
+        domain, event = self.domains[fact.domain], self._memory(fact).casefold()
+        named = (
+            domain.label[self.language],
+            domain.topics[fact.topic].label[self.language],
+            *self.labels(fact),
         )
+        words = [word.casefold() for word in named]
+        return any(event in each or all(word in each for word in words) for each in paragraphs)
 
     def labels(self, fact: Fact) -> list[str]:
-        """Return the fact's values in the person's language."""
         if fact.topic == BUDGET:
             return [texts()[self.language]["money"].format(fact.values[0])]
         topic = self.domains[fact.domain].topics[fact.topic]
@@ -143,7 +142,6 @@ class Resident:
         return str(wording).format(self.joined(fact))
 
     def joined(self, fact: Fact) -> str:
-        """Join the fact's values in one phrase."""
         return str(texts()[self.language]["and" if fact.hard else "or"]).join(self.labels(fact))
 
     def _path(self, fact: Fact) -> str:
@@ -166,7 +164,6 @@ class Tastes:
     facts: Mapping[str, Fact]
 
     def liked(self, domain: str, attribute: str) -> tuple[str, ...]:
-        """Return the values liked, as far as known."""
         fact = self.facts.get(f"{domain}.{attribute}")
         return fact.values if fact else ()
 
@@ -176,7 +173,6 @@ class Tastes:
         return fact.weight if fact else 0
 
     def needs(self, domain: str) -> frozenset[str]:
-        """Return the hard needs that an offer must meet."""
         return frozenset(self.liked(domain, NEEDS))
 
     def budget(self, domain: str) -> int | None:

@@ -6,20 +6,17 @@ complete ones count before failed ones.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from itertools import islice
 
 import orjson
 
 from personafit._hashing import hash_text
-from personafit.contexts import Context, ContextBuilder, Unmade
-from personafit.engine import Job, Lane, together
+from personafit.contexts import Context
+from personafit.engine import Job
 from personafit.engine.ask import AskKey, Exchange, Rows, ask_job
-from personafit.models import Message, is_fixed
-from personafit.people import Person
-from personafit.store import Ask, Item, Outcome, Product, Status, Store
+from personafit.models import Message
+from personafit.store import Ask, Item, Outcome, Product, Status
 from personafit.worlds.agents import Agent
 from personafit.worlds.chat_agents import AgentReply, ChatAgent, ChatUser
 from personafit.worlds.episode import End, EpisodeState, start
@@ -31,9 +28,7 @@ from personafit.worlds.storage import AGENT_STEP, EPISODE, INSTRUMENT, USER_STEP
 from personafit.worlds.user import UserReply
 
 SEEDS = 2**31
-PAGE = 100  # number of episodes whose contexts are stored together
 LOST = 5  # consecutive malformed calls that end a model's episode
-NO_CONTEXT = Context("none", "", (), None)
 
 
 @dataclass(frozen=True)
@@ -70,16 +65,13 @@ class EpisodeSlot:
 
     @property
     def first_key(self) -> str:
-        """Return the key of its first job, or of its only one."""
         return hash_text("episode", self.name)
 
     @property
     def start(self) -> EpisodeState:
-        """Return the episode before any action."""
         return start(self.request, int(self.first_key, 16) % SEEDS)
 
     def key(self, job: str, question: str, rater: str) -> AskKey:
-        """Return the key of an ask within the episode."""
         return AskKey(
             job=job,
             item=self.item.id,
@@ -96,7 +88,6 @@ class EpisodeSlot:
 
     @property
     def told(self) -> frozenset[str]:
-        """Return the keys of the facts about the person that the agent's context tells."""
         if isinstance(self.agent, ScriptedAgent):
             return told_to(self.agent.name, self.request)
         about = self.context.about == self.item.person
@@ -267,82 +258,3 @@ def _ask_on_loop(slot: EpisodeSlot, whole: WholeEpisode) -> AskUser:
         return user.read(exchange.reply or "") if ok else UserReply("", ends=True)
 
     return ask_user
-
-
-# -- all of them -------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class EpisodePlan:
-    """The planned episodes of a run: every request for every agent, context and sample."""
-
-    store: Store
-    world: World
-    people: Mapping[str, Person]
-    items: Callable[[], Iterable[Item]]
-    count: int
-    """Number of requests."""
-    user: ChatUser | None
-    contexts: Sequence[ContextBuilder]
-    seed: int = 0
-    samples: int = 1
-    attempt: str = ""
-    """The run that plays its episodes anew; ignored for models whose fingerprint covers what they do."""
-
-    def total(self, agent: Agent) -> int:
-        """Return how many episodes an agent is to play; a scripted agent plays each request once."""
-        return self.count * (1 if isinstance(agent, ScriptedAgent) else len(self.contexts) * self.samples)
-
-    def lane(self, agents: Sequence[Agent]) -> Lane:
-        """Return the lane of one agent's episodes, or of several scripted agents'."""
-        agent, user = agents[0], self.user
-        lane = Lane(
-            name=f"{agent.name} episodes" if len(agents) == 1 else "scripted controls",
-            endpoint="scripted",
-            jobs=self._jobs(agents),
-            total=sum(map(self.total, agents)),
-        )
-        if isinstance(agent, ScriptedAgent):
-            return lane
-        if isinstance(agent, PythonAgent):
-            return replace(lane, endpoint=agent.endpoint, max_concurrency=agent.max_concurrency)
-        model = agent.model
-        others = [user.model] if user else []
-        endpoints = {one.endpoint: one.max_concurrency for one in others if one.endpoint != model.endpoint}
-        return replace(
-            lane,
-            endpoint=model.endpoint,
-            max_concurrency=model.max_concurrency,
-            chains=model.max_concurrency + sum(endpoints.values()),
-            endpoints=endpoints,
-            together=together(model, *others),
-        )
-
-    def slots(self, agent: Agent) -> Iterator[EpisodeSlot]:
-        """Yield every planned episode of an agent."""
-        return (slot for item in self.items() for slot in self._slots(item, agent))
-
-    def _slots(self, item: Item, agent: Agent) -> Iterator[EpisodeSlot]:
-        request = self.world.requests[item.id]
-        if isinstance(agent, ScriptedAgent):
-            yield EpisodeSlot(item, request, NO_CONTEXT, agent, None, self.seed)
-            return
-        attempt = "" if isinstance(agent, ChatAgent) and is_fixed(agent.model) else self.attempt
-        for builder in self.contexts:
-            try:
-                context = builder.build(self.people[item.person], item)
-            except Unmade:  # a model failed to make the context: the request is not played under it
-                continue
-            for sample in range(self.samples):
-                yield EpisodeSlot(item, request, context, agent, self.user, self.seed, sample, attempt)
-
-    def _jobs(self, agents: Sequence[Agent]) -> Iterator[Job]:
-        slots = (slot for item in self.items() for agent in agents for slot in self._slots(item, agent))
-        while page := list(islice(slots, PAGE)):
-            self.store.add_products({slot.context.id: slot.context.product for slot in page}.values())
-            for slot in page:
-                if isinstance(slot.agent, ChatAgent):
-                    messages = slot.agent.opening(slot.request, slot.context)
-                    yield step_job(EpisodeProgress(slot, slot.agent, slot.start, slot.first_key, messages))
-                else:
-                    yield whole_job(slot, slot.agent, self.world)

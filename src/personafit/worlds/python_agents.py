@@ -57,7 +57,6 @@ class EpisodeTools:
         return self._step(Call(storable(str(tool)), text))
 
     def say(self, text: str) -> Any:
-        """Say something to the user without a tool; returns the answer."""
         return self._step(Say(storable(str(text))))
 
     def _step(self, action: Action) -> Any:
@@ -110,7 +109,6 @@ class PythonAgent:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Return a hash of its code or version."""
         return content_hash(["agent", VERSION, self.settings])
 
     async def play(self, tools: EpisodeTools, context: Context) -> None:

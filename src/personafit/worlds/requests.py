@@ -56,12 +56,10 @@ class Request:
 
     @property
     def language(self) -> str:
-        """Return the language of the person and of the request."""
         return self.resident.language
 
     @property
     def domains(self) -> Mapping[str, WorldDomain]:
-        """Return the domains of the world."""
         return self.resident.domains
 
     @cached_property
@@ -74,7 +72,6 @@ class Request:
 
     @property
     def by_goal(self) -> Sequence[Sequence[Offer]]:
-        """Return the offers for each goal."""
         return [self.listed[goal.domain] for goal in self.goals]
 
     @cached_property
@@ -161,5 +158,4 @@ class World:
 
     @cached_property
     def majority(self) -> Tastes:
-        """Return what most people like."""
         return majority(self.residents.values())

@@ -51,7 +51,6 @@ class EpisodeScore:
 
     @property
     def spoilt(self) -> bool:
-        """Return whether errors of the simulated user spoil the episode."""
         return bool(self.volunteered or self.contradicted or self.ended_early)
 
 

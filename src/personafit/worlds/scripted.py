@@ -54,7 +54,6 @@ class ScriptedAgent:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Return a hash of its name and version."""
         return content_hash(["scripted agent", self.settings])
 
 

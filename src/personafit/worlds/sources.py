@@ -14,10 +14,11 @@ from personafit.worlds.people import HEAVY, LIGHT, Fact, Resident, generate, pla
 from personafit.worlds.requests import World
 
 FEWEST_ATTRIBUTES = 3
+SEED = 1  # of the shipped world; with 0, the cheapest offer happens to be the best 1.37 times as often as by chance
 
 
 @cache
-def shipped(people: int = 40, seed: int = 0) -> World:
+def shipped(people: int = 40, seed: int = SEED) -> World:
     """Return the world that comes with personafit: eight domains in English and Chinese, people from a seed."""
     return build("starter-world", generate(starter_domains(), people, seed), seed)
 
@@ -53,7 +54,7 @@ def _attribute(name: str, values: Sequence[str]) -> WorldAttribute:
     kept = sorted(
         {value for value in values if value != NO_PREFERENCE}
     )  # the schema lists common values first
-    short = name.replace(" Preference", "").replace("Preferred ", "").replace(" Preferences", "")
+    short = name.replace(" Preference", "").replace("Preferred ", "")
     return WorldAttribute(label={"en": name}, values={"en": kept}, cues={"en": [short]})
 
 

@@ -28,13 +28,11 @@ class Entry:
     """Arguments of a commit; the text of a message."""
 
     def overlaps(self, other: "Entry") -> bool:
-        """Return whether both take place at the same time."""
         if self.hour is None or other.hour is None or self.date != other.date:
             return False
         return self.hour < other.hour + other.hours and other.hour < self.hour + self.hours
 
     def shown(self) -> dict[str, Any]:
-        """Return the row as a service would show it."""
         row: dict[str, Any] = {"id": self.id, "title": self.title}
         if self.offer is not None:
             row |= {"offer": self.offer, "price": self.price}
@@ -65,17 +63,14 @@ class WorldState:
     written: int = 0
 
     def put(self, table: str, entry: Entry) -> "WorldState":
-        """Return the state with an entry added or replaced."""
         rows = {**self.tables.get(table, {}), entry.id: entry}
         return WorldState({**self.tables, table: rows}, self.written + 1)
 
     def drop(self, table: str, id: str) -> "WorldState":
-        """Return the state without an entry."""
         rows = {key: entry for key, entry in self.tables[table].items() if key != id}
         return replace(self, tables={**self.tables, table: rows})
 
     def find(self, id: str) -> tuple[str, Entry] | None:
-        """Return the table and entry of an id."""
         return next(((name, rows[id]) for name, rows in self.tables.items() if id in rows), None)
 
 

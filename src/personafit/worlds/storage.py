@@ -4,7 +4,7 @@ A request's product holds all that the report needs to name the best choice. An 
 scores; its id is `episode-` and the id of the ask that ended it, whether or not it succeeded.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -17,7 +17,7 @@ from personafit.store import tables as t
 from personafit.worlds.requests import Request
 from personafit.worlds.scoring import EpisodeScore
 
-INSTRUMENT = "episode-3"
+INSTRUMENT = "episode-4"
 """Version of tools, template user, scripts and scores: raise it with any change of them. Requests and offers are hashed with the items."""
 EPISODE = "episode-"
 AGENT_STEP, USER_STEP, WHOLE = "agent step", "user step", "episode"
@@ -90,11 +90,3 @@ def episode_rows(store: Store, run: int) -> Iterator[dict[str, Any]]:
             body = orjson.loads(row.text)
             kept = {name: body[name] for name in ("slot", "item", "agent", "given", "sample")}
             yield {"episode": row.id, "status": row.status, "at": row.at, **kept, **body["score"]}
-
-
-def read_episodes(store: Store, ids: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield the stored episodes of these ids in full, in that order."""
-    for place in range(0, len(ids), ROWS):
-        page = list(ids[place : place + ROWS])
-        texts = store.texts(page)
-        yield from ({"id": id, **orjson.loads(texts[id])} for id in page if id in texts)

@@ -263,7 +263,6 @@ def _passes(offer: Offer, name: str, wanted: frozenset[str] | int) -> bool:
 
 
 def _own(state: WorldState, id: str) -> tuple[str, Entry]:
-    """The table and entry of something of the person's that can be changed or cancelled."""
     found = state.find(id)
     if found is None or found[0] in ("contacts", "messages"):
         raise _Refused(f"There is no booking, order, playlist or appointment with the id '{_quoted(id)}'.")
@@ -271,7 +270,6 @@ def _own(state: WorldState, id: str) -> tuple[str, Entry]:
 
 
 def _slots(domain: WorldDomain, given: Mapping[str, str | int]) -> dict[str, str]:
-    """The slots as texts, checked."""
     slots = {}
     for name, value in given.items():
         text = str(value).strip()
