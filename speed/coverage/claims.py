@@ -6,10 +6,12 @@ import numpy as np
 
 from personafit.statistics import Estimate, cluster_mean, prompts_recur
 from personafit.statistics.decisions import ALPHA, GateOutcome, Hypothesis, decide, decide_together
-from speed.coverage.cells import SIZE, Cell
+from speed.coverage.cells import SIZE, Cell, band_for, covers
 from speed.coverage.designs import Design, Floats, Units
 
 RATERS = 8
+NEAR_CEILING = (0.90, 0.99)
+"""Lifts whose scores nearly all have the same value: their intervals are too narrow, which the page says."""
 ONE_SIDED = (0.0, 0.06)
 """A gate lets a number through with 2.5 % if it is exactly on the bar; 6 % is the bound of every claim."""
 
@@ -51,6 +53,32 @@ def equivalent(rng: np.random.Generator, design: Design, rate: float, margin: fl
     return finding.p_equivalent is not None and finding.p_equivalent <= ALPHA
 
 
+def lift_over(rng: np.random.Generator, units: Units, design: Design, rate: float, lift: float) -> Estimate:
+    """The lift of a rater over the larger of two controls that are equally good."""
+    own, none, wrong = (units.outcomes(rng, each, design.spread) for each in (rate, rate - lift, rate - lift))
+    return mean_of(units, own - (none if none.mean() >= wrong.mean() else wrong))
+
+
+def lift_covers(rng: np.random.Generator, design: Design, rate: float, lift: float) -> bool | None:
+    """Whether the interval of a lift over the larger of two equal controls holds the truth."""
+    found = lift_over(rng, design.units(rng), design, rate, lift)
+    return covers(found.low, found.high, lift)
+
+
+def lift_over_ties(rng: np.random.Generator, design: Design, rate: float) -> bool | None:
+    """Whether the interval of a lift over a control that ties throughout holds the truth."""
+    units = design.units(rng)
+    found = mean_of(units, units.outcomes(rng, rate, design.spread) - 0.5)
+    return covers(found.low, found.high, rate - 0.5)
+
+
+def negligible(rng: np.random.Generator, design: Design, rate: float, margin: float) -> bool:
+    """Whether a lift of just the margin over the larger of two equal controls is said to be smaller."""
+    found = lift_over(rng, design.units(rng), design, rate, margin)
+    (finding,) = decide_together([Hypothesis(found, margin=margin, picked_from=2)])
+    return finding.p_equivalent is not None and finding.p_equivalent <= ALPHA
+
+
 def lets_through(rng: np.random.Generator, design: Design, rate: float) -> bool:
     """Whether the gate passes a rater whose true accuracy is just the bar."""
     units = design.units(rng)
@@ -87,6 +115,11 @@ def _cells() -> list[Cell]:
             found.append(Cell(what, design.name, SIZE, partial(two_equal, design=design, rate=rate)))
         trial = partial(equivalent, design=design, rate=0.8, margin=0.1)
         found.append(Cell("equivalent within 10 points, at a true 10 points", design.name, SIZE, trial))
+        trial = partial(negligible, design=design, rate=0.7, margin=0.1)
+        found.append(Cell("lift within 10 points, at a true 10 points", design.name, SIZE, trial))
+        few = min(design.people, design.prompts or design.people)
+        covering = partial(lift_covers, design=design, rate=0.7, lift=0.2)
+        found.append(Cell("lift of 20 points over two equal controls", design.name, band_for(few), covering))
         for rate in (0.5, 0.8, 0.95):
             short = design == designs[1] and rate == 0.8
             passing = partial(lets_through, design=design, rate=rate)
@@ -95,6 +128,9 @@ def _cells() -> list[Cell]:
             )
             failing = partial(turns_away, design=design, rate=rate)
             found.append(Cell(f"the gate fails p={rate:g} at its bar", design.name, ONE_SIDED, failing))
+    for design in designs[:4]:
+        trial = partial(lift_over_ties, design=design, rate=0.95)
+        found.append(Cell("lift of 45 points over ties throughout", design.name, NEAR_CEILING, trial))
     return found
 
 

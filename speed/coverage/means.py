@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 
 from personafit.statistics import cluster_mean, prompts_recur
+from personafit.statistics.preferences import group_difference
 from speed.coverage.cells import COVERS, Cell, band_for, covers
 from speed.coverage.designs import Design
 
@@ -26,6 +27,17 @@ def difference(rng: np.random.Generator, design: Design, first: float, second: f
     two_way = prompts_recur(units.person, units.prompt)
     found = cluster_mean(scores, units.person, units.prompt if two_way else None, (-1.0, 1.0))
     return covers(found.low, found.high, first - second)
+
+
+def effect_in_a_group(rng: np.random.Generator, design: Design, people: int) -> bool | None:
+    """Whether the interval of a difference in mark holds 0, where one rating of each of some people is in the group."""
+    units = design.units(rng)
+    marks = units.effect + rng.normal(0, 1, len(units.effect))
+    inside = np.zeros(len(marks), bool)
+    for person in rng.choice(design.people, people, replace=False):
+        inside[rng.choice(np.flatnonzero(units.person == person))] = True
+    found = group_difference(marks, inside, units.person, units.prompt)
+    return covers(found.low, found.high, 0.0)
 
 
 # The inference was chosen on the designs above; these were first simulated afterwards.
@@ -77,6 +89,11 @@ def _cells() -> list[Cell]:
                 partial(difference, design=design, first=0.8, second=0.75),
             )
         )
+    for design in (Design(12), Design(40), Design(40, 12), Design(40, None, "heavy")):
+        for inside in (6, 12):
+            trial = partial(effect_in_a_group, design=design, people=inside)
+            what = f"effect on marks, {inside} people in the group"
+            found.append(Cell(what, design.name, band_for(inside) if inside < 12 else COVERS, trial))
     return found
 
 

@@ -51,6 +51,19 @@ def test_prefeval_asks_about_each_preference_in_every_form(tmp_path: Path) -> No
     assert len({row.label for row in benchmark.gold()}) > 1
 
 
+def test_prefeval_says_which_topics_lack_a_form(tmp_path: Path) -> None:
+    folder = world.prefeval(tmp_path)
+    talks = folder / "benchmark_dataset" / "implicit_preference" / "persona-driven"
+    (talks / "travel_hotel.json").unlink()
+    (folder / "benchmark_dataset" / "mcq_options" / "._travel_hotel.json").write_bytes(b"\x00\x05")
+    benchmark = open_benchmark("prefeval", folder)
+    assert benchmark.notes()[0].startswith(
+        "The form 'persona' is missing for 1 of 2 topics, such as travel_hotel"
+    )
+    forms = {item.slices["form"] for item in benchmark.items() if item.slices["topic"] == "travel_hotel"}
+    assert forms == {"explicit", "choice"}
+
+
 def test_personamem_sees_nothing_beyond_the_question(tmp_path: Path) -> None:
     benchmark = open_benchmark("personamem", world.personamem(tmp_path))
     assert {person.id for person in benchmark.people()} == {"persona-0", "persona-1"}

@@ -177,6 +177,19 @@ def test_unknown_person_is_named_with_file_line_and_field(tmp_path: Path) -> Non
         list(PersonaFeedback(tmp_path).items())
 
 
+def test_a_name_is_found_however_its_accents_are_composed_and_hidden_files_are_no_people(
+    tmp_path: Path,
+) -> None:
+    composed, decomposed = "Jos\u00e9_1", "Jose\u0301_1"
+    write(tmp_path / "persona_all" / f"{decomposed}.json", PERSONA)
+    (tmp_path / "persona_all" / "._a.json").write_bytes(b"\x00\x05")
+    rows = [{"user_id": name, **ROW} for name in (composed, decomposed)]
+    write(tmp_path / "rm_benchmark_all" / "general_easy.jsonl", *rows)
+    benchmark = PersonaFeedback(tmp_path)
+    assert [person.id for person in benchmark.people()] == [composed]
+    assert [item.person for item in benchmark.items()] == [composed, composed]
+
+
 def test_published_tables_add_up() -> None:
     """Row-weighted averages of the quoted tiers reproduce the quoted averages, so no figure was mistyped."""
     raw = json.loads(

@@ -226,6 +226,28 @@ def test_the_check_lists_every_fault_and_goes_on(personafit: Command, tmp_path: 
     ]
 
 
+def test_numbers_and_nothing_in_a_profile_are_counted_and_stop_nobody(tmp_path: Path) -> None:
+    folder = write_lens(tmp_path)
+    own = profile("user2")
+    write_user(
+        folder,
+        "user2",
+        affinities=own["affinities"] | {"Books": {"Genre": [None, "crime"], "Pages": 300, "Format": None}},
+        demographics=own["demographics"] | {"age": 31, "religion": None},
+        interactions={"Books": None},
+        situation={"Device": None, "Guests": 4},
+    )
+    (person,) = (one for one in PersonaLens(folder).people() if one.id == "user2")
+    about_books = {path: value for path, value in person.facets.items() if not path.startswith("Music.")}
+    assert about_books == {"Demographics.age": "31", "Books.Genre": ["crime"], "Books.Pages": "300"}
+    situation = tasks_of(folder, "user2")["SD-Books-task-1"].situation
+    assert (situation["Guests"], "Device" in situation) == ("4", False)
+    found = repairs(folder)
+    assert found["value number"] == (3, ["user2"])
+    assert found["value empty"] == (1, ["user2"])
+    assert found["situation placeholder"] == (1, ["user2"])
+
+
 def test_folders_of_tools_beside_the_people_are_no_people(tmp_path: Path) -> None:
     folder = write_lens(tmp_path / "lens")
     before = len(PersonaLens(folder).users)

@@ -84,6 +84,15 @@ def test_a_control_asked_for_by_name_is_described_as_any_rater_is() -> None:
     )
 
 
+def test_the_best_control_is_named_by_its_total_and_not_by_one_systems_slice() -> None:
+    rows = [
+        result("rating", 3.6, 3.3, 3.9, rater="rule:length", control="longer answer", n=100),
+        result("rating", 3.9, 3.7, 4.1, rater="rule:length", control="longer answer", system="one", n=50),
+    ]
+    (said,) = run_verdict("run", "preference", rows).sentences
+    assert said.endswith("reaches rating 3.60 (3.30–3.90) on 100 items of 30 people.")
+
+
 @pytest.mark.parametrize(
     ("low", "high", "outcome"), [(0.1, 0.4, "passes"), (-0.3, 0.02, "fails"), (-0.1, 0.7, "cannot tell")]
 )

@@ -116,6 +116,15 @@ def test_the_larger_of_two_controls_costs_a_claim_of_doing_worse_only() -> None:
     assert highest.p == pytest.approx(2 * (p_value(estimate(0.1, 0.03)) or 0))
 
 
+def test_equivalence_over_the_larger_of_two_controls_costs_twice() -> None:
+    for value in (-0.01, 0.01):
+        (plain,) = decide_together([Hypothesis(estimate(value, 0.02))])
+        (picked,) = decide_together([Hypothesis(estimate(value, 0.02), picked_from=2)])
+        assert plain.verdict is Conclusion.EQUIVALENT
+        assert picked.p_equivalent == pytest.approx(2 * (plain.p_equivalent or 0))
+        assert picked.verdict is Conclusion.UNCLEAR
+
+
 def test_half_of_few_is_no_tie_throughout() -> None:
     half = cluster_mean([1.0, 0.0, 1.0, 0.0], ["a", "a", "b", "b"], bounds=(0.0, 1.0))
     assert not is_constant(half, 0.5)

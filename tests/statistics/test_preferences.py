@@ -39,6 +39,29 @@ def test_the_difference_is_that_of_the_means_and_its_interval_holds() -> None:
     assert 180 <= hits <= 199
 
 
+def test_a_group_of_few_people_is_known_no_better_than_they_are() -> None:
+    rng = np.random.default_rng(8)
+    people = np.repeat(np.arange(40), 10)
+    hits, widths = 0, []
+    for _ in range(200):
+        inside = np.zeros(400, bool)
+        inside[10 * rng.choice(40, 6, replace=False)] = True
+        marks = 3 + rng.normal(0, 0.5, 40)[people] + rng.normal(0, 1, 400)
+        found = group_difference(marks, inside, people, np.arange(400))
+        assert found.low is not None
+        assert found.high is not None
+        hits += found.low <= 0 <= found.high
+        widths.append(found.high - found.low)
+    assert hits >= 184, "six ratings of six people were once taken for forty people's: 88 %"
+    assert np.median(widths) > 1.5
+    inside[np.flatnonzero(inside)[0]] = False
+    found = group_difference(marks, inside, people, np.arange(400))
+    assert (found.low, found.note) == (
+        None,
+        "no interval: one of the two groups is about fewer than 6 people",
+    )
+
+
 def test_a_gap_of_two_raters_on_the_same_units() -> None:
     inside = np.array([True, False] * 6)
     people = np.repeat(np.arange(6), 2)

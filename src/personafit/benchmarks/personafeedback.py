@@ -11,6 +11,7 @@ from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
+from unicodedata import normalize
 
 import orjson
 
@@ -81,7 +82,7 @@ class PersonaFeedback(ChoiceBenchmark):
         """Iterate over the choices, one per line; ids are half, tier and line, since the same pair occurs in several tiers."""
         for source in self._sources:
             for number, row in read_records(source.path, _FeedbackLine):
-                user = str(row.user_id)
+                user = normalize("NFC", str(row.user_id))
                 if user not in self._people:
                     raise UserError(
                         f"{located(source.path, number, 'user_id')}: there is no persona '{user}' in this folder."
@@ -118,8 +119,8 @@ class PersonaFeedback(ChoiceBenchmark):
             for number, row in read_lines(hub):
                 yield self._person(str(number), row)
             return
-        for path in sorted((self._folder / "persona_all").glob("*.json")):
-            yield self._person(path.stem, read_object(path))
+        for path in sorted((self._folder / "persona_all").glob("[!.]*.json")):
+            yield self._person(normalize("NFC", path.stem), read_object(path))  # some disks decompose accents
 
     def _person(self, person_id: str, profile: dict[str, Any]) -> Person:
         facets = flatten(self._normalise(profile))

@@ -47,12 +47,13 @@ REPAIRS = {
     "reference unknown": "attribute names that none of the task's domains has, left out",
     "domain unused": "domains of a task without any of the attributes that it names",
     "value missing": "demographics not known or not told, left out",
-    "value empty": "preferences that are empty lists, left out",
+    "value empty": "preferences that are empty, left out",
+    "value number": "numbers and truth values where texts are expected, taken as texts",
     "value case": "values with other capitals than in the ontology, written as there",
     "value foreign": "values of closed lists that the ontology does not have, kept",
     "preference empty": "references of tasks to an empty preference, left out",
     "situation brackets": "situations without the brackets they stood in",
-    "situation placeholder": "situations with a placeholder instead of a value, left out",
+    "situation placeholder": "situations with a placeholder or nothing instead of a value, left out",
     "situation wording": "times of day, days or devices in the usual wording",
     "situation unclear": "times of day or days that have no usual wording, kept",
     "preamble": "summaries without their generator's own opening words",
@@ -68,6 +69,10 @@ _PREAMBLE = re.compile(
     r"^(?:here(?:'s| is)|sure|certainly|based on|below is|the following)\b[^\n]{0,400}?:\s*\n+", re.IGNORECASE
 )
 _PLACEHOLDER = re.compile(r"\[[A-Za-z][^\[\]\n]{2,40}\]")
+
+
+Value = str | int | float | bool | None
+"""A value of a profile or situation: a text as a rule; among 1,500 generated users anything else may occur."""
 
 
 class _Attribute(PublishedLine):
@@ -92,15 +97,15 @@ class _DefinitionLine(PublishedLine):
 
 class _TaskEntry(PublishedLine):
     task_id: str
-    situations: dict[str, str]
+    situations: dict[str, Value]
     named: list[str] = Field(alias="Relevant Affinity Types")
 
 
 class _Profile(PublishedLine):
-    affinities: dict[str, dict[str, str | list[str]]]
-    demographics: dict[str, str]
-    interests: dict[str, int]
-    interactions: dict[str, str]
+    affinities: dict[str, dict[str, Value | list[Value]]]
+    demographics: dict[str, Value]
+    interests: dict[str, int | bool]
+    interactions: dict[str, str | None]
 
 
 Domains = dict[str, dict[str, _Attribute]]
@@ -218,8 +223,8 @@ class PersonaLens(TaskBenchmark):
             self._note("domain order", user)
         interests = self._interests(profile, path)
         facets: dict[str, FacetValue] = {}
-        for name, value in profile.demographics.items():
-            if value in UNTOLD:
+        for name, told in profile.demographics.items():
+            if (value := self._text(told, user)) in UNTOLD:
                 self._note("value missing", user)
             elif name != "user_id":
                 facets[f"Demographics.{name}"] = value
@@ -231,7 +236,7 @@ class PersonaLens(TaskBenchmark):
                     self._note("value empty", user)
                 elif domain in interests:
                     facets[f"{domain}.{name}"] = kept
-            summary = self._summary(profile.interactions.get(domain, ""), user)
+            summary = self._summary(profile.interactions.get(domain) or "", user)
             if domain in interests:
                 summaries[domain] = summary
         return Person.model_construct(
@@ -250,16 +255,25 @@ class PersonaLens(TaskBenchmark):
                 found.add(domain)
         return found
 
-    def _value(self, raw: str | list[str], attribute: _Attribute | None, user: str) -> FacetValue:
+    def _text(self, value: Value, user: str) -> str:
+        """Return a value as text; null as an empty one."""
+        if isinstance(value, str) or value is None:
+            return value or ""
+        self._note("value number", user)
+        return str(value)
+
+    def _value(self, raw: Value | list[Value], attribute: _Attribute | None, user: str) -> FacetValue:
         """Return a preference with its values spelled as in the ontology; empty values are dropped."""
         kept = []
-        for each in raw if isinstance(raw, list) else [raw]:
+        for value in raw if isinstance(raw, list) else [raw]:
+            each = self._text(value, user)
+            if not each.strip():
+                continue
             if attribute is not None and attribute.is_categorical and each not in attribute.possible_values:
                 usual = [one for one in attribute.possible_values if one.casefold() == each.casefold()]
                 self._note("value case" if usual else "value foreign", user)
                 each = usual[0] if usual else each
-            if each.strip():
-                kept.append(each)
+            kept.append(each)
         return kept if isinstance(raw, list) else "".join(kept)
 
     def _summary(self, text: str, user: str) -> str:
@@ -310,11 +324,14 @@ class PersonaLens(TaskBenchmark):
             situation=self._situation(entry.situations, person.id),
         )
 
-    def _situation(self, raw: dict[str, str], user: str) -> dict[str, str]:
+    def _situation(self, raw: dict[str, Value], user: str) -> dict[str, str]:
         """Return the situation with its values normalised; placeholders are dropped."""
         situation = {}
-        for name, value in raw.items():
-            value = value.strip()
+        for name, told in raw.items():
+            value = self._text(told, user).strip()
+            if not value:
+                self._note("situation placeholder", user)
+                continue
             if _BRACKETED.search(value):
                 inner = _BRACKETED.fullmatch(value)
                 if inner is None or inner[1] not in USUAL.get(name, ()):

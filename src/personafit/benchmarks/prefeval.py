@@ -74,7 +74,7 @@ class PrefEval(ChoiceBenchmark):
     def __init__(self, folder: Path) -> None:
         inner = folder / "benchmark_dataset"
         self._folder = inner if inner.is_dir() else folder
-        files = sorted((self._folder / "mcq_options").glob("*.json"))
+        files = sorted((self._folder / "mcq_options").glob("[!.]*.json"))
         self._files = [path for path in files if not path.stem.endswith(" copy")]
         self._copies = len(files) - len(self._files)
         if not self._files:
@@ -91,12 +91,14 @@ class PrefEval(ChoiceBenchmark):
             yield from choices
 
     def remarks(self) -> list[str]:
-        forms = {choice.slices["form"] for _, choices in self._read for choice in choices}
-        notes = [
-            f"The form '{form}' is not in this folder: only stated preferences are asked about there."
-            for form in IMPLICIT
-            if form not in forms
-        ]
+        notes = []
+        for form, folder in IMPLICIT.items():
+            lacking = [path.stem for path in self._files if not self._talks(folder, path.name).is_file()]
+            if lacking:
+                notes.append(
+                    f"The form '{form}' is missing for {len(lacking)} of {len(self._files)} topics, such as {lacking[0]}: there the "
+                    "preferences are not asked about in this form."
+                )
         if self._copies:
             notes.append(f"{self._copies} files called '… copy' repeat another and are left out.")
         return [
@@ -138,8 +140,11 @@ class PrefEval(ChoiceBenchmark):
             yield person, choices
 
     def _told(self, folder: str, name: str) -> list[tuple[str, dict[str, Any]]] | None:
-        path = self._folder / "implicit_preference" / folder / name
+        path = self._talks(folder, name)
         return list(read_entries(path)) if path.is_file() else None
+
+    def _talks(self, folder: str, name: str) -> Path:
+        return self._folder / "implicit_preference" / folder / name
 
 
 def _matching(

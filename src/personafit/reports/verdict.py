@@ -143,6 +143,9 @@ def run_verdict(
     if not asked and not silent:
         heads = [one for one in whole if one.metric == headline]
         ran = [one for one in heads if one.control not in FROM_DATA] or heads
+        ran = [
+            one for one in ran if one.system is None
+        ] or ran  # a rater's total before its scores of one system
         views = {one.fingerprint: one.view for one in reversed(ran) if one.fingerprint in named}
         asked = [one for one in whole if (one.fingerprint, one.view) in views.items()]
         if not asked:

@@ -124,7 +124,8 @@ class Hypothesis:
     margin: float = MARGIN
     picked_from: int = 1
     """Number of contrasts this one was selected from as the lowest. A value below `null` may then be due to selection, so its
-    p-value is multiplied by this number; if the lowest is above `null`, so are all the others."""
+    p-value is multiplied by this number; if the lowest is above `null`, so are all the others. The p-value of equivalence always
+    is, as the lowest of several contrasts lies nearer to `null` than the true effect."""
     picked_highest: bool = False
     """Whether the highest contrast was selected instead, which reverses the direction."""
     p: float | None = None
@@ -141,10 +142,7 @@ def decide_together(effects: Sequence[Hypothesis]) -> list[HypothesisTest]:
     """
     shown = [_testable(effect.estimate) for effect in effects]
     alone = [_picked_p(effect) if ok else None for effect, ok in zip(effects, shown, strict=True)]
-    equal = [
-        equivalence_p(effect.estimate, effect.margin, effect.null) if ok else None
-        for effect, ok in zip(effects, shown, strict=True)
-    ]
+    equal = [_picked_equivalence_p(effect) if ok else None for effect, ok in zip(effects, shown, strict=True)]
     tests = sum(p is not None for p in alone)
     return [
         HypothesisTest(
@@ -229,6 +227,11 @@ def _picked_p(effect: Hypothesis) -> float | None:
         effect.estimate.value > effect.null if effect.picked_highest else effect.estimate.value < effect.null
     )
     return min(1.0, p * effect.picked_from) if due else p
+
+
+def _picked_equivalence_p(effect: Hypothesis) -> float | None:
+    p = equivalence_p(effect.estimate, effect.margin, effect.null)
+    return None if p is None else min(1.0, p * effect.picked_from)
 
 
 def _verdict(effect: Hypothesis, p: float | None, q: float | None) -> Conclusion:
