@@ -53,11 +53,7 @@ COUNTS = {
     "steps": "steps of the agent",
 }
 """Labels of the counts of an episode."""
-SHARES = {
-    "success": "what was asked for exists, hard needs hold and nothing else changed",
-    "needs_met": "hard needs hold",
-    "spoilt": "episodes that the simulated user spoilt",
-}
+SUCCESS = "what was asked for exists, hard needs hold and nothing else changed"
 
 
 class EpisodeKind(Kind):
@@ -227,14 +223,14 @@ def episode_metrics(samples: int) -> list[Metric]:
     made = partial(Metric, about="product")
     part = partial(made, by=ALL, answered="", optional=True, how="")
     found = [
-        made("success", label=SHARES["success"], compared=True),
+        made("success", label=SUCCESS, compared=True),
         made("regret", label=REGRET, compared=True, **LESS),
         *(
             made(name, label=label, compared=name == "questions", answered="", **LESS)
             for name, label in COUNTS.items()
         ),
-        made("needs_met", label=SHARES["needs_met"], answered=""),
-        made("spoilt", label=SHARES["spoilt"], answered="", better="lower"),
+        made("needs_met", label="hard needs hold", answered=""),
+        made("spoilt", label="episodes that the simulated user spoilt", answered="", better="lower"),
     ]
     unspoilt = (("simulator", "unspoilt"),)
     found.append(part("success", "success unspoilt", under=unspoilt, note="without episodes the user spoilt"))

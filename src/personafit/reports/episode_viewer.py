@@ -15,7 +15,8 @@ from personafit.worlds.ontology import BUDGET, NEEDS
 from personafit.worlds.state import Change
 
 MAX_EPISODES = 600
-MAX_TEXT = 1_500  # characters of one call, reply or message
+MAX_TEXT = 1_500  # characters of one call or message
+MAX_REPLY = 400  # characters of one reply of a tool: lists of offers are long
 FAULTS = {
     "leaks": "leak",
     "collateral": "collateral damage",
@@ -113,8 +114,8 @@ def _about(row: Mapping[str, Any]) -> str:
 def _transcript(record: EpisodeRecord, detail: str | None, texts: PageTexts) -> dict[str, Any]:
     """Return the agent's actions and the replies, with the changes made by each call."""
 
-    def place(text: str) -> int:
-        return texts.place(cut_text(text, MAX_TEXT) or "–")
+    def place(text: str, most: int = MAX_TEXT) -> int:
+        return texts.place(cut_text(text, most) or "–")
 
     said: list[list[Any]] = []
     for turn in record.turns:
@@ -127,7 +128,8 @@ def _transcript(record: EpisodeRecord, detail: str | None, texts: PageTexts) -> 
             said.append(
                 [action.name or "unreadable call", "assistant", place(action.arguments), [], tags, ""]
             )
-            said.append(["Reply", "tool", place(turn.reply), [], [_change(one) for one in turn.changes], ""])
+            changes = [_change(one) for one in turn.changes]
+            said.append(["Reply", "tool", place(turn.reply, MAX_REPLY), [], changes, ""])
     why = f". {detail}" if detail else ""
     return {"turns": said, "ended": f"Ended by: {record.stop}{why}", "notes": []}
 
