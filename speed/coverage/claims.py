@@ -139,8 +139,8 @@ def _cells() -> list[Cell]:
         trial = partial(negligible, design=design, rate=0.7, margin=0.1)
         found.append(Cell("lift within 10 points, at a true 10 points", design.name, SIZE, trial))
         few = min(design.people, design.prompts or design.people)
-        covering = partial(lift_covers, design=design, rate=0.7, lift=0.2)
-        found.append(Cell("lift of 20 points over two equal controls", design.name, band_for(few), covering))
+        held = partial(lift_covers, design=design, rate=0.7, lift=0.2)
+        found.append(Cell("lift of 20 points over two equal controls", design.name, band_for(few), held))
         for rate in (0.5, 0.8, 0.95):
             short = design == designs[1] and rate == 0.8
             passing = partial(lets_through, design=design, rate=rate)
@@ -150,8 +150,8 @@ def _cells() -> list[Cell]:
             failing = partial(turns_away, design=design, rate=rate)
             found.append(Cell(f"the gate fails p={rate:g} at its bar", design.name, ONE_SIDED, failing))
     for design in designs[:4]:
-        trial = partial(lift_over_ties, design=design, rate=0.95)
-        found.append(Cell("lift of 45 points over ties throughout", design.name, NEAR_CEILING, trial))
+        covering = partial(lift_over_ties, design=design, rate=0.95)
+        found.append(Cell("lift of 45 points over ties throughout", design.name, NEAR_CEILING, covering))
     for design in (Design(12), Design(60), Design(60, 30, "crossed")):
         for apart, band in ((0.0, POWER_OVER_EQUALS), (0.15, POWER)):
             controls = "two equal controls" if apart == 0 else "controls 15 points apart"
