@@ -1,6 +1,7 @@
 """A team's own pairs as they come: people described on some lines only, columns that are called like ours, lists of ids."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,21 @@ def test_a_line_that_leaves_a_persons_fields_empty_is_no_other_person(tmp_path: 
         person.id: person.facets for person in ImportedPairs(write_pairs(tmp_path / "two.csv", rows)).people()
     }
     assert people == {"u1": {"Age": "34"}, "u2": {}}
+
+
+def test_pairs_may_come_as_objects_too(tmp_path: Path) -> None:
+    rows = [row(1, "u1") | {"person": {"id": "u1", "Age": 34}}, row(2, "somebody who likes tea")]
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
+    benchmark = ImportedPairs(path)
+    assert [person.facets for person in benchmark.people()] == [
+        {"Age": 34},
+        {"About": "somebody who likes tea"},
+    ]
+    assert [item.id for item in benchmark.items()] == ["pairs/1", "pairs/2"]
+    path.write_text('{"question": "Q?", "chosen": "a", "person": "x y"}\n', encoding="utf-8")
+    with pytest.raises(UserError, match="line 1, field 'rejected' is missing"):
+        ImportedPairs(path)
 
 
 def test_people_of_a_table_may_be_known_by_id_or_are_refused(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def _count_tasks(opened: TaskBenchmark) -> tuple[dict[str, int], dict[str, Any]]
 def import_file(
     path: Path, out: Path | None = None, person: str = "person", generic: Path | None = None
 ) -> list[str]:
-    """Write pairs from CSV as a benchmark folder, or a log of Inspect as a log of answers; returns sentences on what was done."""
+    """Write pairs from a file as a benchmark folder, or a log of Inspect as a log of answers; returns sentences on what was done."""
     if path.suffix in SUFFIXES:
         return _import_log(path, out or path.with_suffix(".jsonl"), person, generic)
     folder = out or path.with_suffix("")

@@ -164,11 +164,11 @@ class ChosenPairs(ChoiceBenchmark):
 
 
 class ImportedPairs(ChosenPairs):
-    """Pairs from a CSV file as a benchmark."""
+    """Pairs from a .csv, .jsonl or .parquet file as a benchmark."""
 
     def __init__(self, path: Path) -> None:
         checks = RowChecks(path)
-        rows = list(read_csv(path, PAIRS, checks.faults.append))
+        rows = _rows_of(path, PAIRS, checks)
         if not rows and not checks.faults:
             raise UserError(f"{path} holds no rows.")
         super().__init__(rows, as_name(path.stem), path.name, checks)
@@ -188,11 +188,18 @@ def rows_benchmark(
 def file_benchmark(path: Path, known: Mapping[str, Person] | None = None, seed: int = 0) -> Benchmark:
     """Return a benchmark from the rows of a .jsonl, .csv or .parquet file; all faults are raised as one error."""
     checks = RowChecks(path, known)
-    if path.suffix == ".csv":
-        rows: Numbered = list(read_csv(path, ANSWERS[:2], checks.faults.append))
-        return _benchmark(rows, checks, seed, as_name(path.stem), path.name)
-    rows = list(read_parquet(path) if path.suffix == ".parquet" else read_lines(path, checks.faults.append))
-    return _benchmark(rows, checks, seed, path.stem, path.stem)
+    rows = _rows_of(path, ANSWERS[:2], checks)
+    name, source = (as_name(path.stem), path.name) if path.suffix == ".csv" else (path.stem, path.stem)
+    return _benchmark(rows, checks, seed, name, source)
+
+
+def _rows_of(path: Path, columns: Sequence[str], checks: RowChecks) -> Numbered:
+    """Return the rows of a file with their numbers; `columns` are those that a table of text must have."""
+    if path.suffix == ".parquet":
+        return list(read_parquet(path))
+    if path.suffix == ".jsonl":
+        return list(read_lines(path, checks.faults.append))
+    return list(read_csv(path, columns, checks.faults.append))
 
 
 def _benchmark(rows: Numbered, checks: RowChecks, seed: int, name: str, source: str) -> Benchmark:

@@ -141,7 +141,7 @@ def import_pairs(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="CSV with the columns question, chosen, rejected, person and person.FIELD, or a log of Inspect (.eval, .json).",
+            help="Pairs as .csv, .jsonl or .parquet (question, chosen, rejected, person, person.FIELD), or a log of Inspect (.eval, .json).",
         ),
     ],
     out: Annotated[
@@ -158,7 +158,7 @@ def import_pairs(
         typer.Option(metavar="LOG", help="Log of the same samples, answered without knowing the person."),
     ] = None,
 ) -> None:
-    """Import pairs from CSV as a benchmark folder, or a log of Inspect as a log of answers.
+    """Import pairs as a benchmark folder, or a log of Inspect as a log of answers.
 
     **Examples**
 
