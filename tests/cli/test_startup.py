@@ -84,6 +84,22 @@ def test_every_registered_command_is_there() -> None:
         assert line.endswith(".")
 
 
+def test_no_help_cuts_a_name_or_shows_a_type_beside_a_flag() -> None:
+    code = """
+from typer.main import get_command
+from typer.testing import CliRunner
+from docs.reference.generate import commands
+from personafit.cli.app import app
+
+groups = [[], ["label"], ["train"], ["data"]]
+for command in groups + [name.split() for name, _ in commands(get_command(app))]:
+    for line in CliRunner().invoke(app, [*command, "--help"]).output.splitlines():
+        assert len(line) <= 80 and "…" not in line and "<bool>" not in line, (command, line)
+"""
+    root = str(Path(__file__).parents[2])
+    python(code, COLUMNS="80", TERMINAL_WIDTH="80", PYTHONPATH=os.pathsep.join([root, *sys.path]))
+
+
 def test_the_help_of_run_fits_one_screen() -> None:
     shown = subprocess.run(
         [sys.executable, "-m", "personafit", "run", "--help"],

@@ -65,6 +65,14 @@ def test_a_win_by_length_alone_is_said() -> None:
     assert ", but at equal length in 30.0 % (20.0–40.0);" in run_verdict("run", "choice", rows).sentence
 
 
+def test_a_judge_that_failed_on_the_generic_answers_is_not_counted_as_zero() -> None:
+    rows = answers((0.22, 0.01, 0.44))
+    told = {"system": "us", "given": "profile", "slice": {"against": "generic"}, "n": 0}
+    rows[1] = result("win_rate", None, None, None, **told)
+    said = run_verdict("run", "choice", rows).sentence
+    assert said.startswith("Your assistant’s answers have not been judged against its own generic ones;")
+
+
 def test_two_systems_get_two_sentences_with_their_names() -> None:
     rows = [*answers((0.22, 0.01, 0.44)), *answers((0.02, -0.1, 0.14), system="them")]
     first, second = run_verdict("run", "choice", rows).sentences

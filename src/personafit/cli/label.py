@@ -186,8 +186,8 @@ def invite(
 
 @app.command("serve")
 def serve(
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8710,
+    host: Annotated[str, typer.Option(metavar="HOST", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="PORT", min=1, max=65535, help="Port to listen on.")] = 8710,
     model: Annotated[
         list[str] | None, typer.Option(metavar="SPEC", help="Model that chats may use. Repeatable.")
     ] = None,

@@ -34,13 +34,16 @@ def run(
     ],
     data: Annotated[Path | None, _what(metavar="DIR", help="Folder of the data, or `starter`.")] = None,
     raters: Annotated[
-        list[str] | None, _what("--rater", metavar="SPEC", help="Who judges. Repeatable.")
+        list[str] | None,
+        _what("--rater", metavar="SPEC", help="Who judges, e.g. openai:MODEL. Repeatable."),
     ] = None,
     contexts: Annotated[
-        list[str] | None, _what("--context", metavar="CTX", help="What raters are told. Repeatable.")
+        list[str] | None,
+        _what("--context", metavar="CTX", help="What raters are told, e.g. none. Repeatable."),
     ] = None,
     systems: Annotated[
-        list[str] | None, _what("--system", metavar="SPEC", help="System under test. Repeatable.")
+        list[str] | None,
+        _what("--system", metavar="SPEC", help="System tested, e.g. openai:MODEL. Repeatable."),
     ] = None,
     system_contexts: Annotated[
         list[str] | None, _what("--system-context", metavar="CTX", help="What systems are told. Repeatable.")

@@ -234,6 +234,8 @@ def _won(head: Result, own: Sequence[Result], several: bool) -> str:
     told = f" ({head.given})" if head.given else ""
     whose = f"{head.system}{told}: its" if several else "Your assistant’s"
     others = "its own generic ones" if GENERIC in against else "the answers beside them"
+    if not shown.n:
+        return f"{whose} answers have not been judged against {others}"
     if same_words(head):
         return f"{whose} answers tie with {others} in all {shown.n:,} questions"
     said = f"{whose} answers beat {others} {_in_share(shown, 'questions')}"
