@@ -90,8 +90,13 @@ class Contestant:
     @property
     def name(self) -> str:
         """The contestant's name, with its judge."""
-        judged = (self.line.system or self.unnamed) and self.line.rater
+        judged = self.makes and self.line.rater
         return f"{self.alone} (judged by {self.line.rater})" if judged else self.alone
+
+    @property
+    def makes(self) -> bool:
+        """Whether this is a system, so that its judge is somebody else."""
+        return self.unnamed or self.line.system is not None
 
     @property
     def alone(self) -> str:
@@ -136,7 +141,7 @@ class Comparison:
     def judge(self) -> str | None:
         """The judge of both systems; None if the two are raters, or systems with different judges or none."""
         first, second = self.first, self.second
-        same = first.rater == second.rater and first.line.system and second.line.system
+        same = first.rater == second.rater and first.makes and second.makes
         return first.rater if same else None
 
     @property
