@@ -275,7 +275,7 @@ class Question:
 
     def expected(self, shown: Shown) -> str:
         """Describe what a function has to return."""
-        return f"{len(shown.parts)} finite numbers"
+        return "a finite number" if len(shown.parts) == 1 else f"{len(shown.parts)} finite numbers"
 
     def drawn_order(self, shown: Shown) -> tuple[int, ...]:
         """Return a random order of the answers for a function that is asked once, since a folder may list the right one first."""
