@@ -96,16 +96,16 @@ def vote_tiers(codes: ArrayLike, people: ArrayLike, prompts: ArrayLike | None = 
     if hard is None:
         rest = int((usable & (shares < top_of_hard)).sum())
         reason = (
-            "all pairs are in Medium"
-            if rest == 0
-            else f"no cut through the pairs gives one ({rest} are left)"
+            "all pairs are in Medium" if rest == 0 else f"no cut through the pairs gives one ({rest} left)"
         )
         warnings.append(
             f"No group has a kappa in ({HARD_ABOVE:g}, {MEDIUM_ABOVE:g}], so there is no Hard tier: {reason}."
         )
     left = int((usable & (shares < (hard[0] if hard else top_of_hard))).sum())
     if left and (medium or hard):
-        warnings.append(f"{left} pairs are below both tiers: people do not agree on them enough.")
+        warnings.append(
+            f"{left} {'pair is' if left == 1 else 'pairs are'} below both tiers: people do not agree on them enough."
+        )
     groups = UnitGroups.of(people, prompts, len(ratings))
     found = [
         None if cut is None else Tier(name, *cut, _held_out(counts, shares, usable, cut, groups))

@@ -4,11 +4,11 @@ import re
 from collections import Counter
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 import personafit as pf
 from personafit.build import Stopped
+from personafit.build.studies.balance import REPORTED
 from personafit.models import Message
 from tests.build.answers import models
 from tests.build.answers.building import rows, write_config
@@ -19,8 +19,13 @@ QUESTIONS = 6
 
 
 def writer(messages: list[Message]) -> str:
-    """As able, but a feature says what one memory says, answers quote what they are told now and then, and nothing where that is little."""
+    """As able, but a feature says what one memory says; answers say something of the person now and then, in one form whatever is told of
+    whom, and nothing where nothing is told."""
     asked = messages[-1]["content"]
+    if "They ask: " in asked and "\n- " not in asked:
+        own = "".join(chr(97 + int(digit)) for digit in str(models.mark(asked))[-6:])
+        known = f"Would be glad of advice on this: Bought an old bicycle pump, number {models.mark(asked) % 12 + 1} of {own}"
+        messages = [{"role": "user", "content": f"{asked}\n- {known}"}]
     if "[2, 5]" in asked:
         notes = re.findall(r"^\d+\. (.+)$", asked.partition("features")[0] or asked, re.MULTILINE)
         count = int(re.search(r"Give (\d+)", asked)[1])  # type: ignore[index]
@@ -83,11 +88,16 @@ def test_no_feature_serves_a_third_of_the_questions_and_no_surface_rule_passes_5
         given = [told[row["given"]]["parents"] for row in answers if row["strategy"] == way]
         assert {sum(re.fullmatch(r"f\d+", one) is not None for one in parents) for parents in given} == {3}
     monkeypatch.chdir(tmp_path)
-    found = pf.audit(out).results.filter(
-        pl.col("rater") != "answer counts"
-    )  # this writer's answers are all one template
+    found = pf.audit(out).results
     assert {row["n"] > 100 for row in found.iter_rows(named=True)} == {True}
-    high = {(row["rater"], str(row["slice"])): row["value"] for row in found.iter_rows(named=True)}
-    whole = {key: value for key, value in high.items() if value > 0.55}
-    assert whole == {}, "a surface rule tells the better answer"
+    balanced = {
+        f"rule:{name}" for name in REPORTED
+    }  # in every tier; of the others a tier is too few pairs to say
+    assert balanced < {*found["rater"]}
+    high = {
+        (row["rater"], str(row["slice"])): row["value"]
+        for row in found.iter_rows(named=True)
+        if row["value"] > 0.55 and (row["rater"] in balanced or not row["slice"])
+    }
+    assert high == {}, "a surface rule tells the better answer"
     assert "One feature serves at most 33%" in (out / "card.md").read_text(encoding="utf-8")

@@ -41,7 +41,7 @@ def test_a_benchmark_of_imported_simulated_votes_says_so(studies: Studies, tmp_p
     import_votes(studies, "copy", votes)
     write_benchmark(studies.store, "copy", tmp_path / "mixed")
     card = (tmp_path / "mixed" / "card.md").read_text()
-    assert "a study of 1 people and 3 simulated raters:" in card
+    assert "a study of 1 person and 3 simulated raters:" in card
     assert "All votes are simulated" not in card
 
 

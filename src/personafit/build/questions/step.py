@@ -87,11 +87,12 @@ class QuestionsStep(BuildStep):
             shares.append((name, *cells, title, f"{percent:.2f}%"))
         columns = ("category", "specific", "share", "general", "share", "published name", "published share")
         different = len({row["text"] for row in halves[GENERAL]})
+        general = f"Different general questions: {different:,}. " if different else ""
         return "\n".join(
             [
                 "## Questions",
                 "",
-                f"The general ones are {different:,} different texts. {_most_used(halves[SPECIFIC])}Published are the shares of PersonaFeedback (arXiv 2506.12915, "
+                f"{general}{_most_used(halves[SPECIFIC])}Published are the shares of PersonaFeedback (arXiv 2506.12915, "
                 "Table 5).",
                 "",
                 *table(("half", "questions", "mean characters"), means),
