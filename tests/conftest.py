@@ -4,7 +4,7 @@ import gc
 import os
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
@@ -61,17 +61,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return SharingScheduling(config, log)
 
 
-def pytest_sessionstart() -> None:
-    """Collect no garbage while tests are imported: walking what only grows is a third of the time it takes."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect no garbage while tests are imported, which a third of that time went into; what was imported is left out of every
+    later collection, and those come seldom.
+    """
     gc.disable()
-
-
-def pytest_collection_finish() -> None:
-    """Leave what was imported out of every later garbage collection, and let those come seldom."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
-    gc.enable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(20_000, 20, 20)
+        gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -33,10 +33,10 @@ from personafit.label.web.app import create_app
 from personafit.label.web.sessions import RESEARCHER_COOKIE
 from personafit.store import forgetting
 from tests.conftest import Command
-from tests.helpers import run_cli
 from tests.label.browser.site import PARTS
 from tests.label.forms.test_chats import SECRET, Echo
 from tests.label.served import RaterClient, invitation, new_study, serving_here
+from tests.scripted import invoke
 from tests.store.databases import NoPostgres, create_database, postgres_server
 
 FORMS = {"fit": "starter", "grade": "starter", "relevance": "starter", "preference": "starter"}
@@ -52,10 +52,11 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     try:
         with postgres_server() as server:
             store = create_database(server, f"t{uuid.uuid4().hex}")
-            run_cli(
-                "run", "personalens", "--data", "starter", "--system", "canned", "--user", "python:parts:user", "--rater",
-                "python:parts:judge", "--limit", "2", "--store", store, cwd=folder, path=folder,
-            )  # fmt: skip
+            with pytest.MonkeyPatch.context() as patch:
+                invoke(
+                    patch, folder, "run", "personalens", "--data", "starter", "--system", "canned", "--user",
+                    "python:parts:user", "--rater", "python:parts:judge", "--limit", "2", "--store", store,
+                )  # fmt: skip
             with Store(store) as opened:
                 for form, source in FORMS.items():
                     config = StudyConfig(overlap=3, seats=3, simulated=True, source=source)

@@ -89,16 +89,20 @@ def test_an_unknown_key_fails_that_ask_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("nonsense\n", r"said.jsonl, line 1 is not JSON"),
-        ('{"key": "k", "reply": "A"}\n\n{"key": "l"}\n', r"said.jsonl, line 3, field 'reply' must be a text"),
-        ('{"key": 3, "reply": "A"}\n', r"said.jsonl, line 1, field 'key' must be a text"),
-        ('["k", "A"]\n', r"said.jsonl, line 1, field 'key' must be a text"),
+        ("nonsense\n", r"said.jsonl, line 1: Invalid JSON"),
+        (
+            '{"key": "k", "reply": "A"}\n\n{"key": "l"}\n',
+            r"said.jsonl, line 3, field 'reply': Field required",
+        ),
+        ('{"key": 3, "reply": "A"}\n', r"said.jsonl, line 1, field 'key': Input should be a valid string"),
+        ('["k", "A"]\n', r"said.jsonl, line 1: Input should be an object"),
         ('{"key": "k", "reply": "A", "tokens_in": "many"}\n', r"said.jsonl, line 1, field 'tokens_in'"),
         (
             '{"key": "k", "reply": "A", "letter_scores": ["A"]}\n',
             r"said.jsonl, line 1, field 'letter_scores'",
         ),
-        ('{"key": "k", "reply": "A", "letter_scores": {"A": "x"}}\n', r"line 1, field 'letter_scores'"),
+        ('{"key": "k", "reply": "A", "letter_scores": {"A": "x"}}\n', r"line 1, field 'letter_scores.A'"),
+        ('{"key": "k", "reply": "A", "letter_scores": {"A": NaN}}\n', r"line 1, field 'letter_scores.A'"),
         ('{"key": "k", "reply": "A", "reasoning": 5}\n', r"said.jsonl, line 1, field 'reasoning'"),
     ],
 )

@@ -174,5 +174,5 @@ def test_recorded_calls_must_be_whole(tmp_path: Path) -> None:
 
     path = tmp_path / "calls.jsonl"
     path.write_text(json.dumps({"key": "k", "reply": "", "tool_calls": [{"name": "get"}]}), encoding="utf-8")
-    with pytest.raises(UserError, match=r"calls\.jsonl, line 1.*tool_calls.*must list calls"):
+    with pytest.raises(UserError, match=r"calls\.jsonl, line 1, field 'tool_calls.0.*required"):
         make_model(f"replay:{path}")

@@ -11,6 +11,7 @@ from personafit.benchmarks.recentering import open_relevance
 from personafit.items.relevance import NO_WORDS, YES_WORDS
 from personafit.train.grpo import AgreementReward, split_prompts
 from personafit.train.matcher import JudgedPairs, load_judged_pairs
+from tests.conftest import Command
 from tests.helpers import needs, results_of, run_cli
 from tests.scripted import invoke, write_lines
 from tests.tiny_models import tiny_tokenizer
@@ -127,7 +128,7 @@ def test_what_is_missing_is_one_sentence(
 
 
 @pytest.mark.slow
-def test_a_model_is_trained_measured_and_is_a_rater(tmp_path: Path) -> None:
+def test_a_model_is_trained_measured_and_is_a_rater(tmp_path: Path, personafit: Command) -> None:
     data, base = write_labels(tmp_path / "data"), save_undecided(tmp_path / "base")
     command = f"train matcher --method grpo --model {base} --data {data} --out model --max-steps 3".split()
     command += "--per-device-batch-size 2 --num-generations 4 --learning-rate 0.01".split()
@@ -143,13 +144,13 @@ def test_a_model_is_trained_measured_and_is_a_rater(tmp_path: Path) -> None:
     assert facts["pairs"] == 5 * PEOPLE * 3
     assert not (tmp_path / "model" / "checkpoints").exists()
 
-    again = run_cli(*command, cwd=tmp_path)
-    assert "Step" not in again.stderr, "what is done is not done again"
-    assert (tmp_path / "model" / "card.md").read_text(encoding="utf-8") in again.stdout
-    assert "Rater: hf:model" in again.stdout
+    again = personafit(*command)
+    assert "Step" not in again.err, "what is done is not done again"
+    assert (tmp_path / "model" / "card.md").read_text(encoding="utf-8") in again.out
+    assert "Rater: hf:model" in again.out
 
-    other = run_cli(*command, "--seed", "1", cwd=tmp_path, code=2)
-    assert "holds a run with another seed" in other.stderr
-    run_cli(*f"run recentering --data {data} --rater hf:model --context none".split(), cwd=tmp_path)
+    other = personafit(*command, "--seed", "1", code=2)
+    assert "holds a run with another seed" in " ".join(other.err.split())
+    personafit(*f"run recentering --data {data} --rater hf:model --context none".split())
     rated = {row["rater"] for row in results_of(tmp_path) if row["metric"] == "f1"}
     assert "hf:model" in rated

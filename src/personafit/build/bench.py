@@ -18,7 +18,7 @@ from personafit._hashing import content_hash, hash_text
 from personafit.build.asking import Generation, Maker, Target
 from personafit.build.config import TEMPLATE, BuildConfig
 from personafit.engine import Lane, ProgressView, Runner, Silence, Summary, together
-from personafit.models import Model, make_model
+from personafit.models import Model, OpenModels
 from personafit.people import Person
 from personafit.store import Product, Status, Store
 
@@ -145,12 +145,12 @@ class Stopped(UserError):
     """Raised when a build ends early: budget, endpoint, interruption, or waiting for people's votes. Finished work is kept."""
 
 
-class BuildModels:
+class BuildModels(OpenModels):
     """The models of a build, each opened once."""
 
     def __init__(self, config: BuildConfig) -> None:
+        super().__init__()
         self._config = config
-        self._open: dict[str, Model] = {}
 
     def role(self, role: str) -> Model | None:
         """Return the model of a single-model role; None for `template`, where templates write and nothing is checked."""
@@ -163,15 +163,6 @@ class BuildModels:
     def all(self, roles: Iterable[str]) -> list[Model]:
         found = [self.pool() if role == POOL else [self.role(role)] for role in roles]
         return [model for models in found for model in models if model is not None]
-
-    def spec(self, spec: str) -> Model:
-        if spec not in self._open:
-            self._open[spec] = make_model(spec)
-        return self._open[spec]
-
-    async def close(self) -> None:
-        for model in self._open.values():
-            await model.close()
 
 
 class Bench:

@@ -62,6 +62,22 @@ def open_model(spec: Spec) -> Model:
     return model
 
 
+class OpenModels:
+    """Models by spec, each opened at its first use, and closed together."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Model] = {}
+
+    def spec(self, spec: str) -> Model:
+        if spec not in self._open:
+            self._open[spec] = make_model(spec)
+        return self._open[spec]
+
+    async def close(self) -> None:
+        for model in self._open.values():
+            await model.close()
+
+
 __all__ = [
     "LIKELIHOOD",
     "MODELS",
@@ -70,6 +86,7 @@ __all__ = [
     "Message",
     "Model",
     "ModelError",
+    "OpenModels",
     "Spec",
     "Tool",
     "ToolCall",

@@ -5,13 +5,12 @@ Each line has `key` (as exports write it: item, view, order and sample) and `rep
 recorded is unanswerable, not guessed.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import orjson
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from personafit._errors import UserError, located
+from personafit._errors import UserError, field_name, located
 from personafit._hashing import hash_text
 from personafit.models.chat import ChatReply, ChatRequest, ToolCall, Unanswerable
 from personafit.models.spec import Spec
@@ -37,24 +36,24 @@ class ReplayModel:
             raise UserError(f"{spec.text}: cannot read {path} ({error.strerror}).") from error
         self.name = self.endpoint = spec.text
         self.settings: dict[str, Any] = {"kind": "replay", "content": hash_text(data)}
-        self._replies: dict[str, dict[str, Any]] = {}
+        self._replies: dict[str, RecordedReply] = {}
         for number, line in enumerate(data.splitlines(), 1):
             if line.strip():
-                row = _row(line, path, number)
-                self._replies[row["key"]] = row
+                recorded = _read_reply(line, path, number)
+                self._replies[recorded.key] = recorded
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        row = self._replies.get(request.key)
-        if row is None:
+        recorded = self._replies.get(request.key)
+        if recorded is None:
             raise Unanswerable(f"{self.name} holds no reply for {request.key}.")
         return ChatReply(
-            text=row["reply"],
-            reasoning=row.get("reasoning"),
-            letter_scores=row.get("letter_scores"),
-            tokens_in=row.get("tokens_in") or 0,
-            tokens_out=row.get("tokens_out") or 0,
-            tokens_reasoning=row.get("tokens_reasoning") or 0,
-            tool_calls=tuple(ToolCall(**call) for call in row.get("tool_calls") or ()),
+            text=recorded.reply,
+            reasoning=recorded.reasoning,
+            letter_scores=recorded.letter_scores,
+            tokens_in=recorded.tokens_in or 0,
+            tokens_out=recorded.tokens_out or 0,
+            tokens_reasoning=recorded.tokens_reasoning or 0,
+            tool_calls=tuple(recorded.tool_calls or ()),
         )
 
     async def close(self) -> None:
@@ -73,45 +72,25 @@ def _check_lines(path: Path) -> None:
                 )
 
 
-_TEXT = ("be a text; each line is one recorded reply", lambda value: isinstance(value, str))
-_COUNT = ("be a whole number", lambda value: value is None or type(value) is int)
-_FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "key": _TEXT,
-    "reply": _TEXT,
-    "tokens_in": _COUNT,
-    "tokens_out": _COUNT,
-    "tokens_reasoning": _COUNT,
-    "reasoning": ("be a text", lambda value: isinstance(value, str | None)),
-    "letter_scores": ("map letters to numbers", lambda value: value is None or _are_scores(value)),
-    "tool_calls": (
-        "list calls with id, name and arguments as texts",
-        lambda value: value is None or _are_calls(value),
-    ),
-}
-"""Requirement on each field of a line, in words and as a check."""
+class RecordedReply(BaseModel):
+    """A line of a recording; other fields are ignored."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+    key: str
+    reply: str
+    reasoning: str | None = None
+    letter_scores: dict[str, float] | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    tokens_reasoning: int | None = None
+    tool_calls: list[ToolCall] | None = None
 
 
-def _row(line: bytes, path: Path, number: int) -> dict[str, Any]:
+def _read_reply(line: bytes, path: Path, number: int) -> RecordedReply:
     try:
-        row = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        raise UserError(f"{located(path, number)} is not JSON ({error}).") from error
-    row = row if isinstance(row, dict) else {}
-    for field, (wanted, holds) in _FIELDS.items():
-        if not holds(row.get(field)):
-            raise UserError(f"{located(path, number, field)} must {wanted}.")
-    return row
-
-
-def _are_scores(value: Any) -> bool:
-    return isinstance(value, dict) and all(type(score) in (int, float) for score in value.values())
-
-
-def _are_calls(value: Any) -> bool:
-    fields = {"id", "name", "arguments"}
-    return isinstance(value, list) and all(
-        isinstance(call, dict)
-        and call.keys() == fields
-        and all(isinstance(one, str) for one in call.values())
-        for call in value
-    )
+        return RecordedReply.model_validate_json(line)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = located(path, number, field_name(first["loc"]) or None)
+        raise UserError(f"{place}: {first['msg']}; each line is one recorded reply.") from error

@@ -22,13 +22,11 @@ from itertools import islice
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, literal, select
 
 from personafit.contexts import TaskItem, task_item
 from personafit.items.dialogue import Dialogue, DialogueTurn, Role, StopReason
 from personafit.people import Task
-from personafit.store import Product, Status, Store
-from personafit.store import tables as t
+from personafit.store import Product, Status, Store, ended_products
 
 DIALOGUE = "dialogue-"  # prefix of a dialogue's id, before the id of the ask that ended it
 TURN = "turn-"  # prefix of a turn's product id, before a hash of its ask and its text
@@ -80,7 +78,6 @@ def stored_dialogue(key: str, body: dict[str, Any], texts: dict[str, str]) -> Di
 
 
 PAGE = 200
-ROWS = 1000
 
 
 class StoredDialogues:
@@ -107,23 +104,12 @@ class StoredDialogues:
 
 def dialogues(store: Store, run: int) -> StoredDialogues:
     """Return the ended dialogues of a run, ordered by slot: in each slot the last one, preferring those that did not fail."""
-    ended: ColumnElement[str] = literal(DIALOGUE).concat(t.asks.c.id)
-    query = (
-        select(t.asks.c.status, t.asks.c.at, t.products.c.id, t.products.c.text)
-        .select_from(
-            t.run_jobs.join(t.asks, t.asks.c.job == t.run_jobs.c.job).join(
-                t.products, t.products.c.id == ended
-            )
-        )
-        .where(t.run_jobs.c.run == run, t.asks.c.question.in_(list(QUESTIONS.values())))
-    )
     best: dict[str, tuple[tuple[bool, float], str, StopReason]] = {}
-    for rows in store.stream(query, ROWS):
-        for row in rows:
-            body, rank = orjson.loads(row.text), (row.status != Status.FAILED, row.at)
-            slot = body["slot"]
-            if slot not in best or best[slot][0] < rank:
-                best[slot] = (rank, row.id, StopReason(body["stop"]))
+    for row in ended_products(store, run, DIALOGUE, QUESTIONS.values()):
+        body, rank = orjson.loads(row.text), (row.status != Status.FAILED, row.at)
+        slot = body["slot"]
+        if slot not in best or best[slot][0] < rank:
+            best[slot] = (rank, row.id, StopReason(body["stop"]))
     return StoredDialogues(store, {key: stop for _, (_, key, stop) in sorted(best.items())})
 
 

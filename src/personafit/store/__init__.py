@@ -2,6 +2,7 @@
 
 from personafit.store.reading import (
     any_prompt_recurs,
+    ended_products,
     export_frame,
     gold_answers,
     item_rows,
@@ -40,6 +41,7 @@ __all__ = [
     "Store",
     "StoredPeople",
     "any_prompt_recurs",
+    "ended_products",
     "export_frame",
     "gold_answers",
     "item_rows",

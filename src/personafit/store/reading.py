@@ -1,19 +1,20 @@
 """Reading a run: one row per planned job with its last ask and that ask's last parse, at once or in pages; and exporting frames."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import orjson
 import polars as pl
-from sqlalchemy import ColumnElement, FromClause, Select, and_, func, select
+from sqlalchemy import ColumnElement, FromClause, Row, Select, and_, func, literal, select
 
 from personafit._errors import UserError
 from personafit.store import tables as t
 from personafit.store.records import Status
 from personafit.store.store import RunRecord, Store
 
+ENDED_AT_ONCE = 500  # rows, whose texts may be long
 SPENDING = ("tokens_in", "tokens_out", "tokens_reasoning", "cost", "seconds")
 
 
@@ -98,6 +99,22 @@ def spending_rows(store: Store, run: int, raters: Mapping[str, str]) -> pl.DataF
     pages = list(store.frames(query, schema, ANSWERS))
     found = pl.concat(pages) if pages else pl.DataFrame(schema=schema)
     return found.with_columns(pl.col("system").replace_strict(raters, return_dtype=pl.Categorical))
+
+
+def ended_products(store: Store, run: int, prefix: str, questions: Collection[str]) -> Iterator[Row[Any]]:
+    """Yield the products that asks of a run wrote under their own id and a prefix, with the ask's status and time, failed ones too."""
+    ended: ColumnElement[str] = literal(prefix).concat(t.asks.c.id)
+    query = (
+        select(t.asks.c.status, t.asks.c.at, t.products.c.id, t.products.c.text)
+        .select_from(
+            t.run_jobs.join(t.asks, t.asks.c.job == t.run_jobs.c.job).join(
+                t.products, t.products.c.id == ended
+            )
+        )
+        .where(t.run_jobs.c.run == run, t.asks.c.question.in_(list(questions)))
+    )
+    for rows in store.stream(query, ENDED_AT_ONCE):
+        yield from rows
 
 
 def gold_answers(store: Store, dataset: str, rater: str | None = None) -> pl.DataFrame:

@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 import orjson
-from sqlalchemy import ColumnElement, literal, select
 
-from personafit.store import Item, Product, Store
-from personafit.store import tables as t
+from personafit.store import Item, Product, Store, ended_products
 from personafit.worlds.requests import Request
 from personafit.worlds.scoring import EpisodeScore
 
@@ -75,18 +73,7 @@ def request_json(request: Request) -> str:
 
 def episode_rows(store: Store, run: int) -> Iterator[dict[str, Any]]:
     """Yield every episode of a run that has ended: stored id, status, slot, agent and scores; failed tries included."""
-    ended: ColumnElement[str] = literal(EPISODE).concat(t.asks.c.id)
-    query = (
-        select(t.asks.c.status, t.asks.c.at, t.products.c.id, t.products.c.text)
-        .select_from(
-            t.run_jobs.join(t.asks, t.asks.c.job == t.run_jobs.c.job).join(
-                t.products, t.products.c.id == ended
-            )
-        )
-        .where(t.run_jobs.c.run == run, t.asks.c.question.in_((AGENT_STEP, USER_STEP, WHOLE)))
-    )
-    for rows in store.stream(query, ROWS):
-        for row in rows:
-            body = orjson.loads(row.text)
-            kept = {name: body[name] for name in ("slot", "item", "agent", "given", "sample")}
-            yield {"episode": row.id, "status": row.status, "at": row.at, **kept, **body["score"]}
+    for row in ended_products(store, run, EPISODE, (AGENT_STEP, USER_STEP, WHOLE)):
+        body = orjson.loads(row.text)
+        kept = {name: body[name] for name in ("slot", "item", "agent", "given", "sample")}
+        yield {"episode": row.id, "status": row.status, "at": row.at, **kept, **body["score"]}

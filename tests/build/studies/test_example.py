@@ -6,14 +6,17 @@ import pytest
 
 from tests.build.answers.building import rows
 from tests.build.builds import lines
+from tests.conftest import Command
 from tests.helpers import results_of, run_cli
 
 TEMPLATE = "template:answers-1"
 
 
 @pytest.mark.slow
-def test_the_example_builds_through_simulated_votes_to_tiers_and_a_run(tmp_path: Path) -> None:
-    run_cli("build", "--example", cwd=tmp_path)
+def test_the_example_builds_through_simulated_votes_to_tiers_and_a_run(
+    tmp_path: Path, personafit: Command
+) -> None:
+    personafit("build", "--example")
     run_cli("build", "build.toml", "--out", "made", cwd=tmp_path)
     out = tmp_path / "made"
     assert all(one["memories"] and one["attributes"] for one in lines(out / "people.jsonl"))
@@ -27,8 +30,8 @@ def test_the_example_builds_through_simulated_votes_to_tiers_and_a_run(tmp_path:
     card = (out / "card.md").read_text(encoding="utf-8")
     assert "**All votes are simulated.**" in card
     assert f"| answer | {TEMPLATE} |" in card
-    assert "nothing wrong" in run_cli("data", "check", "made", cwd=tmp_path).stdout
-    run_cli("run", "made", "--rater", "rule:overlap", cwd=tmp_path)
+    assert "nothing wrong" in personafit("data", "check", "made").out
+    personafit("run", "made", "--rater", "rule:overlap")
     found = [
         row for row in results_of(tmp_path) if row["rater"] == "rule:overlap" and row["metric"] == "accuracy"
     ]

@@ -18,7 +18,7 @@ from personafit.label.studies import Study
 from personafit.label.texts import text
 from personafit.label.web.guard import Buckets
 from personafit.label.web.sessions import CHECK_FIRST, NotAllowed, RaterVisit, ScriptDep, page_at
-from personafit.models import Model, ModelError, make_model
+from personafit.models import Model, ModelError, OpenModels
 
 router = APIRouter()
 LONGEST_MESSAGE = 8_000
@@ -27,25 +27,19 @@ TOO_FAST = "That is more than the assistant answers so quickly; please wait {sec
 KEY = r"[A-Za-z0-9-]{8,64}"
 
 
-class ChatModels:
+class ChatModels(OpenModels):
     """The models that chats may use: those named when the server was started, since a store is not trusted to name any."""
 
     def __init__(self, allowed: Iterable[str] = ()) -> None:
+        super().__init__()
         self._allowed = frozenset(allowed)
-        self._open: dict[str, Model] = {}
 
-    def named(self, spec: str) -> Model:
+    def spec(self, spec: str) -> Model:
         if spec not in self._allowed:
             raise UserError(
                 f"The study names the model '{spec}', and the server was not started with --model '{spec}'."
             )
-        if spec not in self._open:
-            self._open[spec] = make_model(spec)
-        return self._open[spec]
-
-    async def close(self) -> None:
-        for model in self._open.values():
-            await model.close()
+        return super().spec(spec)
 
 
 class _Writing(NamedTuple):
@@ -152,7 +146,7 @@ def _chat(visit: RaterVisit, position: int) -> tuple[Chat, Study]:
 
 def _model(visit: RaterVisit, study: Study) -> Model:
     models: ChatModels = visit.request.app.state.models
-    return models.named(study.config.model)
+    return models.spec(study.config.model)
 
 
 async def _state(chat: Chat) -> JSONResponse:
