@@ -41,9 +41,16 @@ def test_a_result_on_few_people_has_no_interval(tmp_path: Path) -> None:
     figure = {"value": 0.75, "low": 0.0, "high": 1.0, "n": 4, "note": None}
     accuracy = {"all": figure | {"people": 2}, "easy": figure | {"people": 6}}
     (tmp_path / "personafit.json").write_bytes(
-        orjson.dumps({"metrics": {"personal": {"accuracy": accuracy}}})
+        orjson.dumps(
+            {"metrics": {"personal": {"accuracy": accuracy, "overlap": figure | {"value": 0.5, "people": 2}}}}
+        )
     )
-    (table,) = [piece for piece in training_part(tmp_path).lead if isinstance(piece, Grid)]
+    part = training_part(tmp_path)
+    name = tmp_path.name
+    assert part.sentences[0] == (
+        f"{name} prefers the right answer in 75.0 % of 4 personal pairs, of 2 people it was not trained on; by most overlap alone 50.0 %."
+    )
+    (table,) = [piece for piece in part.lead if isinstance(piece, Grid)]
     assert [(cell.text, cell.interval) for cell in table.rows[0].cells] == [
         ("75.0", "2 people"),
         ("75.0", "0.0–100.0"),

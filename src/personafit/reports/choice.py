@@ -178,7 +178,8 @@ class ChoiceReport(KindReport):
         known = [name for _, name, _ in columns[1:] if self._has(name)]
         restraint = " and restraint" if "restraint" in known else ""
         lift = ", lift in points" if "lift" in known else ""
-        caption = f"{self.shown.capitalize()}{restraint} in %{lift}; 95 % intervals, clustered by person and, where prompts recur, by prompt."
+        judged = "One row per system and judge. " if self.metric == "win_rate" else ""
+        caption = f"{judged}{self.shown.capitalize()}{restraint} in %{lift}; 95 % intervals, clustered by person and, where prompts recur, by prompt."
         lines = dict([*self._headlined.items()][:MOST_ROWS])
         return self.grid("Scores", caption, lines, columns, coverage=self.metric, note=legend(known))
 

@@ -1,7 +1,7 @@
 """The report part on training a reward model: its curves, and its quality on held-out people."""
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from personafit.reports.pieces import (
 )
 from personafit.reports.plots import ACCENT, INK, MUTED, PAPER, figure_style, frame, new_figure
 from personafit.reports.report import ReportPart
+from personafit.reports.result import with_interval
 from personafit.statistics import Estimate
 from personafit.statistics.clusters import FEWEST_PEOPLE
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 CURVES, FACTS, STARTED = "curves.csv", "personafit.json", "started.json"
 LOSS, HELD_OUT_LOSS, ACCURACY = "loss", "eval_loss", "eval_accuracy"
 SHAPES = "osD^vXP*"
+ALL = "all"
 CAPTION = (
     "Left, the loss of the training batches and of the people held out. Right, how often the preferred answer of a pair gets the higher "
     "score, on people the model was not trained on, by tier; the dotted line is a coin toss. These are readings during training, without "
@@ -108,26 +110,50 @@ def training_part(folder: Path) -> ReportPart:
     return ReportPart(
         name,
         f"Training of {name}",
-        training_words(one),
+        [*_result_words(name, one.facts), *training_words(one)],
         [*lead, *_quality(one.facts)],
         instrument=Instrument(None, _training_facts(one)),
     )
 
 
 def training_words(one: Training) -> list[str]:
-    """Return sentences on the last readings of the curves, accuracy on held-out people first."""
+    """Return sentences on the last readings of the curves: accuracy on held-out people until there is a result, and the loss."""
     said = []
     reached = {tier_name(name): points[-1][1] for name in one.tiers if (points := one.points(name))}
-    if reached:
+    if reached and not one.facts.get("metrics"):
         listed = ", ".join(f"{name} {100 * value:.1f} %" for name, value in reached.items())
-        data = one.facts.get("data", {})
-        known = "held_out" in data and "people_held_out" in data
-        on = f", {data['held_out']:,} pairs of {people_words(data['people_held_out'])}" if known else ""
-        said.append(f"Accuracy on people held out{on}, at the last reading: {listed}.")
+        said.append(f"Accuracy on people held out, at the last reading: {listed}.")
     if losses := one.points(LOSS):
         (first, before), (last, after) = losses[0], losses[-1]
         said.append(f"The loss went from {before:.3f} (step {first:,.0f}) to {after:.3f} (step {last:,.0f}).")
     return said or ["Nothing was logged yet."]
+
+
+def _result_words(name: str, facts: Mapping[str, Any]) -> Iterator[str]:
+    """Yield how often the trained model prefers the right answer on held-out people, beside the rules that read nothing."""
+    for kind, found in facts.get("metrics", {}).items():
+        if (whole := _by_tier(found.get("accuracy", {})).get(ALL)) is None:
+            continue
+        share = with_interval(_estimate(whole), unit=f" % of {whole['n']:,} {kind} pairs")
+        beside = [
+            f"by {control} alone {100 * rule['value']:.1f} %"
+            for measure, control in MEASURES.items()
+            if control and (rule := _by_tier(found.get(measure, {})).get(ALL)) is not None
+        ]
+        said = f"{name} prefers the right answer in {share}, of {people_words(whole['people'])} it was not trained on"
+        yield f"{'; '.join([said, *([', '.join(beside)] if beside else [])])}."
+
+
+def _by_tier(figures: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return stored figures by tier; a figure that is not by tier is over all pairs."""
+    return {ALL: figures} if "value" in figures else figures
+
+
+def _estimate(found: Mapping[str, Any]) -> Estimate:
+    """Return a stored figure, without its interval where people are too few for one."""
+    people = found.get("people", FEWEST_PEOPLE)
+    low, high = (found["low"], found["high"]) if people >= FEWEST_PEOPLE else (None, None)
+    return Estimate(found["value"], low, high, found.get("n", 0), people)
 
 
 def _quality(facts: Mapping[str, Any]) -> list[Piece]:
@@ -138,9 +164,10 @@ def _quality(facts: Mapping[str, Any]) -> list[Piece]:
     for kind, found in facts.get("metrics", {}).items():
         for name, control in MEASURES.items():
             if (figures := found.get(name)) is not None:
-                by_tier = {"all": figures} if "value" in figures else figures
-                rows.append(([f"{kind} pairs", name.replace("_", " ")], by_tier, control))
-    tiers = list(dict.fromkeys(tier for _, by_tier, _ in rows for tier in by_tier))
+                rows.append(([f"{kind} pairs", name.replace("_", " ")], _by_tier(figures), control))
+    there = dict.fromkeys(tier for _, by_tier, _ in rows for tier in by_tier)
+    tiers = [tier for tier in (ALL, *TIERS) if tier in there]
+    tiers += [tier for tier in there if tier not in tiers]
     filled = [
         Row(names, [_figure(by_tier.get(tier), "gain" in names[1]) for tier in tiers], control)
         for names, by_tier, control in rows
@@ -153,11 +180,10 @@ def _figure(found: Mapping[str, Any] | None, signed: bool) -> Cell:
     """Return a stored figure with its interval, or with its number of people where they are too few for one."""
     if found is None:
         return Cell()
-    people = found.get("people", FEWEST_PEOPLE)
-    if people >= FEWEST_PEOPLE:
-        return percent_cell(Estimate(found["value"], found["low"], found["high"], 0, people), signed)
-    cell = percent_cell(Estimate(found["value"], None, None, 0, people), signed)
-    return replace(cell, interval=people_words(people)) if cell.text else cell
+    estimate = _estimate(found)
+    cell = percent_cell(estimate, signed)
+    few = estimate.people < FEWEST_PEOPLE and cell.text
+    return replace(cell, interval=people_words(estimate.people)) if few else cell
 
 
 def training_figure(training: Training) -> "Figure | None":
