@@ -155,10 +155,10 @@ class BuildModels(OpenModels):
     def role(self, role: str) -> Model | None:
         """Return the model of a single-model role; None for `template`, where templates write and nothing is checked."""
         spec = self._config.models.spec(role)
-        return None if spec == TEMPLATE else self.spec(spec)
+        return None if spec == TEMPLATE else self.open(spec)
 
     def pool(self) -> list[Model]:
-        return [self.spec(spec) for spec in self._config.models.pool() if spec != TEMPLATE]
+        return [self.open(spec) for spec in self._config.models.pool() if spec != TEMPLATE]
 
     def all(self, roles: Iterable[str]) -> list[Model]:
         found = [self.pool() if role == POOL else [self.role(role)] for role in roles]

@@ -68,7 +68,7 @@ class OpenModels:
     def __init__(self) -> None:
         self._open: dict[str, Model] = {}
 
-    def spec(self, spec: str) -> Model:
+    def open(self, spec: str) -> Model:
         if spec not in self._open:
             self._open[spec] = make_model(spec)
         return self._open[spec]

@@ -21,7 +21,6 @@ EPISODE = "episode-"
 AGENT_STEP, USER_STEP, WHOLE = "agent step", "user step", "episode"
 """Questions of asks: one step of an agent model, one reply of a user model, a whole episode of any other agent."""
 FIGURES = tuple(EpisodeScore.__dataclass_fields__)
-ROWS = 500
 
 
 def request_item(request: Request) -> tuple[Item, Product]:

@@ -34,12 +34,12 @@ class ChatModels(OpenModels):
         super().__init__()
         self._allowed = frozenset(allowed)
 
-    def spec(self, spec: str) -> Model:
+    def open(self, spec: str) -> Model:
         if spec not in self._allowed:
             raise UserError(
                 f"The study names the model '{spec}', and the server was not started with --model '{spec}'."
             )
-        return super().spec(spec)
+        return super().open(spec)
 
 
 class _Writing(NamedTuple):
@@ -146,7 +146,7 @@ def _chat(visit: RaterVisit, position: int) -> tuple[Chat, Study]:
 
 def _model(visit: RaterVisit, study: Study) -> Model:
     models: ChatModels = visit.request.app.state.models
-    return models.spec(study.config.model)
+    return models.open(study.config.model)
 
 
 async def _state(chat: Chat) -> JSONResponse:
