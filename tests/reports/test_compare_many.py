@@ -12,7 +12,9 @@ from personafit import Store
 from personafit.benchmarks import FolderBenchmark, ImportedPairs, RunConfig, write_folder
 from personafit.kinds import run_lines
 from personafit.kinds.lines import RunLines
+from personafit.reports.collect import compared_part
 from personafit.reports.compare import compare_runs, rank_runs
+from personafit.reports.pieces import Grid, Picture
 from personafit.statistics.decisions import holm
 from tests.scripted import run, simple_pairs, write_lines, write_pairs, write_recording
 
@@ -174,3 +176,7 @@ def test_systems_are_ranked_by_each_judge_apart(tmp_path: Path, store: Store) ->
     (ranked,) = rank_runs(runs)
     assert ranked.judge == "rule:length"
     assert set(ranked.names) == {f"{system} given profile" for system in ("poor", "fair", "good")}
+    part = compared_part(store, [one.run for one in runs])  # logs of their own on the same questions
+    assert part is not None
+    assert [type(piece) for piece in part.lead] == [Picture, Grid]
+    assert part.sentences[0].startswith("poor given profile and fair given profile are not distinguishable")

@@ -64,14 +64,14 @@ def folder_part(folder: Path) -> ReportPart | None:
 
 
 def compared_part(store: Store, runs: Sequence[RunRecord], margin: float = MARGIN) -> ReportPart | None:
-    """Return the comparison of runs on the same items; None if they cannot be compared."""
+    """Return the comparison of runs as `compare` makes it; None if they cannot be compared, or share no item."""
     if len(runs) < 2 or len({run.config.get("kind", "choice") for run in runs}) > 1:
-        return None
-    if len({run.dataset for run in runs}) > 1:
         return None
     try:
         opened = [run_lines(store, run) for run in runs]
         found = compare_runs(*opened, margin=margin)
-    except UserError:  # different instruments, or nothing in common
+    except UserError:  # different data or instruments, or nothing in common
         return None
-    return comparison_part(found, rank_runs(opened, margin), fitted_notes(opened)) if found else None
+    if not any(one.difference.n for one in found):
+        return None
+    return comparison_part(found, rank_runs(opened, margin), fitted_notes(opened))
