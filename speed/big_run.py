@@ -1,4 +1,4 @@
-"""A choice run as large as PersonaFeedback whole, made up and put straight into a store: 8,298 items, 12 raters, two views.
+"""A choice run as large as PersonaFeedback whole, made up and put straight into a store: 8,298 items, 12 raters, two contexts.
 
 People, questions and answers are drawn words, half of them Chinese, as long as those of PersonaFeedback and sharing questions and answers as
 they do; nothing in them means anything. Ten raters answer in words, in both orders; two are rules.
@@ -16,7 +16,7 @@ from personafit.people import Person
 from personafit.store import Ask, Item, Judgment, Outcome, Product, RaterRecord, Status, Store
 
 ITEMS, PEOPLE, QUESTIONS = 8_298, 147, 1_800
-VIEWS = ("profile", "none")
+SHOWN_UNDER = ("profile", "none")
 DATASET, RUN = "large@1", "large-1"
 ANSWERS_SHARED = 0.29  # of the answers: another item has it too
 LONG, SHORT = 190, 155  # mean words of the two answers
@@ -43,7 +43,7 @@ RATERS: list[dict[str, Any]] = [
     },
 ]
 
-ASKS = len(VIEWS) * sum(rater["orders"] for rater in RATERS)  # an item and sample
+ASKS = len(SHOWN_UNDER) * sum(rater["orders"] for rater in RATERS)  # an item and sample
 
 INFO: dict[str, Any] = {
     "name": "large",
@@ -160,7 +160,7 @@ def _config(samples: int) -> dict[str, Any]:
         "dataset": DATASET,
         "question": "fit",
         "instrument": FIT.fingerprint,
-        "views": list(VIEWS),
+        "views": list(SHOWN_UNDER),
         "seed": 0,
         "samples": samples,
         "selected": None,
@@ -175,14 +175,14 @@ def _outcomes(
     """Every rater's answers; the better ones are right more often, and more so when they know the person."""
     asides = [words.text("en" if n % 2 else "zh", 9) for n in range(500)]
     for item, right in zip(items, gold, strict=True):
-        for (place, rater), view, sample in product(enumerate(RATERS), VIEWS, range(samples)):
+        for (place, rater), context, sample in product(enumerate(RATERS), SHOWN_UNDER, range(samples)):
             for order in ("01", "10") if rater["orders"] == 2 else ("",):
-                skill = 0.5 + 0.03 * place * (1 if view == "profile" else 0.5)
+                skill = 0.5 + 0.03 * place * (1 if context == "profile" else 0.5)
                 label = right if rng.random() < skill else ("1" if right == "0" else "0")
-                job = hash_text(item.id, rater["fingerprint"], view, order, str(sample))
+                job = hash_text(item.id, rater["fingerprint"], context, order, str(sample))
                 reply = f"{rng.choice(asides)}\n{'AB'[order.index(str(label))]}" if order else None
                 ask = Ask(
-                    id=job, job=job, item=item.id, question="fit", rater=rater["fingerprint"], view=view, order=order,
+                    id=job, job=job, item=item.id, question="fit", rater=rater["fingerprint"], context=context, order=order,
                     sample=sample, status=Status.OK, reply=reply, at=1.0,
                 )  # fmt: skip
                 judged = Judgment(ask=job, item=item.id, rater=ask.rater, label=label, value=rng.gauss(0, 2))

@@ -152,7 +152,7 @@ def _prompts(asks: int) -> list[str]:
 
     benchmark = MadeUp(asks // 2)
     people = People({person.id: person for person in benchmark.people()})
-    view = make_context("profile", people, 0)
+    context = make_context("profile", people, 0)
     texts = {product.id: product.text for product in benchmark.products()}
     return [
         FIT.messages(
@@ -164,7 +164,7 @@ def _prompts(asks: int) -> list[str]:
                 prompt=item.prompt,
                 parts=(Part(item.id),),
                 texts=tuple(texts[product] for product in item.products),
-                context=view.build(people[item.person], item),
+                context=context.build(people[item.person], item),
                 order=order,
             )
         )[0]["content"]

@@ -21,7 +21,7 @@ from speed.table import Measurement
 SIZES = (10_000, 1_000_000)
 ITEMS_PER_PERSON = 50
 RATER = "rule:length"
-VIEWS = ("profile",)
+SHOWN_UNDER = ("profile",)
 MEMORY_BAR, TIME_BAR = 1 / 1.5, 1 / 1.2
 
 WORDS = (
@@ -69,7 +69,7 @@ def run_size(size: int, store: str | None = None) -> Cost:
         folder = Path(place) / "folder"
         write_synthetic(folder, size)
         command = [sys.executable, "-m", "personafit", "run", str(folder)]
-        command += [part for name in VIEWS for part in ("--context", name)]
+        command += [part for name in SHOWN_UNDER for part in ("--context", name)]
         command += ["--store", store or f"{place}/store.db", "--out", f"{place}/out", "--json"]
         started = time.monotonic()
         with (Path(place) / "results.json").open("wb") as out:
@@ -80,7 +80,7 @@ def run_size(size: int, store: str | None = None) -> Cost:
         if process.returncode:
             raise RuntimeError(f"the run over {size:,} items ended with {process.returncode}")
     print(
-        f"scale: {size:,} items in {'PostgreSQL' if store else 'SQLite'}, {RATER}, views {', '.join(VIEWS)}: {cost.seconds:.0f} s by the clock, "
+        f"scale: {size:,} items in {'PostgreSQL' if store else 'SQLite'}, {RATER}, contexts {', '.join(SHOWN_UNDER)}: {cost.seconds:.0f} s by the clock, "
         f"{cost.processor_seconds:.0f} s of processor time, peak {cost.peak_mib:.0f} MiB",
         flush=True,
     )

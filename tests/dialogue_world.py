@@ -66,7 +66,7 @@ class World:
 
     store: Store
     dataset: str
-    givens: list[str]
+    system_contexts: list[str]
     systems: list[str]
     run: RunRecord
     people: dict[str, Person]
@@ -78,15 +78,15 @@ class World:
         person: str,
         task: str,
         said: Sequence[str],
-        given: str = "none",
+        system_context: str = "none",
         told: str = "",
         system: str = "helper",
         stop: StopReason = StopReason.SATISFIED,
         sample: int = 0,
     ) -> Dialogue:
         """Put one finished dialogue into the run; the user speaks first."""
-        key = f"{person}|{task}|{system}|{given}|{sample}"
-        context = Product(kind="context", text=told, maker=given, about=person)
+        key = f"{person}|{task}|{system}|{system_context}|{sample}"
+        told_product = Product(kind="context", text=told, maker=system_context, about=person)
         brief = Product(kind="context", text=f"You are {person}.", maker="brief", about=person)
         turns = tuple(
             DialogueTurn("user" if n % 2 == 0 else "assistant", text, n, f"{key}#{n}", f"{key}#t{n}")
@@ -102,15 +102,15 @@ class World:
             system_name=system,
             user="fp-user",
             user_name="simulated",
-            given=given,
-            context=context.id,
+            system_context=system_context,
+            system_context_id=told_product.id,
             brief=brief.id,
             seed=0,
             sample=sample,
             turns=turns,
             stop=stop,
         )
-        self.store.add_products([context, brief])
+        self.store.add_products([told_product, brief])
         spoken = [Product(id=turn.product, kind="turn", text=turn.text, maker="x") for turn in turns]
         status = Status.OK if stop.whole else Status.UNPARSED
         ask = Ask(
@@ -126,20 +126,20 @@ class World:
         return dialogue
 
     def judge(
-        self, reply: Reply, name: str = "judge", views: Sequence[Any] = ("given",), samples: int = 1
+        self, reply: Reply, name: str = "judge", contexts: Sequence[Any] = ("given",), samples: int = 1
     ) -> "StubJudge":
         """Let a judge mark every dialogue of the run; `reply(dialogue, question, call)` is what it says."""
         model = StubJudge(name, reply, {one.id: one for one in dialogues(self.store, self.run.id)})
-        self.rate(PromptedRater(model, DIALOGUE_QUESTIONS, samples=samples), views)
+        self.rate(PromptedRater(model, DIALOGUE_QUESTIONS, samples=samples), contexts)
         return model
 
-    def rate(self, rater: Rater, views: Sequence[Any] = ("given",)) -> None:
+    def rate(self, rater: Rater, contexts: Sequence[Any] = ("given",)) -> None:
         """Let a rater judge every dialogue of the run."""
         self.store.add_raters([rater.record])
         info = BenchmarkInfo(name="little", version="1", title="Little")
         people, asked = People(self.people), RunConfig("little")
         plan = RunPlan(
-            DialogueKind(), self.store, asked, info, self.dataset, people, list(views), run=self.run
+            DialogueKind(), self.store, asked, info, self.dataset, people, list(contexts), run=self.run
         )
         plan.raters = [rater]
         lanes = rating_lanes(plan)
@@ -147,7 +147,7 @@ class World:
             apart.submit(lambda: asyncio.run(Runner(self.store, self.run.id, Silence()).run(lanes))).result()
         record = rater.record
         named = {"fingerprint": record.fingerprint, "name": record.name, "kind": record.kind}
-        config = {**self.run.config, "views": list(views)}
+        config = {**self.run.config, "views": list(contexts)}
         raters = [*config["raters"], named | plan.kind.rater_facts(plan, rater)]
         self.run = self.store.begin_run(self.run.name, self.dataset, {**config, "raters": raters}, 1)
 
@@ -174,11 +174,11 @@ class StubJudge:
         """What the test says."""
         self.asked.append(request)
         call = self.calls[request.key] = self.calls.get(request.key, 0) + 1
-        _, view, question, sample = request.key.rsplit("|", 3)
+        _, context, question, sample = request.key.rsplit("|", 3)
         (dialogue,) = [
             one
             for one in self.dialogues.values()
-            if judge_key(one, view, question, int(sample)) == request.key
+            if judge_key(one, context, question, int(sample)) == request.key
         ]
         return ChatReply(text=self.reply(dialogue, question, call))
 
@@ -201,7 +201,7 @@ def good_reply(score: int = 3, complete: bool = True) -> Reply:
 
 def make_world(
     folder: Path,
-    givens: Sequence[str] = ("none",),
+    system_contexts: Sequence[str] = ("none",),
     systems: Sequence[str] = ("helper",),
     tasks: Sequence[str] = (SD, MD),
     samples: int = 1,
@@ -242,7 +242,7 @@ def make_world(
         "dataset": dataset,
         "systems": [{"fingerprint": f"fp-{name}", "name": name} for name in systems],
         "user": {"fingerprint": "fp-user", "name": "simulated", "style": "plain"},
-        "givens": list(givens),
+        "givens": list(system_contexts),
         "tasks": "all",
         "views": ["given"],
         "seed": 0,
@@ -256,7 +256,7 @@ def make_world(
     return World(
         store,
         dataset,
-        list(givens),
+        list(system_contexts),
         list(systems),
         run,
         dict(store.people(dataset)),

@@ -22,7 +22,7 @@ from personafit.items.relevance import ALONE, CONTEXTS, LIST, PAIR, with_parts
 from personafit.models import ChatRequest
 from personafit.run import execute
 
-VIEWS = ("profile", "none", "wrong:profile")
+SHOWN_UNDER = ("profile", "none", "wrong:profile")
 
 
 @dataclass
@@ -74,7 +74,7 @@ def shown(
     )
 
 
-def listed(*attributes: str, prompt: str = "What shall I drink?", view: str = "none") -> Shown:
+def listed(*attributes: str, prompt: str = "What shall I drink?", context: str = "none") -> Shown:
     """A list of attributes as a rater sees it."""
     parts = tuple(
         Part(f"i{number}", text=text, content=f"h{number}") for number, text in enumerate(attributes)
@@ -84,9 +84,9 @@ def listed(*attributes: str, prompt: str = "What shall I drink?", view: str = "n
         about="group@ann",
         content="",
         person="ann",
-        prompt="" if view == ALONE else prompt,
+        prompt="" if context == ALONE else prompt,
         parts=parts,
-        context=CONTEXTS[view],
+        context=CONTEXTS[context],
     )
     return with_parts(whole, parts)
 
@@ -168,19 +168,19 @@ def write_recording(
     path: Path,
     benchmark: Benchmark,
     decide: Callable[[str, int, str], str | None],
-    views: Sequence[str] = VIEWS,
+    contexts: Sequence[str] = SHOWN_UNDER,
 ) -> Path:
-    """A recording for `replay:`; `decide(view, number of the item, order)` says `right`, `wrong`, any other reply,
+    """A recording for `replay:`; `decide(context, number of the item, order)` says `right`, `wrong`, any other reply,
     or None for an ask that was never recorded and so fails."""
     gold = {row.item: int(row.label or "") for row in benchmark.gold()}
     rows = []
     for number, item in enumerate(benchmark.items()):
-        for view in views:
+        for context in contexts:
             for order in ("01", "10"):
-                said = decide(view, number, order)
+                said = decide(context, number, order)
                 if said is None:
                     continue
                 letters = {"right": "AB"[order.index(str(gold[item.id]))]}
                 letters["wrong"] = "BA"["AB".index(letters["right"])]
-                rows.append({"key": f"{item.id}|{view}|{order}|0", "reply": letters.get(said, said)})
+                rows.append({"key": f"{item.id}|{context}|{order}|0", "reply": letters.get(said, said)})
     return write_lines(path, rows)

@@ -170,7 +170,7 @@ def test_raters_of_data_are_rules(rater: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("field", ["context", "controls.contexts"])
 @pytest.mark.parametrize(
-    "view",
+    "context",
     [
         *(
             "induced",
@@ -191,24 +191,26 @@ def test_raters_of_data_are_rules(rater: str, tmp_path: Path) -> None:
         *("history:budget=1,x=y", f"history:budget={'9' * 5000}", "profile\n"),
     ],
 )
-def test_views_of_data_are_plain(view: str, field: str, tmp_path: Path) -> None:
-    folder = hostile_folder(tmp_path / "theirs", {field: view if field == "context" else ["none", view]})
+def test_contexts_of_data_are_plain(context: str, field: str, tmp_path: Path) -> None:
+    folder = hostile_folder(
+        tmp_path / "theirs", {field: context if field == "context" else ["none", context]}
+    )
     with pytest.raises(UserError, match=rf"benchmark.toml, field '{field}'") as caught:
         FolderBenchmark(folder)
     assert caught.value.code == 2
 
 
 def test_what_folders_rightly_say_is_read(tmp_path: Path) -> None:
-    views = [
+    contexts = [
         "none",
         "wrong:profile",
         "profile:Preferences, Demographics.Age",
         "profile:偏好",
         "history:budget=8000",
     ]
-    views += ["memory", "wrong:memory:k=4,by=bm25,budget=4000", "D+I+S", "attributes:all"]
+    contexts += ["memory", "wrong:memory:k=4,by=bm25,budget=4000", "D+I+S", "attributes:all"]
     said = {
-        "controls.contexts": views,
+        "controls.contexts": contexts,
         "controls.raters": ["rule:length", "rule:second-person"],
         "name": "我的_set-1.2",
     }

@@ -62,15 +62,15 @@ def test_a_run_is_measured_with_its_controls(tmp_path: Path, system: str) -> Non
         again = run(store, config)
         assert again.run.name == finished.run.name
         assert sum(lane.finished for lane in again.summary.lanes) == 0, "nothing is written twice"
-    found = {(r.system, r.given, r.metric, r.slice.get("task")): r for r in report.results}
-    view = "memory:k=4,by=bm25,budget=4000"
-    told = found[system, view, "rouge_1", None]
+    found = {(r.system, r.system_context, r.metric, r.slice.get("task")): r for r in report.results}
+    context = "memory:k=4,by=bm25,budget=4000"
+    told = found[system, context, "rouge_1", None]
     assert (told.value, told.coverage, told.control, told.people) == (1.0, 1.0, None, 2)
-    for given, control in (("none", "no view"), (f"wrong:{view}", "wrong person")):
-        plain = found[system, given, "rouge_1", "LaMP_4"]
+    for system_context, control in (("none", "no view"), (f"wrong:{context}", "wrong person")):
+        plain = found[system, system_context, "rouge_1", "LaMP_4"]
         assert plain.value == pytest.approx(2 / 7)
         assert plain.control == control
-    lift = found[system, view, "lift", None]
+    lift = found[system, context, "lift", None]
     assert lift.value == pytest.approx(5 / 7)
     assert lift.note == f"{too_few(2)}; over none, the larger of the two controls; of ROUGE-1"
     entry = found["their nearest earlier words", None, "rouge_1", None]

@@ -25,10 +25,10 @@ def right_answers(benchmark: Benchmark) -> dict[str, str]:
     return {row.item: texts[items[row.item].products[int(row.label or "")]] for row in benchmark.gold()}
 
 
-def told(benchmark: Benchmark, view: str) -> dict[str, str]:
+def told(benchmark: Benchmark, context: str) -> dict[str, str]:
     people = People({person.id: person for person in benchmark.people()})
-    context = make_context(view, people, 0)
-    return {item.id: context.build(people[item.person], item).text for item in benchmark.items()}
+    builder = make_context(context, people, 0)
+    return {item.id: builder.build(people[item.person], item).text for item in benchmark.items()}
 
 
 def test_prefeval_asks_about_each_preference_in_every_form(tmp_path: Path) -> None:
@@ -38,11 +38,13 @@ def test_prefeval_asks_about_each_preference_in_every_form(tmp_path: Path) -> No
     right = right_answers(benchmark)
     assert len(right) == 15
     assert right["prefeval/travel_hotel/2/persona"] == "quiet travel_hotel 1"
-    views = told(benchmark, "history")
-    assert views["prefeval/travel_hotel/2/explicit"].endswith("User: I never want thing 1 of travel_hotel.")
-    assert "User: Quiet.\nAssistant: Noted." in views["prefeval/travel_hotel/2/choice"]
-    assert "I never want" not in views["prefeval/travel_hotel/2/persona"]
-    assert views["prefeval/travel_hotel/3/persona"].endswith("Assistant: Good day 1."), (
+    contexts = told(benchmark, "history")
+    assert contexts["prefeval/travel_hotel/2/explicit"].endswith(
+        "User: I never want thing 1 of travel_hotel."
+    )
+    assert "User: Quiet.\nAssistant: Noted." in contexts["prefeval/travel_hotel/2/choice"]
+    assert "I never want" not in contexts["prefeval/travel_hotel/2/persona"]
+    assert contexts["prefeval/travel_hotel/3/persona"].endswith("Assistant: Good day 1."), (
         "a turn that is null is none"
     )
     assert {row.scores["explicit"] for row in benchmark.published()} >= {95.0, 85.0}
@@ -68,12 +70,12 @@ def test_personamem_sees_nothing_beyond_the_question(tmp_path: Path) -> None:
     benchmark = open_benchmark("personamem", world.personamem(tmp_path))
     assert {person.id for person in benchmark.people()} == {"persona-0", "persona-1"}
     assert right_answers(benchmark)["personamem/32k/q1"] == "right reply 1"
-    views = told(benchmark, "history")
-    assert "Note: Current user persona:" in views["personamem/32k/q0"]
-    assert views["personamem/32k/q0"].count("tea said") == 2
-    assert views["personamem/32k/q1"].count("tea said") == 5
-    assert "coffee" in views["personamem/32k/q2"]
-    assert "tea" not in views["personamem/32k/q2"]
+    contexts = told(benchmark, "history")
+    assert "Note: Current user persona:" in contexts["personamem/32k/q0"]
+    assert contexts["personamem/32k/q0"].count("tea said") == 2
+    assert contexts["personamem/32k/q1"].count("tea said") == 5
+    assert "coffee" in contexts["personamem/32k/q2"]
+    assert "tea" not in contexts["personamem/32k/q2"]
     found = told(benchmark, "memory:k=9,by=bm25")
     assert "tea said 4" not in found["personamem/32k/q0"]
     assert "cocoa" in told(benchmark, "wrong:history")["personamem/32k/q0"]
@@ -100,11 +102,11 @@ def test_personamem_tells_whole_histories(tmp_path: Path) -> None:
     path.write_text("\n".join(lines), encoding="utf-8")
     world.spoil_csv("end_index_in_shared_context", "700", row=3, name="questions_128k.csv")(tmp_path)
     benchmark = open_benchmark("personamem", tmp_path)
-    view = benchmark.info.context
-    assert view == "history:budget=192000"
-    assert "turn 0 " in told(benchmark, view)["personamem/128k/q3"]
+    context = benchmark.info.context
+    assert context == "history:budget=192000"
+    assert "turn 0 " in told(benchmark, context)["personamem/128k/q3"]
     assert "turn 0 " not in told(benchmark, "history")["personamem/128k/q3"]
-    assert benchmark.info.controls.contexts == ["none", f"wrong:{view}"]
+    assert benchmark.info.controls.contexts == ["none", f"wrong:{context}"]
 
 
 def test_lamp_becomes_choices(tmp_path: Path) -> None:
@@ -126,8 +128,8 @@ def test_lamp_tells_four_entries_whole(tmp_path: Path) -> None:
     long = [{"id": str(n), "title": f"Dough {n}", "abstract": "dough " * 250} for n in range(6)]
     world.edited(tmp_path / "LaMP_1/dev_questions.json", lambda rows: rows[0].update(profile=long))
     benchmark = open_benchmark("lamp", tmp_path)
-    view = told(benchmark, benchmark.info.context)["lamp/LaMP_1/10"]
-    assert view.count("dough " * 249) == 4
+    context = told(benchmark, benchmark.info.context)["lamp/LaMP_1/10"]
+    assert context.count("dough " * 249) == 4
 
 
 def test_lamp_reads_the_older_news_and_prefers_the_newer_films(tmp_path: Path) -> None:
@@ -205,7 +207,7 @@ def test_every_neighbour_runs_with_its_controls(name: str, tmp_path: Path) -> No
     benchmark = open_benchmark(name, tmp_path / "data")
     assert benchmark.info.licence
     if name in ("rewardbench", "helpsteer2"):
-        assert {result.view for result in results} == {"profile"}
+        assert {result.context for result in results} == {"profile"}
         return
     # Nobody is named: a rule that ties on all answers scores what guessing would, not ½.
     sizes = [len(item.products) for item in benchmark.items()]

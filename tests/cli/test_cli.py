@@ -18,7 +18,7 @@ from tests.scripted import invoke, simple_pairs, write_pairs
 from tests.stub_endpoint import StubEndpoint
 
 PEOPLE, QUESTIONS = 5, 2
-ASKS = PEOPLE * QUESTIONS * 3 * 2  # three views, both orders
+ASKS = PEOPLE * QUESTIONS * 3 * 2  # three contexts, both orders
 
 
 @pytest.fixture
@@ -29,13 +29,13 @@ def world(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def total(printed: str, rater: str, metric: str = "accuracy", view: str = "profile") -> dict[str, Any]:
+def total(printed: str, rater: str, metric: str = "accuracy", context: str = "profile") -> dict[str, Any]:
     """The total of a rater in what `--json` printed."""
     body: dict[str, Any] = json.loads(printed)
     (found,) = (
         r
         for r in body["results"]
-        if (r["rater"], r["metric"], r["context"], r["slice"]) == (rater, metric, view, {})
+        if (r["rater"], r["metric"], r["context"], r["slice"]) == (rater, metric, context, {})
     )
     return dict(found)
 

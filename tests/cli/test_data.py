@@ -143,7 +143,7 @@ def test_a_run_reads_back_the_same_from_all_three_formats(
         invoke(monkeypatch, world, "data", "convert", "last", "--out", f"out/judgments.{ending}")
     assert "Wrote 18 judgments to out/judgments.parquet." in capsys.readouterr().out
     parquet = pl.read_parquet(world / "out" / "judgments.parquet")
-    assert len(parquet) == PEOPLE * 3 * 2, "people × views × rules"
+    assert len(parquet) == PEOPLE * 3 * 2, "people × contexts × rules"
     assert set(parquet["rater"]) == {"rule:length", "rule:overlap"}
     assert set(parquet["status"]) == {"ok"}
     assert set(parquet["person"]) == {f"person{number}" for number in range(PEOPLE)}

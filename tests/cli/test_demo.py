@@ -86,7 +86,7 @@ def test_the_judges_printed_figures_are_those_of_the_results(done: tuple[Path, s
     }
     for rater, title in titles.items():
         told, none, wrong = (
-            one(rows, "accuracy", rater, view, None) for view in ("profile", "none", "wrong:profile")
+            one(rows, "accuracy", rater, context, None) for context in ("profile", "none", "wrong:profile")
         )
         lift = one(rows, "lift", rater, "profile", None)
         shown = (share(told), f"{100 * none['value']:.1f}", f"{100 * wrong['value']:.1f}", points(lift))
@@ -133,9 +133,9 @@ def test_the_figures_follow_from_the_recording_and_the_labels(done: tuple[Path, 
     }
     assert len(gold) == 144
 
-    def choice(item: str, view: str, bare: bool = False) -> int:
-        told, untold = ([scores[f"{item}|{one}|{i}|0"] for i in (0, 1)] for one in (view, "none"))
-        gains = told if bare or view == "none" else [a - b for a, b in zip(told, untold, strict=True)]
+    def choice(item: str, context: str, bare: bool = False) -> int:
+        told, untold = ([scores[f"{item}|{one}|{i}|0"] for i in (0, 1)] for one in (context, "none"))
+        gains = told if bare or context == "none" else [a - b for a, b in zip(told, untold, strict=True)]
         return gains.index(max(gains))
 
     def wins(judge: dict[str, int], bare: bool = False) -> list[float]:
@@ -179,11 +179,13 @@ def test_the_judge_is_told_of_the_assistants_people_what_it_was_told_when_record
         for name in ("judge", "assistant"):
             run = pf.load(runs[name]["run"], store=store)
             people = dict(run.items.select("item", "person").iter_rows())
-            asks = run_answers(store, run.record.id).filter(status="ok").select("item", "view", "context")
+            asks = (
+                run_answers(store, run.record.id).filter(status="ok").select("item", "context", "context_id")
+            )
             told[name] = {
-                (people[item], view, context)
-                for item, view, context in asks.iter_rows()
-                if view == "wrong:profile"
+                (people[item], context, context_id)
+                for item, context, context_id in asks.iter_rows()
+                if context == "wrong:profile"
             }
     assert len(told["judge"]) == 25
     assert told["assistant"] == told["judge"]

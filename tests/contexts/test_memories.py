@@ -21,9 +21,9 @@ def person(name: str, language: str = "en", **histories: int) -> Person:
 PEOPLE = People({one.id: one for one in (person("ann", tea=4, rye=3), person("bo", oat=2), person("cy"))})
 
 
-def told(view: str, whose: str, **slices: str) -> str:
+def told(context: str, whose: str, **slices: str) -> str:
     item = Item(id="i", person=whose, prompt="What?", products=["a", "b"], slices=slices)
-    return make_context(view, PEOPLE, 0).build(PEOPLE[whose], item).text
+    return make_context(context, PEOPLE, 0).build(PEOPLE[whose], item).text
 
 
 def test_without_a_name_everything_is_told() -> None:

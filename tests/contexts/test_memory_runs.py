@@ -303,9 +303,18 @@ def test_what_could_not_be_made_is_not_judged_and_shows_in_the_coverage(
 ) -> None:
     (folder / "own_rater.py").write_text(RATER, encoding="utf-8")
     (folder / "failing.py").write_text(FAILING, encoding="utf-8")
-    views = ["--context", "induced@python:failing:chat", "--context", "none"]
+    contexts = ["--context", "induced@python:failing:chat", "--context", "none"]
     invoke(
-        monkeypatch, folder, "run", ".", "--rater", "python:own_rater:choose", *views, "--out", "out", code=1
+        monkeypatch,
+        folder,
+        "run",
+        ".",
+        "--rater",
+        "python:own_rater:choose",
+        *contexts,
+        "--out",
+        "out",
+        code=1,
     )
     assert "failed (" in capsys.readouterr().err
     coverage = {
@@ -351,16 +360,16 @@ def test_replies_that_made_contexts_are_recorded_and_replayed(
 ) -> None:
     monkeypatch.setitem(BEHAVIOURS, "spoken", saying(_spoken))
     with StubEndpoint("spoken") as stub:
-        views = (
+        contexts = (
             "--context none --context memory:by=bm25+filter --context induced --context wrong:induced".split()
         )
-        invoke(monkeypatch, folder, "run", ".", "--rater", stub.spec(), *views, "--out", "out")
+        invoke(monkeypatch, folder, "run", ".", "--rater", stub.spec(), *contexts, "--out", "out")
         first = [
             (row["context"], row["metric"], row["value"]) for row in results(folder) if not row["control"]
         ]
         invoke(monkeypatch, folder, "models", "record", "last", "--out", "said.jsonl")
         asked = len(stub.requests)
-    invoke(monkeypatch, folder, "run", ".", "--rater", "replay:said.jsonl", *views, "--out", "out")
+    invoke(monkeypatch, folder, "run", ".", "--rater", "replay:said.jsonl", *contexts, "--out", "out")
     again = [(row["context"], row["metric"], row["value"]) for row in results(folder) if not row["control"]]
     assert (
         asked

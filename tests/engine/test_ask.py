@@ -151,8 +151,8 @@ def test_the_job_keeps_its_key_and_stores_rows() -> None:
     outcome = done(job, 1)
     row = outcome.ask
     assert (job.key, job.endpoint, row.job, row.generation) == ("key", "there", "key", 1)
-    assert (row.item, row.question, row.rater, row.view) == ("item", "number", "rater", "view")
-    assert (row.context, row.order, row.sample, row.attempts) == ("context", "01", 3, 2)
+    assert (row.item, row.question, row.rater, row.context) == ("item", "number", "rater", "view")
+    assert (row.context_id, row.order, row.sample, row.attempts) == ("context", "01", 3, 2)
     assert seen == [row.id]
     assert [product.text for product in outcome.products] == ["7"]
 

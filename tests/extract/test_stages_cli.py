@@ -85,8 +85,8 @@ def test_the_induced_profile_beside_the_true_one(
     (person,) = FolderBenchmark(tmp_path / "out" / "benchmark").people()
     assert person.facets["Job"] == "job 1"
     assert [one.text for one in person.attributes] == ["The user says I like tea and rain."]
-    views = ["--context", "profile", "--context", "attributes:all"]
-    invoke(monkeypatch, tmp_path, "run", "out/benchmark", "--rater", "rule:overlap", *views, "--json")
+    contexts = ["--context", "profile", "--context", "attributes:all"]
+    invoke(monkeypatch, tmp_path, "run", "out/benchmark", "--rater", "rule:overlap", *contexts, "--json")
     results = json.loads(capsys.readouterr().out)["results"]
     assert {row["context"] for row in results} == {"profile", "attributes:all"}
     write_lines(tmp_path / "log.jsonl", [chat("d", "other", "I like soup.")])

@@ -18,7 +18,7 @@ import pytest
 from tests.faults.world import Answer, answers, command, personafit, quiet, sentences, write_benchmark
 
 ITEMS, PEOPLE, KILLS = 300, 20, 20
-JOBS = ITEMS * 3 * 3  # three raters, three views
+JOBS = ITEMS * 3 * 3  # three raters, three contexts
 SLOW, FAST = 0.06, 0.001  # seconds the rater takes for an ask while it is disturbed, and while it is not
 AT_ONCE = 4
 LEAST = ITEMS * 3 * SLOW / AT_ONCE  # seconds of work that no machine can undercut

@@ -38,7 +38,7 @@ def test_two_runs_of_one_command_store_the_same(tmp_path: Path, endpoint: StubEn
         rows = [json.loads(row) for row in (tmp_path / out).read_text(encoding="utf-8").splitlines()]
         tables.append(pl.DataFrame(rows).drop("seconds").sort(KEYS))
     assert printed[0] == printed[1]
-    assert len(tables[0]) == 12 * 3 * (2 * 2 + 2 * 2)  # three views; two orders twice, and two rules twice
+    assert len(tables[0]) == 12 * 3 * (2 * 2 + 2 * 2)  # three contexts; two orders twice, and two rules twice
     assert tables[0].equals(tables[1])
     assert answers(tmp_path / "0.db") == answers(tmp_path / "1.db")
     seeds = [body.get("seed") for body in endpoint.requests]

@@ -25,9 +25,9 @@ Answer = tuple[Any, ...]
 Command = Callable[..., list[str]]
 
 ANSWERS = """
-SELECT a.item, r.name, a.view, a."order", a.sample, a.status, j.status, j.label, j.value
+SELECT a.item, r.name, a.context, a."order", a.sample, a.status, j.status, j.label, j.value
 FROM asks a JOIN raters r ON r.fingerprint = a.rater LEFT JOIN judgments j ON j.ask = a.id
-WHERE a.status <> 'failed' ORDER BY a.item, r.name, a.view, a."order", a.sample
+WHERE a.status <> 'failed' ORDER BY a.item, r.name, a.context, a."order", a.sample
 """
 
 

@@ -115,13 +115,13 @@ def _two_answers(folder: Path) -> Path:
     _functions(folder)
     letters, likely = [], []
     for n in range(6):
-        for view in ("profile", "none", "wrong:profile"):
+        for context in ("profile", "none", "wrong:profile"):
             for order in ("01", "10"):
-                letters.append({"key": f"i{n}|{view}|{order}|0", "reply": "AB"[(n + len(view)) % 2]})
+                letters.append({"key": f"i{n}|{context}|{order}|0", "reply": "AB"[(n + len(context)) % 2]})
             for place in "01":
-                score = -1.5 - 0.25 * int(place) - n / 8 - len(view) / 10
+                score = -1.5 - 0.25 * int(place) - n / 8 - len(context) / 10
                 likely.append(
-                    {"key": f"i{n}|{view}|{place}|0", "reply": "", "letter_scores": {"likelihood": score}}
+                    {"key": f"i{n}|{context}|{place}|0", "reply": "", "letter_scores": {"likelihood": score}}
                 )
     write_lines(folder / "letters.jsonl", letters)
     write_lines(folder / "likely.jsonl", likely)

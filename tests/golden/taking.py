@@ -53,9 +53,9 @@ def results_of(store: Store, finished: Finished) -> Numbers:
             f"{name} {value}"
             for name, value in (
                 ("rater", result.rater),
-                ("context", result.view),
+                ("context", result.context),
                 ("system", result.system),
-                ("told", result.given),
+                ("told", result.system_context),
             )
             if value is not None
         )
@@ -76,7 +76,9 @@ def _rounded(number: float | None) -> float | None:
 
 def asks_of(store: Store) -> dict[str, Row]:
     """Digests of the asks, their judgments and their job keys, by rater, question and context."""
-    asks = store.frame(select(t.asks)).drop(VARYING).to_dicts()
+    # Digests were taken when the columns were called so.
+    earlier = {"context": "view", "context_id": "context"}
+    asks = store.frame(select(t.asks)).drop(VARYING).rename(earlier).to_dicts()
     judgments = store.frame(select(t.judgments).where(t.judgments.c.ask != "")).to_dicts()
     names = {row["fingerprint"]: row["name"] for row in store.frame(select(t.raters)).to_dicts()}
     lanes: dict[str, list[Row]] = {}

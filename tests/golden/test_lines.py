@@ -31,7 +31,7 @@ def test_lines_give_the_numbers_of_results(case: Case, tmp_path: Path) -> None:
         run = carry_out(case, store, tmp_path / "data").run
         opened, results = run_lines(store, run), open_report(store, run).results
     index = {
-        (one.rater, one.fingerprint, one.view, one.system, one.given, one.metric): one
+        (one.rater, one.fingerprint, one.context, one.system, one.system_context, one.metric): one
         for one in results
         if not one.slice
     }
@@ -40,7 +40,7 @@ def test_lines_give_the_numbers_of_results(case: Case, tmp_path: Path) -> None:
         assert set(line.frame.columns) >= COLUMNS
         assert line.frame["unit"].null_count() == 0
         for metric in opened.metrics:
-            found = index.get((line.rater, *line.key[:2], line.system, line.given, metric.name))
+            found = index.get((line.rater, *line.key[:2], line.system, line.system_context, metric.name))
             if (
                 found is None
                 or metric.over is not None

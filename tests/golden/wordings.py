@@ -196,17 +196,17 @@ def _aspects() -> Wording:
     )
 
 
-def _listing(question: RelevanceQuestion, view: str) -> Shown:
+def _listing(question: RelevanceQuestion, context: str) -> Shown:
     texts = ("Likes tea.", "Keeps  bees\nin Oslo." + HOSTILE, "Likes tea.", "Has a dog.")
     parts = tuple(
         Part(f"i{n}", "", text, f"Said so {n}." if n else None, f"h{n}") for n, text in enumerate(texts)
     )
     shown = parts if question.most_parts != 1 else parts[1:2]
-    return Shown(question, "list", "", "ann", QUESTION, shown, context=Context(view, "", (), None))
+    return Shown(question, "list", "", "ann", QUESTION, shown, context=Context(context, "", (), None))
 
 
 def _relevance(question: RelevanceQuestion) -> Wording:
-    listings = [_listing(question, view) for view in ("none", "reason", "attribute-alone")]
+    listings = [_listing(question, context) for context in ("none", "reason", "attribute-alone")]
     prompts: list[Any] = [question.messages(one) for one in listings]
     prompts.append(_followed(prompts[0], "", question.again(listings[0])))
     replies = [
@@ -365,10 +365,10 @@ def _dialogues() -> Iterator[Wording]:
     shown = [
         Shown(
             *(DIALOGUE_QUESTIONS[0], "d", "h", "ann", QUESTION, ()),
-            context=Context(view, known, (), "ann"),
+            context=Context(context, known, (), "ann"),
             material=material,
         )
-        for material, view, known in materials
+        for material, context, known in materials
     ]
     for question in (*DIALOGUE_QUESTIONS, GOAL_ALONE):
         by_goal = " by the goal alone" if question is GOAL_ALONE else ""

@@ -128,7 +128,7 @@ def test_there_are_six_questions_about_the_whole_and_one_about_the_turns() -> No
     assert len({question.fingerprint for question in DIALOGUE_QUESTIONS}) == 7
 
 
-def put(talk: Dialogue, view: str, known: str, preferences: str = "") -> Shown:
+def put(talk: Dialogue, context: str, known: str, preferences: str = "") -> Shown:
     return Shown(
         question=QUESTIONS_BY_NAME["completion"],
         about=talk.id,
@@ -136,7 +136,7 @@ def put(talk: Dialogue, view: str, known: str, preferences: str = "") -> Shown:
         person=talk.person,
         prompt=talk.task.intent,
         parts=(Part(talk.id),),
-        context=Context(view, known, (known,), talk.person),
+        context=Context(context, known, (known,), talk.person),
         material=DialogueMaterial(talk, preferences),
     )
 

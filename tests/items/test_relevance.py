@@ -14,8 +14,8 @@ from personafit.items.relevance import (
 from tests.scripted import listed
 
 
-def listing(*attributes: str, view: str = "none", reason: str | None = None) -> Shown:
-    shown = listed(*(attributes or ("likes tea",)), view=view)
+def listing(*attributes: str, context: str = "none", reason: str | None = None) -> Shown:
+    shown = listed(*(attributes or ("likes tea",)), context=context)
     return replace(shown, parts=tuple(replace(part, note=reason) for part in shown.parts))
 
 
@@ -137,12 +137,12 @@ def test_material_can_neither_close_its_tag_nor_pass_for_another_entry() -> None
 
 
 @pytest.mark.parametrize("question", [PAIR, GRADED, LIST])
-def test_views_show_what_they_say(question: RelevanceQuestion) -> None:
+def test_contexts_show_what_they_say(question: RelevanceQuestion) -> None:
     usual = text_of(question, listing(reason="said so"))
     assert "What shall I drink?" in usual
     assert "said so" not in usual
-    assert "said so" in text_of(question, listing(view="reason", reason="said so"))
-    assert "What shall I drink?" not in text_of(question, listing(view=ALONE, reason="said so"))
+    assert "said so" in text_of(question, listing(context="reason", reason="said so"))
+    assert "What shall I drink?" not in text_of(question, listing(context=ALONE, reason="said so"))
 
 
 def test_fingerprints_differ() -> None:

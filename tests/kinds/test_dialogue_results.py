@@ -35,7 +35,7 @@ def by_person(marks: dict[str, int], done: dict[str, bool] | None = None) -> Rep
     """A judge whose mark depends on the person (and on what the assistant was given)."""
 
     def reply(dialogue: Dialogue, question: str, call: int) -> str:
-        mark = marks.get(f"{dialogue.person}/{dialogue.given}", marks.get(dialogue.person, 2))
+        mark = marks.get(f"{dialogue.person}/{dialogue.system_context}", marks.get(dialogue.person, 2))
         if question == "completion":
             return json.dumps({"complete": True if done is None else done[dialogue.person]})
         if question == "personalization.turns":
@@ -104,19 +104,19 @@ def test_a_context_is_compared_by_task_with_no_context(tmp_path: Path) -> None:
         "bob/wrong:I": 1,
     }
     for person in FACETS:
-        for given in ("none", "I", "wrong:I"):
-            if (person, given) != ("cyd", "wrong:I"):
-                world.hold(person, SD, KNOWS, given=given)
+        for system_context in ("none", "I", "wrong:I"):
+            if (person, system_context) != ("cyd", "wrong:I"):
+                world.hold(person, SD, KNOWS, system_context=system_context)
     world.judge(by_person(marks))
     results = report(world)
-    effect = one(results, "personalization_effect", {"against": "none"}, given="I")
+    effect = one(results, "personalization_effect", {"against": "none"}, system_context="I")
     assert effect.value == pytest.approx((2 + 1 + 0) / 3)
     assert (effect.low, effect.high, effect.people) == (None, None, 3), (
         "three people are too few for an interval"
     )
-    assert one(results, "personalization_effect", {"against": "wrong:I"}, given="I").n == 2
-    assert one(results, "personalization", given="none").control == "no context"
-    assert one(results, "personalization", given="wrong:I").control == "wrong person"
+    assert one(results, "personalization_effect", {"against": "wrong:I"}, system_context="I").n == 2
+    assert one(results, "personalization", system_context="none").control == "no context"
+    assert one(results, "personalization", system_context="wrong:I").control == "wrong person"
 
 
 def test_spoilt_dialogues_are_named_and_the_score_stands_without_them(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from personafit.statistics import cluster_mean
 from personafit.store import RunRecord
 
 PEOPLE, QUESTIONS = 8, 3
-VIEWS = ("profile", "none", "wrong:profile")
+SHOWN_UNDER = ("profile", "none", "wrong:profile")
 RAISED = {"profile": 0.3, "none": 0.0, "wrong:profile": 0.1}
 METRICS = [
     Metric("rank_score", label="how near the best answer is to the top", compared=True),
@@ -29,9 +29,9 @@ METRICS = [
 ]
 
 
-def score(person: int, question: int, view: str) -> float:
+def score(person: int, question: int, context: str) -> float:
     """Anybody's score without the person, a little more with one."""
-    return (person * 7 + question * 3) % 5 / 10 + RAISED[view]
+    return (person * 7 + question * 3) % 5 / 10 + RAISED[context]
 
 
 def frames() -> Iterator[pl.DataFrame]:
@@ -39,18 +39,18 @@ def frames() -> Iterator[pl.DataFrame]:
     for person in range(PEOPLE):
         rows: list[dict[str, Any]] = []
         for rater in ("careful", "careless"):
-            for view in VIEWS:
+            for context in SHOWN_UNDER:
                 for question in range(QUESTIONS):
                     skipped = rater == "careless" and question == QUESTIONS - 1
                     rows.append(
                         {
                             "rater": rater,
-                            "view": view,
+                            "context": context,
                             "person": f"p{person}",
                             "prompt": f"q{question}",
                             "unit": f"p{person}/q{question}",
                             "topic": "food" if question else "music",
-                            "rank_score": None if skipped else score(person, question, view),
+                            "rank_score": None if skipped else score(person, question, context),
                         }
                     )
         yield pl.DataFrame(rows)
@@ -61,16 +61,16 @@ def run() -> RunRecord:
     return RunRecord(-1, "ranks-1", "ranks@1", {"raters": raters}, 0, 0.0, None)
 
 
-def one(results: list[Result], metric: str, rater: str, view: str, **where: str) -> Result:
+def one(results: list[Result], metric: str, rater: str, context: str, **where: str) -> Result:
     (found,) = [
-        r for r in results if (r.metric, r.rater, r.view, r.slice) == (metric, rater, view, dict(where))
+        r for r in results if (r.metric, r.rater, r.context, r.slice) == (metric, rater, context, dict(where))
     ]
     return found
 
 
 def opened(twice: str = "") -> RunLines:
     """The lines of those frames; everything under the context `twice` stands in two rows."""
-    again = [page.filter(pl.col("view") == twice) for page in frames()]
+    again = [page.filter(pl.col("context") == twice) for page in frames()]
     scores = pl.concat([*frames(), *again]).with_columns(
         item="unit", asked=pl.lit(1), answered=pl.col("rank_score").is_not_null().cast(pl.Int64)
     )
@@ -78,15 +78,15 @@ def opened(twice: str = "") -> RunLines:
         Line(
             str(rater),
             str(rater),
-            str(view),
+            str(context),
             None,
             None,
             frame,
-            control_of(str(rater), str(view), {}, CONTROL_CONTEXTS),
+            control_of(str(rater), str(context), {}, CONTROL_CONTEXTS),
             rater != "careless",
         )
-        for (rater, view), frame in scores.partition_by(
-            "rater", "view", as_dict=True, maintain_order=True, include_key=False
+        for (rater, context), frame in scores.partition_by(
+            "rater", "context", as_dict=True, maintain_order=True, include_key=False
         ).items()
     ]
     return RunLines(run(), {}, "ranking", lines, METRICS, [("topic",)])
@@ -112,13 +112,13 @@ def test_lift_is_over_the_larger_control() -> None:
     assert lift.value == pytest.approx(RAISED["profile"] - RAISED["wrong:profile"])
     assert "over wrong:profile, the larger of the two controls" in str(lift.note)
     assert one(results, "lift", "careful", "profile", topic="food").n == PEOPLE * (QUESTIONS - 1)
-    assert not [r for r in results if r.metric == "lift" and r.view != "profile"]
+    assert not [r for r in results if r.metric == "lift" and r.context != "profile"]
     assert one(results, "rank_score", "careful", "none").control == "no view"
     assert one(results, "rank_score", "careful", "wrong:profile").control == "wrong person"
 
 
 def test_lines_are_subtracted_where_both_have_an_answer() -> None:
-    first, second = (line for line in opened().lines if line.view == "profile")
+    first, second = (line for line in opened().lines if line.context == "profile")
     results = differences_of(opened(), [(first, second, "careless")])
     gap = one(results, "rank_score_difference", "careful", "profile", against="careless")
     assert (gap.value, gap.n) == (0.0, PEOPLE * (QUESTIONS - 1))

@@ -26,7 +26,7 @@ from personafit.run import rating_lanes
 from personafit.store import Item, Outcome, Product
 from tests.scripted import ScriptedModel
 
-VIEWS = ("profile", "none", "wrong:profile")
+SHOWN_UNDER = ("profile", "none", "wrong:profile")
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def judging(
     store: Store,
     items: Iterable[Item] = ITEMS,
     people: Sequence[Person] = PEOPLE,
-    views: Sequence[str] = ("profile",),
+    contexts: Sequence[str] = ("profile",),
     seed: int = 0,
     samples: int = 1,
     dataset: str = "world@1",
@@ -74,8 +74,8 @@ def judging(
     known = People(store.people(dataset))
     config = RunConfig("world", seed=seed, samples=samples)
     info = BenchmarkInfo(name="world", version="1")
-    plan = RunPlan(ChoiceKind(), store, config, info, dataset, known, list(views), selected)
-    plan.builders = [make_context(view, known, seed) for view in views]
+    plan = RunPlan(ChoiceKind(), store, config, info, dataset, known, list(contexts), selected)
+    plan.builders = [make_context(context, known, seed) for context in contexts]
     return plan
 
 
@@ -99,10 +99,10 @@ def keys(work: RunPlan, rater: Rater | None = None) -> list[str]:
 
 
 def test_every_job_has_a_key_of_its_own_and_the_same_one_every_time(store: Store) -> None:
-    work = judging(store, views=VIEWS, samples=2)
+    work = judging(store, contexts=SHOWN_UNDER, samples=2)
     first = keys(work)
-    assert len(set(first)) == len(first) == 3 * len(VIEWS) * 2 * 2 == work.kind.count(work, llm())
-    assert keys(judging(store, views=VIEWS, samples=2)) == first
+    assert len(set(first)) == len(first) == 3 * len(SHOWN_UNDER) * 2 * 2 == work.kind.count(work, llm())
+    assert keys(judging(store, contexts=SHOWN_UNDER, samples=2)) == first
 
 
 def test_a_key_follows_whatever_can_change_the_answer(store: Store) -> None:
@@ -112,8 +112,8 @@ def test_a_key_follows_whatever_can_change_the_answer(store: Store) -> None:
         "its texts": judging(store, [item("1", "bob", ("x", "y"))], dataset="d3", texts=("x", "y")),
         "the person": judging(store, [item("1", "ann", PAIR)], dataset="d4"),
         "the profile": judging(store, ITEMS[:1], [person("bob", "gin"), *PEOPLE[1:]], dataset="d5"),
-        "the view": judging(store, ITEMS[:1], views=["profile:Likes"], dataset="d6"),
-        "no view": judging(store, ITEMS[:1], views=["none"], dataset="d6"),
+        "the view": judging(store, ITEMS[:1], contexts=["profile:Likes"], dataset="d6"),
+        "no view": judging(store, ITEMS[:1], contexts=["none"], dataset="d6"),
     }
     base = set(keys(judging(store, ITEMS[:1], dataset="d6")))
     assert len(base) == 2, "one key for each order"
@@ -134,7 +134,7 @@ def test_a_key_follows_whatever_can_change_the_answer(store: Store) -> None:
 def test_a_key_follows_nothing_else(store: Store) -> None:
     base = set(keys(judging(store)))
     assert set(keys(judging(store, seed=5))) == base, "the seed draws, it does not rename"
-    assert set(keys(judging(store, views=VIEWS))) > base, "other views run beside"
+    assert set(keys(judging(store, contexts=SHOWN_UNDER))) > base, "other views run beside"
     assert set(keys(judging(store, dataset="copy@1"))) == base, "the same items in another data set"
     some = set(keys(judging(store, selected=frozenset({"1", "3"}))))
     assert some < base, "a sample is part of the whole"
@@ -145,7 +145,7 @@ def test_a_key_follows_nothing_else(store: Store) -> None:
 
 
 def test_a_wrong_person_is_another_key_when_another_is_drawn(store: Store) -> None:
-    by_seed = {seed: set(keys(judging(store, views=["wrong:profile"], seed=seed))) for seed in range(8)}
+    by_seed = {seed: set(keys(judging(store, contexts=["wrong:profile"], seed=seed))) for seed in range(8)}
     assert len(set(map(frozenset, by_seed.values()))) > 1
 
 
@@ -167,19 +167,19 @@ def test_a_rater_for_whom_order_cannot_matter_is_asked_once(store: Store) -> Non
     assert len(list(lane.jobs)) == lane.total == 3
 
 
-def test_work_goes_by_person_then_view_then_item(store: Store) -> None:
-    work = judging(store, views=VIEWS)
+def test_work_goes_by_person_then_context_then_item(store: Store) -> None:
+    work = judging(store, contexts=SHOWN_UNDER)
     seen = [(one.person, one.context.name, one.about) for one in work.kind.shown(work, llm())]
     once = list(dict.fromkeys(seen))
     assert [seen[start] for start in range(0, len(seen), 2)] == once, "both orders of an item in a row"
     assert once == [
-        *(("ann", view, "2") for view in VIEWS),
-        *(("bob", view, number) for view in VIEWS for number in ("1", "3")),
+        *(("ann", context, "2") for context in SHOWN_UNDER),
+        *(("bob", context, number) for context in SHOWN_UNDER for number in ("1", "3")),
     ]
 
 
 def test_contexts_are_stored_before_they_are_shown(store: Store) -> None:
-    work = judging(store, views=VIEWS)
+    work = judging(store, contexts=SHOWN_UNDER)
     for shown in work.kind.shown(work, llm()):
         assert store.texts([shown.context.id]) == {shown.context.id: shown.context.text}
 
@@ -202,7 +202,7 @@ def test_an_outcome_says_what_was_shown_and_a_failure_is_no_judgment(store: Stor
     job = next(iter(lane.jobs))
     outcome = asyncio.run(done(job))
     ask = outcome.ask
-    assert (ask.job, ask.item, ask.view, ask.sample) == (job.key, "1", "profile", 0)
+    assert (ask.job, ask.item, ask.context, ask.sample) == (job.key, "1", "profile", 0)
     assert (ask.tokens_in, ask.cost, ask.reply) == (7, 0.5, "A")
     assert outcome.judgments[0].label == ask.order[0], "the letter A stands for whatever was shown first"
     failed = job.failure("It broke.", 3)

@@ -72,7 +72,7 @@ def test_an_unknown_key_fails_that_ask_only(tmp_path: Path) -> None:
     pairs = write_pairs(tmp_path / "pairs.csv", simple_pairs(4))
     write_folder(tmp_path / "mine", ImportedPairs(pairs))
 
-    def decide(view: str, item: int, order: str) -> str | None:
+    def decide(context: str, item: int, order: str) -> str | None:
         return None if (item, order) == (2, "10") else "right"
 
     path = write_recording(tmp_path / "said.jsonl", FolderBenchmark(tmp_path / "mine"), decide, ["profile"])

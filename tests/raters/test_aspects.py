@@ -45,7 +45,7 @@ def test_each_answer_is_marked_by_itself_and_every_aspect_is_a_part() -> None:
     assert {request.max_tokens for request in model.asked} == {SHORT_REPLY}
 
 
-def test_the_person_is_shown_as_the_view_says_and_material_cannot_close_a_tag() -> None:
+def test_the_person_is_shown_as_the_context_says_and_material_cannot_close_a_tag() -> None:
     _, model = rated(ChatReply(marks(1, 1, 1, 1, 1)), ChatReply(marks(1, 1, 1, 1, 1)))
     assert "<person>\nLikes: tea\n</person>" in model.asked[0].messages[0]["content"]
     _, model = rated(ChatReply(marks(1, 1, 1, 1, 1)), ChatReply(marks(1, 1, 1, 1, 1)), person="")
@@ -153,7 +153,7 @@ def test_a_spec_that_names_nobody_is_one_sentence(spec: str, sentence: str) -> N
         make_rater(spec)
 
 
-def test_a_recording_is_read_by_item_view_and_answer(tmp_path: Path) -> None:
+def test_a_recording_is_read_by_item_context_and_answer(tmp_path: Path) -> None:
     rows = [
         {"key": "item-1|profile|0|0", "reply": marks(4, 4, 4, 4, 4)},
         {"key": "item-1|profile|1|0", "reply": marks(0, 4, 4, 4, 4)},

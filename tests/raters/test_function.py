@@ -90,7 +90,7 @@ def test_scores_are_read_back_into_the_items_order(judges: str, name: str, order
     assert (verdict.answers[0].label, verdict.answers[0].value) == ("1", -3.0)
 
 
-def test_the_function_gets_the_view_the_question_and_the_answers_as_shown(judges: str) -> None:
+def test_the_function_gets_the_context_the_question_and_the_answers_as_shown(judges: str) -> None:
     rate(make_rater(f"python:{judges}:Noting"), (1, 0))
     module = __import__(judges)
     assert module.calls == [("Likes: tea", "Q?", ["coffee", "tea"])]

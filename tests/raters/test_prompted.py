@@ -242,7 +242,7 @@ def test_fingerprints_tell_the_questions_apart() -> None:
 
 
 def test_without_the_prompt_one_answer_holds_for_all_places_of_an_attribute() -> None:
-    same = replace(listed("likes tea", "likes tea", view=ALONE), question=PAIR)
+    same = replace(listed("likes tea", "likes tea", context=ALONE), question=PAIR)
     model = ScriptedModel([ChatReply("yes")])
     verdict = asyncio.run(PromptedRater(model, (PAIR,)).rate(same))
     assert [(answer.part.item, answer.label) for answer in verdict.answers] == [("i0", "yes"), ("i1", "yes")]

@@ -18,8 +18,8 @@ LETTERS: list[dict[str, Any]] = [
     {"key": "pairs/3|profile|10|0", "reply": "Both."},
 ]
 WEIGHED: list[dict[str, Any]] = [
-    {"key": f"pairs/{number}|{view}|{index}|0", "reply": "", "letter_scores": {"likelihood": -score}}
-    for number, view, index, score in (
+    {"key": f"pairs/{number}|{context}|{index}|0", "reply": "", "letter_scores": {"likelihood": -score}}
+    for number, context, index, score in (
         (2, "profile", 0, 2.5),
         (2, "none", 0, 2.75),
         (2, "profile", 1, 3.0),

@@ -102,7 +102,7 @@ def test_verdicts_are_in_the_items_own_order(
     assert (verdict.status, verdict.answers[0].label, verdict.answers[0].value) == (Status.OK, label, margin)
 
 
-def test_without_a_view_overlap_is_a_tie_and_length_is_unmoved() -> None:
+def test_without_a_context_overlap_is_a_tie_and_length_is_unmoved() -> None:
     nobody = shown(("green tea, as you like it", "milk"), person="")
     overlap_verdict = asyncio.run(make_rater("rule:overlap").rate(nobody))
     assert (overlap_verdict.answers[0].label, overlap_verdict.answers[0].value) == ("tie", 0.0)

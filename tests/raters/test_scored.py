@@ -234,7 +234,7 @@ def test_a_fitted_matcher_answers_by_its_threshold_and_is_not_told_the_prompt_wh
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(fitted, "open_fitted", lambda spec, asked: KeptMatcher())
-    told, untold = (listed("likes tea", prompt="Which tea?", view=view) for view in ("none", ALONE))
+    told, untold = (listed("likes tea", prompt="Which tea?", context=context) for context in ("none", ALONE))
     assert labels(judged("fitted:anywhere", ATTRIBUTES, told).answers) == ["yes"]
     assert labels(judged("fitted:anywhere", ATTRIBUTES, untold).answers) == ["no"]
     assert make_rater("fitted:anywhere", ATTRIBUTES).fitted_on == {hash_text("Which tea?")}

@@ -198,7 +198,7 @@ def _answers(
                 item=item,
                 question="fit",
                 rater=fingerprint,
-                view="profile",
+                context="profile",
                 order=order,
                 status=status,
             )

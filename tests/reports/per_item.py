@@ -25,16 +25,16 @@ def results_by_item(scores: RunScores) -> list[Result]:
 def _results(scores: RunScores) -> Iterator[Result]:
     systems = _systems(scores.items)
     for rater in scores.raters:
-        for view in scores.views:
-            for system, given in systems:
-                keep = _keep_system(system, given)
-                frame = scores.scores[rater["fingerprint"], view].filter(keep)
+        for context in scores.contexts:
+            for system, system_context in systems:
+                keep = _keep_system(system, system_context)
+                frame = scores.scores[rater["fingerprint"], context].filter(keep)
                 others = {
                     name: scores.scores[rater["fingerprint"], name].filter(keep)
-                    for name in ("none", f"wrong:{view}")
-                    if name in scores.views
+                    for name in ("none", f"wrong:{context}")
+                    if name in scores.contexts
                 }
-                yield from _Group(scores, rater, view, system, given, frame, others).results()
+                yield from _Group(scores, rater, context, system, system_context, frame, others).results()
 
 
 def _systems(items: pl.DataFrame) -> list[tuple[str | None, str | None]]:
@@ -42,12 +42,12 @@ def _systems(items: pl.DataFrame) -> list[tuple[str | None, str | None]]:
     if not present:
         return [(None, None)]
     rows = items.select(present).unique(maintain_order=True).to_dicts()
-    return [(row.get("system"), row.get("given")) for row in rows]
+    return [(row.get("system"), row.get("system_context")) for row in rows]
 
 
-def _keep_system(system: str | None, given: str | None) -> pl.Expr:
+def _keep_system(system: str | None, system_context: str | None) -> pl.Expr:
     keep = pl.lit(True)
-    for name, value in zip(SYSTEM, (system, given), strict=True):
+    for name, value in zip(SYSTEM, (system, system_context), strict=True):
         if value is not None:
             keep = keep & (pl.col(name) == value)
     return keep
@@ -55,13 +55,13 @@ def _keep_system(system: str | None, given: str | None) -> pl.Expr:
 
 @dataclass(frozen=True)
 class _Group:
-    """The numbers of one rater under one view (and one system)."""
+    """The numbers of one rater under one context (and one system)."""
 
     scores: RunScores
     rater: dict[str, Any]
-    view: str
+    context: str
     system: str | None
-    given: str | None
+    system_context: str | None
     frame: pl.DataFrame
     others: dict[str, pl.DataFrame]
 
@@ -73,13 +73,13 @@ class _Group:
             yield self._result("consistency", where, part, self._consistency(part))
             if headline == "win_rate" and where:
                 yield self._result("win_rate_length_controlled", where, part, self._length_controlled(part))
-            if not self._is_control_view:
+            if not self._is_control_context:
                 yield self._result("lift", where, part, self._lift(part))
         yield self._restraint()
 
     @property
-    def _is_control_view(self) -> bool:
-        return self.view == "none" or self.view.startswith("wrong:")
+    def _is_control_context(self) -> bool:
+        return self.context == "none" or self.context.startswith("wrong:")
 
     def _slices(self) -> Iterator[tuple[dict[str, str], pl.DataFrame]]:
         yield {}, self.frame
@@ -101,7 +101,7 @@ class _Group:
 
     def _lift(self, part: pl.DataFrame) -> Estimate:
         if len(self.others) < 2:
-            missing = [name for name in ("none", f"wrong:{self.view}") if name not in self.others]
+            missing = [name for name in ("none", f"wrong:{self.context}") if name not in self.others]
             return Estimate(None, None, None, 0, 0, f"lift needs --context {' and --context '.join(missing)}")
         if "expect" in part.columns:
             part = part.filter(pl.col("expect").ne_missing("generic"))
@@ -144,8 +144,8 @@ class _Group:
             estimate,
             rater=self.rater["name"],
             system=self.system,
-            given=self.given,
-            view=self.view,
+            system_context=self.system_context,
+            context=self.context,
             metric=metric,
             slice=where,
             coverage=int(part["answered"].sum()) / asked if asked else None,
@@ -157,9 +157,9 @@ class _Group:
     def _control(self) -> str | None:
         if self.rater["name"] in CONTROL_RATERS:
             return CONTROL_RATERS[self.rater["name"]]
-        if self.view == "none":
+        if self.context == "none":
             return "no view"
-        return "wrong person" if self.view.startswith("wrong:") else None
+        return "wrong person" if self.context.startswith("wrong:") else None
 
 
 def _with_note(estimate: Estimate, note: str) -> Estimate:

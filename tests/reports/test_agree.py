@@ -151,11 +151,11 @@ def test_numbers_are_ordinal_and_repeated_votes_are_averaged(tmp_path: Path) -> 
     assert value(found, "together", "ordinal", "all raters") is not None
 
 
-def test_one_rater_is_both_orders_of_the_headline_view_and_meets_the_folders_people(
+def test_one_rater_is_both_orders_of_the_headline_context_and_meets_the_folders_people(
     tmp_path: Path, folder: Path
 ) -> None:
-    def biased(view: str, item: int, order: str) -> str | None:
-        if view != "profile":
+    def biased(context: str, item: int, order: str) -> str | None:
+        if context != "profile":
             return "wrong"
         return ("right" if order == "01" else "wrong") if item == 0 else "right"
 
@@ -167,7 +167,7 @@ def test_one_rater_is_both_orders_of_the_headline_view_and_meets_the_folders_peo
         run(store, RunConfig(str(folder), raters=[spec], limit=5))
         of_run = only(run_source(store, first.run))
         scores = load_scores(store, first.run)
-        frame = scores.scores[scores.raters[0]["fingerprint"], scores.headline_view]
+        frame = scores.scores[scores.raters[0]["fingerprint"], scores.headline_context]
         accuracy = frame["accuracy"].mean()
         of_folder = only(folder_source(folder, store))
     assert value(of_run, "pair", "percent", spec, "author") == (UNITS - 0.5) / UNITS, (
@@ -189,7 +189,7 @@ def test_a_judge_asked_under_two_contexts_is_one_rater_under_the_benchmarks_own(
     recording = write_recording(
         tmp_path / "one.jsonl",
         FolderBenchmark(folder),
-        lambda view, item, order: "right" if view == "profile" else "wrong",
+        lambda context, item, order: "right" if context == "profile" else "wrong",
     )
     vote(folder, ann=lambda n: True, ben=lambda n: n != 3)
     spec = f"replay:{recording}"

@@ -24,7 +24,7 @@ HOSTILE = [
     "你好",
 ]
 TEXTS = ["Apples", "pears", "plums", "kiwis"]
-ASKS = 18  # an item: three raters, three views, two orders
+ASKS = 18  # an item: three raters, three contexts, two orders
 
 
 def test_lists_come_back_in_order_and_nothing_in_a_block_looks_like_markup() -> None:
@@ -96,7 +96,7 @@ def judged(store: Store) -> RunRecord:
     """Three items about each of which one rater said a hundred letters."""
     run = store.begin_run("said-1", "data@1", {}, 3)
     asks = [
-        Ask(id=item, job=item, item=item, question="fit", rater="judge", view="profile", order="", status=Status.OK,
+        Ask(id=item, job=item, item=item, question="fit", rater="judge", context="profile", order="", status=Status.OK,
             reply=item * 100, at=1.0)
         for item in "cab"
     ]  # fmt: skip

@@ -38,7 +38,7 @@ def estimate(value: float, se: float, people: int = 30) -> Estimate:
 
 def lift(value: float, se: float = 0.02, rater: str = "judge", note: str = OVER_NONE) -> Result:
     found = replace(estimate(value, se), note=note)
-    return Result.of(found, metric="lift", rater=rater, view="profile", fingerprint=rater)
+    return Result.of(found, metric="lift", rater=rater, context="profile", fingerprint=rater)
 
 
 def finding(value: float, se: float = 0.02, null: float = 0.0) -> HypothesisTest:
@@ -91,7 +91,7 @@ def test_controls_and_slices_make_no_claims() -> None:
 
 def test_few_people_and_constants_are_no_claims() -> None:
     few = Result.of(
-        Estimate(0.25, None, None, 8, 4, too_few(4)), metric="lift", rater="judge", view="profile"
+        Estimate(0.25, None, None, 8, 4, too_few(4)), metric="lift", rater="judge", context="profile"
     )
     assert lift_claims([few]) == [
         "judge: lift +25.0 points on 8 items of 4 people, too few people to claim anything (6 are needed)."
@@ -100,7 +100,7 @@ def test_few_people_and_constants_are_no_claims() -> None:
         Estimate(0.0, None, None, 40, 8, f"{CONSTANT}; {OVER_NONE}"),
         metric="lift",
         rater="judge",
-        view="profile",
+        context="profile",
     )
     assert lift_claims([same]) == [
         "judge: the same answers with the profile and without (lift 0.0 points on 40 items of 8 people)."
@@ -153,7 +153,7 @@ def test_relevance_claims() -> None:
     def picked(times: float, null: float) -> str:
         found = [("over_selection", times), ("recall", 0.9)]
         figures = Figures(
-            Result.of(estimate(value, 0.1), metric=name, rater="r", view="none") for name, value in found
+            Result.of(estimate(value, 0.1), metric=name, rater="r", context="none") for name, value in found
         )
         return picks("r", "none", figures, finding(times, 0.1, null))
 

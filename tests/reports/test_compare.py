@@ -39,17 +39,17 @@ def judged(
     folder: Path,
     name: str,
     right: Callable[[int], bool | None],
-    views: tuple[str, ...] = ("profile",),
+    contexts: tuple[str, ...] = ("profile",),
     limit: int | None = None,
 ) -> RunLines:
     """A run of a recording; `right` says for each item whether it is, or None where there is no reply."""
 
-    def decide(view: str, item: int, order: str) -> str | None:
+    def decide(context: str, item: int, order: str) -> str | None:
         fits = right(item)
         return None if fits is None else "right" if fits else "wrong"
 
     recording = write_recording(folder.parent / f"{name}.jsonl", FolderBenchmark(folder), decide)
-    config = RunConfig(str(folder), raters=[f"replay:{recording}"], contexts=list(views), limit=limit)
+    config = RunConfig(str(folder), raters=[f"replay:{recording}"], contexts=list(contexts), limit=limit)
     return run_lines(store, run(store, config).run)
 
 

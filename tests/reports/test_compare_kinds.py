@@ -21,7 +21,7 @@ PICKS = Metric("yes_rate", "yes", better=None)
 def line(
     rater: str | None,
     system: str | None,
-    given: str | None = "I",
+    system_context: str | None = "I",
     control: str | None = None,
     **columns: list[float],
 ) -> Line:
@@ -37,7 +37,7 @@ def line(
             **columns,
         }
     )
-    return Line(rater, rater, "given", system, given, frame, control)
+    return Line(rater, rater, "given", system, system_context, frame, control)
 
 
 def run_of(
@@ -165,7 +165,7 @@ def test_answers_that_systems_made_in_runs_of_their_own_are_paired_by_question()
         whole = line("judge", None, None, personalization=marks(mean, len(name)))
         frame = whole.frame.with_columns(
             pl.lit(name).alias("system"),
-            pl.lit("matched").alias("given"),
+            pl.lit("matched").alias("system_context"),
             pl.col("unit").alias("group"),
             pl.lit("bees").alias("target"),
             pl.concat_str(pl.lit(name), "unit").alias("unit"),

@@ -41,7 +41,7 @@ def judged(tmp_path: Path, store: Store) -> Callable[[str, list[bool]], RunLines
         recording = write_recording(
             tmp_path / f"{name}.jsonl",
             benchmark,
-            lambda view, item, order: "right" if right[item] else "wrong",
+            lambda context, item, order: "right" if right[item] else "wrong",
         )
         config = RunConfig(str(tmp_path / "mine"), raters=[f"replay:{recording}"], contexts=["profile"])
         return run_lines(store, run(store, config).run)

@@ -40,16 +40,16 @@ WAITS = [
 ]
 
 
-def many(folder: Path, given: str = "none") -> World:
+def many(folder: Path, system_context: str = "none") -> World:
     people = {f"p{n}": {"Dining.Cuisine": ["Thai"], "Train.Seat": "window"} for n in range(PEOPLE)}
-    world = make_world(folder, (given,), facets=people)
+    world = make_world(folder, (system_context,), facets=people)
     for person in people:
-        world.hold(person, SD, WAITS, given=given)
+        world.hold(person, SD, WAITS, system_context=system_context)
         world.hold(
             person,
             MD,
             ["Dinner and a train.", "A Thai place.", "And the train?", "An aisle seat on the train."],
-            given=given,
+            system_context=system_context,
             stop=StopReason.CAP,
         )
     return world
@@ -67,30 +67,35 @@ def row_of(grid: Grid, *names: str) -> dict[str, str]:
 
 
 def test_figures_in_tables_equal_results_and_controls_come_last(tmp_path: Path) -> None:
-    systems, givens = ("helper", "canned"), ("none", "I", "wrong:I")
-    world = make_world(tmp_path, givens, systems=systems)
+    systems, system_contexts = ("helper", "canned"), ("none", "I", "wrong:I")
+    world = make_world(tmp_path, system_contexts, systems=systems)
     for system in systems:
-        for given in givens:
+        for system_context in system_contexts:
             for person in ("ann", "bob", "cyd"):
                 for task in (SD, MD):
-                    said = WAITS if given == "none" else ["Dinner?", "A Thai place?", "Yes.", "Done."]
+                    said = (
+                        WAITS if system_context == "none" else ["Dinner?", "A Thai place?", "Yes.", "Done."]
+                    )
                     said = [*said[:3], f"{said[3]} ({system})"]  # judges are asked once about equal texts
-                    world.hold(person, task, said, given=given, system=system)
+                    world.hold(person, task, said, system_context=system_context, system=system)
     marks = {"none": 2, "I": 4, "wrong:I": 1}
 
     def reply(dialogue: Any, question: str, call: int) -> str:
-        return good_reply(marks[dialogue.given], dialogue.given != "none")(dialogue, question, call)
+        return good_reply(marks[dialogue.system_context], dialogue.system_context != "none")(
+            dialogue, question, call
+        )
 
     world.judge(reply)
     report = DialogueReport(world.store, world.run)
     part = report.part()
     found = tables(part)
 
-    def result(metric: str, given: str, where: dict[str, str] | None = None) -> Result:
+    def result(metric: str, system_context: str, where: dict[str, str] | None = None) -> Result:
         (one,) = [
             row
             for row in report.results
-            if (row.metric, row.system, row.given, row.slice) == (metric, "helper", given, where or {})
+            if (row.metric, row.system, row.system_context, row.slice)
+            == (metric, "helper", system_context, where or {})
         ]
         return one
 
@@ -162,9 +167,9 @@ def test_unreadable_replies_are_listed_and_a_run_may_have_no_judge(tmp_path: Pat
 
 def test_the_small_table_is_printed_at_any_width_and_names_are_no_markup(tmp_path: Path) -> None:
     world = make_world(tmp_path, ("none", "I"), systems=("[red]helper",), tasks=(SD,))
-    for given in ("none", "I"):
+    for system_context in ("none", "I"):
         for person in ("ann", "bob", "cyd"):
-            world.hold(person, SD, WAITS, given=given, system="[red]helper")
+            world.hold(person, SD, WAITS, system_context=system_context, system="[red]helper")
     world.judge(good_reply(2), name="[bold]judge")
     part = open_report(world.store, world.run).part()
     for width in (60, 100, 220):
@@ -179,10 +184,10 @@ def test_the_small_table_is_printed_at_any_width_and_names_are_no_markup(tmp_pat
 
 def test_published_rows_stand_beside_this_data_only() -> None:
     rows = published_results("personalens")
-    assert len({(row.system, row.given) for row in rows}) == 11
+    assert len({(row.system, row.system_context) for row in rows}) == 11
     assert all("2506.09902" in str(row.note) for row in rows)
     sonnet = {
-        (row.given, row.metric, row.slice["tasks"]): row.value
+        (row.system_context, row.metric, row.slice["tasks"]): row.value
         for row in rows
         if row.system == "Claude 3 Sonnet"
     }
@@ -229,9 +234,14 @@ def test_hostile_texts_stay_texts(tmp_path: Path, page: Page) -> None:  # noqa: 
     world = make_world(tmp_path, ("none", "I"), systems=(name,))
     for place, text in enumerate(HOSTILE):
         person, task = ("ann", "bob", "cyd")[place % 3], (SD, MD)[place % 2]
-        given = "none" if place < 6 else "I"
+        system_context = "none" if place < 6 else "I"
         world.hold(
-            person, task, [text, f"A Thai place? {text}", text, text], given=given, told=text, system=name
+            person,
+            task,
+            [text, f"A Thai place? {text}", text, text],
+            system_context=system_context,
+            told=text,
+            system=name,
         )
     judge = f"judge</title>\u202e</style><!--<script>{MARKER}</script>"
     world.judge(lambda dialogue, question, call: HOSTILE[call % len(HOSTILE)], name=judge)
@@ -252,14 +262,14 @@ def test_the_viewer_shows_who_knew_what_the_marks_and_the_end(tmp_path: Path, pa
         "ann",
         SD,
         ["😀 Dinner?", "😀😀 A Thai place on a budget?", "Fine.", "Done."],
-        given="I",
+        system_context="I",
         told="Loves Thai food.",
     )
     world.hold(
         "bob",
         SD,
         ["Dinner?", "As you told me last week, you adore snails."],
-        given="none",
+        system_context="none",
         stop=StopReason.GAVE_UP,
     )
     world.judge(good_reply(3))

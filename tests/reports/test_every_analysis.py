@@ -51,7 +51,7 @@ def right_by_hand(kinds: Kinds, place: int) -> Units:
     gold, scores = kinds.gold("choice"), dict[str, dict[str, float]]()
     for item, order, label in (
         kinds.answers("choice", place, (JUDGE, PLAIN)[place])
-        .filter(pl.col("view") == "profile", pl.col("target") == "")
+        .filter(pl.col("context") == "profile", pl.col("target") == "")
         .select("item", "order", "label")
         .iter_rows()
     ):
@@ -65,10 +65,10 @@ def unmoved_by_hand(kinds: Kinds, place: int) -> Units:
     items = {item.id: item for item in kinds.store.items(run.dataset)}
     said = {
         (item, order): label
-        for item, view, order, label in kinds.answers("injection", place, (JUDGE, PLAIN)[place])
-        .select("item", "view", "order", "label")
+        for item, context, order, label in kinds.answers("injection", place, (JUDGE, PLAIN)[place])
+        .select("item", "context", "order", "label")
         .iter_rows()
-        if view == "profile"
+        if context == "profile"
     }
     found = {}
     for (item, order), label in said.items():
@@ -87,7 +87,7 @@ def unmoved_by_hand(kinds: Kinds, place: int) -> Units:
 def yes_by_hand(kinds: Kinds, place: int) -> Units:
     """Relevance: whether a pair is called relevant."""
     answers = kinds.answers("relevance", place, (JUDGE, f"list:{PLAIN}")[place])
-    shown = answers.filter(pl.col("view") == "none").select("item", "label").iter_rows()
+    shown = answers.filter(pl.col("context") == "none").select("item", "label").iter_rows()
     return {item: float(label == "yes") for item, label in shown}
 
 
@@ -105,12 +105,16 @@ def dialogues_by_hand(kinds: Kinds, place: int, question: str) -> Units:
     run = kinds.runs["dialogue"][place]
     marks = {
         item: value
-        for item, view, asked, value in kinds.answers("dialogue", place, JUDGE)
-        .select("item", "view", "question", "value")
+        for item, context, asked, value in kinds.answers("dialogue", place, JUDGE)
+        .select("item", "context", "question", "value")
         .iter_rows()
-        if (view, asked) == ("given", question)
+        if (context, asked) == ("given", question)
     }
-    held = [one for one in dialogues(kinds.store, run.id) if one.given == "I" and one.system_name != "canned"]
+    held = [
+        one
+        for one in dialogues(kinds.store, run.id)
+        if one.system_context == "I" and one.system_name != "canned"
+    ]
     return {(one.person, one.task.id): marks[one.id] for one in held if one.id in marks}
 
 
@@ -212,9 +216,9 @@ def test_a_dialogue_run_is_planned_against_the_better_of_its_controls(kinds: Kin
     assert set(plans) == {"completion", "personalization"}
     plan = plans["personalization"]
     lines = {
-        (line.system, line.given): line.frame
+        (line.system, line.system_context): line.frame
         for line in opened(kinds, "dialogue").lines
-        if line.view == "given"
+        if line.context == "given"
     }
     own = (SYSTEM, "I")
     means = {
@@ -304,7 +308,7 @@ def test_dialogue_judges_agree_with_who_voted(kinds: Kinds, question: str) -> No
     marks = {
         row["item"]: row["value"]
         for row in kinds.answers("dialogue", 0, JUDGE)
-        .filter(question=question, view="given")
+        .filter(question=question, context="given")
         .iter_rows(named=True)
     }
     votes = voted(kinds, question)
@@ -363,7 +367,7 @@ def test_attacked_choices_agree_with_gold_as_they_were(kinds: Kinds) -> None:
 def test_the_confidence_of_relevance_raters_is_held_against_gold(kinds: Kinds) -> None:
     gold = kinds.gold("relevance")
     answers = kinds.answers("relevance", 0, JUDGE).filter(
-        pl.col("view") == "none", ~pl.col("value").is_in([0.0, 1.0])
+        pl.col("context") == "none", ~pl.col("value").is_in([0.0, 1.0])
     )
     margin, truth = answers["value"].to_numpy(), np.array([gold[item] == "yes" for item in answers["item"]])
     right = np.where(margin == 0, 0.5, (margin > 0) == truth)
@@ -434,15 +438,17 @@ def test_a_mean_is_corrected_by_what_people_said_of_some_units(
 
 def test_dialogue_judges_are_corrected_by_votes_in_the_store(kinds: Kinds) -> None:
     found = {
-        (one.metric, one.line.system, one.line.given): one
+        (one.metric, one.line.system, one.line.system_context): one
         for one in correct_lines(opened(kinds, "dialogue"))
         if not one.slice
     }
     votes = voted(kinds, "personalization")
     marked = set(
-        kinds.answers("dialogue", 0, JUDGE).filter(question="personalization", view="given")["item"].to_list()
+        kinds.answers("dialogue", 0, JUDGE)
+        .filter(question="personalization", context="given")["item"]
+        .to_list()
     )
-    held = [one for one in dialogues(kinds.store, kinds.runs["dialogue"][0].id) if one.given == "I"]
+    held = [one for one in dialogues(kinds.store, kinds.runs["dialogue"][0].id) if one.system_context == "I"]
     for system in (SYSTEM, "canned"):
         both = [one.id for one in held if one.system_name == system and one.id in votes and one.id in marked]
         human = found["personalization", system, "I"].found.human

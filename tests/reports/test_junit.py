@@ -14,8 +14,8 @@ from personafit.testing import assert_lift, assert_metric
 ACCURACY = Result(
     rater="openai:judge",
     system=None,
-    given=None,
-    view="profile",
+    system_context=None,
+    context="profile",
     metric="accuracy",
     slice={},
     value=0.7,
@@ -31,7 +31,7 @@ ACCURACY = Result(
 RESULTS = [
     ACCURACY,
     replace(ACCURACY, slice={"tier": "hard"}, value=0.1, low=0.0, high=0.2),
-    replace(ACCURACY, view="none", control="no view", value=0.5),
+    replace(ACCURACY, context="none", control="no view", value=0.5),
     replace(ACCURACY, metric="lift", value=0.02, low=-0.01, high=0.06),
     replace(ACCURACY, rater="bad\x00<name>", value=0.4, low=0.35, high=0.45),
     replace(
@@ -162,8 +162,10 @@ def test_shares_compare_the_value_and_slices_are_gated_by_name() -> None:
 
 def test_a_gate_on_anything_wants_the_answers_made() -> None:
     """A system that makes no answer loses it, and a lift over the rest may still be high: what is missing may not be like the rest."""
-    lift = replace(ACCURACY, metric="lift", value=0.3, low=0.2, high=0.4, system="us", given="profile")
-    made = replace(lift, metric="made", rater=None, view=None, value=0.6, low=None, high=None)
+    lift = replace(
+        ACCURACY, metric="lift", value=0.3, low=0.2, high=0.4, system="us", system_context="profile"
+    )
+    made = replace(lift, metric="made", rater=None, context=None, value=0.6, low=None, high=None)
     passes, missing = gate_verdicts([lift, made], [("lift", 0.05)])
     assert (passes.outcome, missing.outcome) == ("passes", "fails")
     assert missing.reason == "made of us given profile is 0.600, below 0.95."

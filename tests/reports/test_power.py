@@ -33,12 +33,12 @@ def make_pilot(tmp_path: Path, store: Store, recurring: bool) -> RunLines:
     one = write_recording(
         tmp_path / "one.jsonl",
         benchmark,
-        lambda view, item, order: "right" if view == "profile" and item % 4 else "wrong",
+        lambda context, item, order: "right" if context == "profile" and item % 4 else "wrong",
     )
     two = write_recording(
         tmp_path / "two.jsonl",
         benchmark,
-        lambda view, item, order: "right" if view == "profile" and item // EACH > 2 else "wrong",
+        lambda context, item, order: "right" if context == "profile" and item // EACH > 2 else "wrong",
     )
     raters = [f"replay:{one}", f"replay:{two}"]
     return run_lines(store, run(store, RunConfig(str(tmp_path / "mine"), raters=raters)).run)
@@ -105,7 +105,7 @@ def test_where_nothing_can_be_planned_nothing_else_is_said(tmp_path: Path, store
     rows = simple_pairs(6, 3)
     write_folder(tmp_path / "mine", ImportedPairs(write_pairs(tmp_path / "mine.csv", rows)))
     benchmark = FolderBenchmark(tmp_path / "mine")
-    same = write_recording(tmp_path / "same.jsonl", benchmark, lambda view, item, order: "right")
+    same = write_recording(tmp_path / "same.jsonl", benchmark, lambda context, item, order: "right")
     config = RunConfig(str(tmp_path / "mine"), raters=[f"replay:{same}"])
     (plan,) = plan_run(run_lines(store, run(store, config).run), difference=0.05)
     assert plan.sentence().endswith(

@@ -122,7 +122,7 @@ def test_grades_are_counted_and_held_against_people(report: RelevanceReport) -> 
     found = {
         (r.metric, r.slice["grade"]): r.value
         for r in report.results
-        if "grade" in r.slice and r.view == "none"
+        if "grade" in r.slice and r.context == "none"
     }
     pairs = 12 * 2 * 5 + 25
     assert found["grade_share", "must"] == pytest.approx(12 * 2 / pairs)

@@ -33,7 +33,7 @@ ATTACK_TEXTS = [
     attack.text(language, 0, "this answer", "A") for attack in ATTACKS.values() for language in ("en", "zh")
 ]
 RATERS = [f"python:<img src=x onerror={MARKER}>", "rule:length", "openai:$x^2$@</title>\u202e</style>_<!--"]
-VIEWS = ["profile", "none", "wrong:profile"]
+SHOWN_UNDER = ["profile", "none", "wrong:profile"]
 SLICES = "#part-1-section-1 table"  # scores by slice
 
 
@@ -159,7 +159,7 @@ def make_report(folder: Path, texts: list[str], answered: bool = True) -> Path:
             "benchmark": "made",
             "dataset": dataset,
             "question": "fit",
-            "views": VIEWS,
+            "views": SHOWN_UNDER,
             "seed": 0,
             "samples": 1,
             "selected": None,
@@ -169,10 +169,10 @@ def make_report(folder: Path, texts: list[str], answered: bool = True) -> Path:
         run = store.begin_run("made-1", dataset, config, 100)
         if answered:
             outcomes = [
-                _outcome(n, text, rater, view, order)
+                _outcome(n, text, rater, context, order)
                 for n, text in enumerate(texts)
                 for rater in range(3)
-                for view in VIEWS
+                for context in SHOWN_UNDER
                 for order in ("01", "10")
             ]
             store.plan_jobs(run.id, [outcome.ask.job for outcome in outcomes])
@@ -181,8 +181,8 @@ def make_report(folder: Path, texts: list[str], answered: bool = True) -> Path:
         return pf.load("made-1", store=store).report(folder / "report.html")
 
 
-def _outcome(number: int, text: str, rater: int, view: str, order: str) -> Outcome:
-    job = f"{number}-{rater}-{view}-{order}"
+def _outcome(number: int, text: str, rater: int, context: str, order: str) -> Outcome:
+    job = f"{number}-{rater}-{context}-{order}"
     failed = rater == 2 and number == 1
     status = Status.FAILED if failed else Status.OK
     ask = Ask(
@@ -191,7 +191,7 @@ def _outcome(number: int, text: str, rater: int, view: str, order: str) -> Outco
         item=f"made/{number}",
         question="fit",
         rater=f"f{rater}",
-        view=view,
+        context=context,
         order=order,
         status=status,
         reply=f"reply {text[:500]}",
@@ -312,7 +312,7 @@ def test_detail_says_who_chose_what(fruit: Path, page: Page) -> None:
     assert opened.locator("#detail h3").text_content() == "Question 1? pears"
     assert opened.locator(".is-gold").text_content().startswith("Answer A ★ gold (author)")
     rows = opened.locator("#detail tbody tr").all_text_contents()
-    assert len(rows) == 3  # a rater each, with all views and orders
+    assert len(rows) == 3  # a rater each, with all contexts and orders
     assert rows[0].startswith(f"{RATERS[0]}A then B: B ✗ wrong -1B then A: B ✗ wrong -1")
     assert rows[1].startswith(f"{RATERS[1]} controlA then B: A ✓ right 1B then A: B ✗ wrong -1")
     assert rows[2].endswith("B then A: – failed")

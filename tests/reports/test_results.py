@@ -10,7 +10,7 @@ from personafit.api.places import results_object
 from personafit.benchmarks import FolderBenchmark, ImportedPairs, RunConfig, write_folder
 from personafit.reports.result import Result
 from personafit.reports.totals import RunTotals, load_totals, run_results
-from tests.scripted import VIEWS, run, simple_pairs, write_pairs, write_recording
+from tests.scripted import SHOWN_UNDER, run, simple_pairs, write_pairs, write_recording
 
 Decide = Callable[[str, int, str], str | None]
 PEOPLE, QUESTIONS = 6, 2
@@ -40,36 +40,36 @@ def lifted(store: Store, folder: Path) -> RunTotals:
     return judged(store, folder, with_person)
 
 
-def judged(store: Store, folder: Path, decide: Decide, views: tuple[str, ...] = VIEWS) -> RunTotals:
+def judged(store: Store, folder: Path, decide: Decide, contexts: tuple[str, ...] = SHOWN_UNDER) -> RunTotals:
     """A finished run of recorded replies."""
     said = folder / f"said-{len(list(folder.glob('said-*')))}.jsonl"
     recording = write_recording(said, FolderBenchmark(folder), decide)
-    finished = run(store, RunConfig(str(folder), raters=[f"replay:{recording}"], contexts=list(views)))
+    finished = run(store, RunConfig(str(folder), raters=[f"replay:{recording}"], contexts=list(contexts)))
     return load_totals(store, finished.run)
 
 
 def number(
-    scores: RunTotals, metric: str, view: str = "profile", rater: str = "replay", **where: str
+    scores: RunTotals, metric: str, context: str = "profile", rater: str = "replay", **where: str
 ) -> Result:
     """The one result of that name."""
     (found,) = (
         result
         for result in run_results(scores)
         if (result.rater or "").startswith(rater)
-        and (result.metric, result.view, result.slice) == (metric, view, where)
+        and (result.metric, result.context, result.slice) == (metric, context, where)
     )
     return found
 
 
-def with_person(view: str, item: int, order: str) -> str:
+def with_person(context: str, item: int, order: str) -> str:
     """Right with the person; without, right on 3 of 12; with the wrong person, on 6 of 12."""
-    right = {"profile": 12, "none": 3, "wrong:profile": 6}[view]
+    right = {"profile": 12, "none": 3, "wrong:profile": 6}[context]
     return "right" if item < right else "wrong"
 
 
-def test_lift_is_the_view_minus_the_larger_control_paired_by_item(lifted: RunTotals) -> None:
+def test_lift_is_the_context_minus_the_larger_control_paired_by_item(lifted: RunTotals) -> None:
     scores = lifted
-    assert [number(scores, "accuracy", view).value for view in VIEWS] == [1.0, 0.25, 0.5]
+    assert [number(scores, "accuracy", context).value for context in SHOWN_UNDER] == [1.0, 0.25, 0.5]
     lift = number(scores, "lift")
     # Four of the items, of two people, are marked expect: generic: they count in restraint and not in lift.
     assert (lift.value, lift.n, lift.people) == (0.75, ITEMS - 4, PEOPLE - 2)
@@ -83,15 +83,15 @@ def test_numbers_of_items_are_whole_numbers(lifted: RunTotals) -> None:
 
 def test_lift_is_over_none_where_none_is_larger(store: Store, folder: Path) -> None:
     swapped = {"none": "wrong:profile", "wrong:profile": "none", "profile": "profile"}
-    scores = judged(store, folder, lambda view, item, order: with_person(swapped[view], item, order))
+    scores = judged(store, folder, lambda context, item, order: with_person(swapped[context], item, order))
     lift = number(scores, "lift")
     assert lift.value == 0.75
     assert "over none" in (lift.note or "")
 
 
 def test_lift_can_be_negative_and_is_given_by_slice(store: Store, folder: Path) -> None:
-    def worse(view: str, item: int, order: str) -> str:
-        return "wrong" if view == "profile" and item % 2 else "right"
+    def worse(context: str, item: int, order: str) -> str:
+        return "wrong" if context == "profile" and item % 2 else "right"
 
     scores = judged(store, folder, worse)
     assert number(scores, "lift").value == -0.5
@@ -99,18 +99,18 @@ def test_lift_can_be_negative_and_is_given_by_slice(store: Store, folder: Path) 
     assert number(scores, "lift", tier="hard").value == -1.0
 
 
-def test_control_views_have_no_lift_and_without_controls_lift_is_null_with_a_note(
+def test_control_contexts_have_no_lift_and_without_controls_lift_is_null_with_a_note(
     store: Store, folder: Path, lifted: RunTotals
 ) -> None:
-    assert {r.view for r in run_results(lifted) if r.metric == "lift"} == {"profile"}
-    alone = judged(store, folder, with_person, views=("profile", "none"))
+    assert {r.context for r in run_results(lifted) if r.metric == "lift"} == {"profile"}
+    alone = judged(store, folder, with_person, contexts=("profile", "none"))
     lift = number(alone, "lift")
     assert (lift.value, lift.low, lift.high, lift.n) == (None, None, None, 0)
     assert lift.note == "lift needs --context wrong:profile"
 
 
 def test_restraint_is_accuracy_where_the_less_personal_answer_is_right(store: Store, folder: Path) -> None:
-    scores = judged(store, folder, lambda view, item, order: "wrong" if item in (0, 5) else "right")
+    scores = judged(store, folder, lambda context, item, order: "wrong" if item in (0, 5) else "right")
     restraint = number(scores, "restraint", expect="generic")
     assert (restraint.value, restraint.n, restraint.people) == (0.75, 4, 2)
 
@@ -125,7 +125,7 @@ def test_restraint_without_marked_items_is_null_with_a_note(store: Store, tmp_pa
 def test_coverage_counts_failed_unparsed_and_unasked_and_the_mean_does_not(
     store: Store, folder: Path
 ) -> None:
-    def gaps(view: str, item: int, order: str) -> str | None:
+    def gaps(context: str, item: int, order: str) -> str | None:
         if item == 0:
             return None  # both orders fail
         if item == 1 and order == "10":
@@ -137,27 +137,27 @@ def test_coverage_counts_failed_unparsed_and_unasked_and_the_mean_does_not(
     assert (accuracy.value, accuracy.n) == (1.0, ITEMS - 2), "an item needs both orders"
     assert accuracy.coverage == (2 * ITEMS - 3) / (2 * ITEMS)
     assert number(scores, "consistency").n == ITEMS - 2
-    # All planned asks: the replayed rater's two orders and two rules in one order, under three views each.
+    # All planned asks: the replayed rater's two orders and two rules in one order, under three contexts each.
     asked, answered = scores.coverage()
     assert answered / asked == pytest.approx(1 - 3 * 3 / (3 * ITEMS * (2 + 1 + 1)))
 
 
 def test_what_was_never_asked_lowers_coverage_too(store: Store, folder: Path) -> None:
     """A lane that stopped early leaves planned asks without a row; they count all the same."""
-    scores = judged(store, folder, lambda view, item, order: None)
+    scores = judged(store, folder, lambda context, item, order: None)
     accuracy = number(scores, "accuracy")
     assert (accuracy.value, accuracy.n, accuracy.coverage) == (None, 0, 0.0)
     assert accuracy.note == "no item has an answer"
     replayed = scores.run.config["raters"][0]["fingerprint"]
     asked = sum(count for (rater, _), count in scores.statuses.items() if rater == replayed)
-    assert 0 < asked < 2 * ITEMS * len(VIEWS), "the lane must have stopped before the end"
+    assert 0 < asked < 2 * ITEMS * len(SHOWN_UNDER), "the lane must have stopped before the end"
     lift = number(scores, "lift")
     assert lift.value is None
     assert lift.note
 
 
 def test_consistency_stands_apart_from_accuracy(store: Store, folder: Path) -> None:
-    def first_place(view: str, item: int, order: str) -> str:
+    def first_place(context: str, item: int, order: str) -> str:
         return "A"
 
     scores = judged(store, folder, first_place)
@@ -172,25 +172,25 @@ def test_consistency_stands_apart_from_accuracy(store: Store, folder: Path) -> N
 
 def test_controls_are_marked(lifted: RunTotals) -> None:
     scores = lifted
-    marks = {(r.rater or "", r.view): r.control for r in run_results(scores)}
+    marks = {(r.rater or "", r.context): r.control for r in run_results(scores)}
     replay = next(name for name, _ in marks if name.startswith("replay"))
     assert marks == {
         (replay, "profile"): None,
         (replay, "none"): "no view",
         (replay, "wrong:profile"): "wrong person",
-        **{("rule:length", view): "longest answer" for view in VIEWS},
-        **{("rule:overlap", view): "most overlap" for view in VIEWS},
+        **{("rule:length", context): "longest answer" for context in SHOWN_UNDER},
+        **{("rule:overlap", context): "most overlap" for context in SHOWN_UNDER},
     }
 
 
 def test_recurring_prompts_are_said(lifted: RunTotals) -> None:
     """Six people put the same two questions, so prompts are clusters as well."""
-    note = number(lifted, "accuracy", view="wrong:profile").note
+    note = number(lifted, "accuracy", context="wrong:profile").note
     assert "clustered by person and prompt" in (note or "")
 
 
 def test_records_are_flat_with_exactly_the_promised_keys_and_no_nan(store: Store, folder: Path) -> None:
-    scores = judged(store, folder, lambda view, item, order: "right" if view == "profile" else None)
+    scores = judged(store, folder, lambda context, item, order: "right" if context == "profile" else None)
     body = results_object("mine", run_results(scores))
     assert list(body) == ["benchmark", "results"]
     assert body["results"]

@@ -15,7 +15,7 @@ from personafit.reports.totals import load_totals, run_results
 from personafit.store import Ask, Item, Judgment, Outcome, Product, RaterRecord, RunRecord, run_pages
 from tests.reports.per_item import results_by_item
 
-VIEWS = ["profile", "none", "wrong:profile"]
+SHOWN_UNDER = ["profile", "none", "wrong:profile"]
 RATERS = [("judge", 2, False), ("rule:length", 1, True)]
 DATASET = "random@1"
 SAMPLES = 2
@@ -84,7 +84,7 @@ def random_run(
         "benchmark": "random",
         "dataset": DATASET,
         "question": "fit",
-        "views": VIEWS,
+        "views": SHOWN_UNDER,
         "seed": 0,
         "samples": SAMPLES,
         "selected": [item.id for item in items if draw.random() < 0.8] if selected else None,
@@ -92,7 +92,10 @@ def random_run(
         "notes": [],
     }
     run = store.begin_run(
-        "random-1", DATASET, config, ITEMS * SAMPLES * len(VIEWS) * sum(orders for _, orders, _ in RATERS)
+        "random-1",
+        DATASET,
+        config,
+        ITEMS * SAMPLES * len(SHOWN_UNDER) * sum(orders for _, orders, _ in RATERS),
     )
     store.plan_jobs(run.id, list(dict.fromkeys(outcome.ask.job for outcome in outcomes)))
     store.write(outcomes)
@@ -101,17 +104,17 @@ def random_run(
 
 def _outcomes(item: Item, draw: random.Random) -> Iterator[Outcome]:
     for name, orders, _ in RATERS:
-        for view in VIEWS:
+        for context in SHOWN_UNDER:
             for order in ("01", "10") if orders == 2 else ("",):
                 for sample in range(SAMPLES):
                     for generation in range(draw.choice([0, *[1] * 8, 2])):
-                        yield _outcome(item, name, view, order, sample, generation, draw)
+                        yield _outcome(item, name, context, order, sample, generation, draw)
 
 
 def _outcome(
-    item: Item, rater: str, view: str, order: str, sample: int, generation: int, draw: random.Random
+    item: Item, rater: str, context: str, order: str, sample: int, generation: int, draw: random.Random
 ) -> Outcome:
-    job = f"{item.id}-{rater}-{view}-{order}-{sample}"
+    job = f"{item.id}-{rater}-{context}-{order}-{sample}"
     status = draw.choice([Status.OK] * 8 + [Status.UNPARSED, Status.FAILED])
     ask = Ask(
         id=f"{job}-{generation}",
@@ -120,7 +123,7 @@ def _outcome(
         item=item.id,
         question="fit",
         rater=rater,
-        view=view,
+        context=context,
         order=order,
         sample=sample,
         status=status,

@@ -12,7 +12,7 @@ from personafit.reports.verdict import run_verdict
 
 def result(metric: str, value: float | None, low: float | None, high: float | None, **given: Any) -> Result:
     whole: dict[str, Any] = dict.fromkeys(Result.__slots__)
-    whole |= {"rater": "judge", "view": "profile", "fingerprint": "f", "slice": {}, "n": 49, "people": 30}
+    whole |= {"rater": "judge", "context": "profile", "fingerprint": "f", "slice": {}, "n": 49, "people": 30}
     whole |= {"met_people": False, "note": "over none, the larger of the two controls", "metric": metric}
     whole |= {"value": value, "low": low, "high": high}
     if low is not None and high is not None:
@@ -22,7 +22,7 @@ def result(metric: str, value: float | None, low: float | None, high: float | No
 
 def answers(lift: tuple[float, float, float], **given: Any) -> list[Result]:
     """A team's assistant whose answers were judged beside its own generic ones."""
-    told = {"system": "us", "given": "profile"} | given
+    told = {"system": "us", "system_context": "profile"} | given
     return [
         result("win_rate", 0.75, 0.59, 0.91, **told),
         result("win_rate", 0.75, 0.59, 0.91, **told | {"slice": {"against": "generic"}}),
@@ -59,7 +59,7 @@ def test_a_win_by_length_alone_is_said() -> None:
         0.2,
         0.4,
         system="us",
-        given="profile",
+        system_context="profile",
         slice={"against": "generic"},
     )
     assert ", but at equal length in 30.0 % (20.0–40.0);" in run_verdict("run", "choice", rows).sentence
@@ -67,7 +67,7 @@ def test_a_win_by_length_alone_is_said() -> None:
 
 def test_a_judge_that_failed_on_the_generic_answers_is_not_counted_as_zero() -> None:
     rows = answers((0.22, 0.01, 0.44))
-    told = {"system": "us", "given": "profile", "slice": {"against": "generic"}, "n": 0}
+    told = {"system": "us", "system_context": "profile", "slice": {"against": "generic"}, "n": 0}
     rows[1] = result("win_rate", None, None, None, **told)
     said = run_verdict("run", "choice", rows).sentence
     assert said.startswith("Your assistant’s answers have not been judged against its own generic ones;")
@@ -135,8 +135,8 @@ def test_marks_of_several_systems_say_whose_answers_they_are_about() -> None:
     rows = [
         result("length_difference", 999.0, 110.0, 1888.0, rater=None, fingerprint=None, system="gpt"),
         result("rating", 3.5, 3.2, 3.8),
-        result("rating", 3.6, 3.3, 3.9, system="gpt", given="attributes:all"),
-        result("rating", 3.4, 3.1, 3.7, system="gpt", given="attributes:human"),
+        result("rating", 3.6, 3.3, 3.9, system="gpt", system_context="attributes:all"),
+        result("rating", 3.4, 3.1, 3.7, system="gpt", system_context="attributes:human"),
     ]
     whole, first, second = run_verdict("run", "preference", rows).sentences
     assert whole.startswith("judge rates the personalized answers 3.50 (3.20–3.80) on a scale")
@@ -144,7 +144,10 @@ def test_marks_of_several_systems_say_whose_answers_they_are_about() -> None:
     assert "gpt told “attributes:human”: its personalized answers are rated 3.40" in second
     unread = [
         rows[0],
-        *(result("rating", None, None, None, system=one.system, given=one.given) for one in rows[1:]),
+        *(
+            result("rating", None, None, None, system=one.system, system_context=one.system_context)
+            for one in rows[1:]
+        ),
     ]
     said = run_verdict("run", "preference", unread).sentences
     assert said[0] == "Nothing can be said about judge: it gave no answer that could be scored."

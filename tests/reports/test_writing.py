@@ -74,23 +74,28 @@ def written(folder: Path, store: Store, patch: pytest.MonkeyPatch) -> WritingRep
 def test_figures_in_tables_equal_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Store(tmp_path / "store.db") as store:
         made = written(tmp_path, store, monkeypatch)
-        figures = {(one.system, one.given, one.metric, one.slice.get("task")): one for one in made.results}
+        figures = {
+            (one.system, one.system_context, one.metric, one.slice.get("task")): one for one in made.results
+        }
         part = made.part()
         screen = io.StringIO()
         print_part(made.part(), Console(file=screen, width=100, force_terminal=True, color_system=None))
     grids = {piece.title: piece for piece in part.pieces() if isinstance(piece, Grid)}
     summary, by_task = grids["Systems"], grids["ROUGE by task"]
-    given = "memory:k=4,by=bm25,budget=4000"
+    system_context = "memory:k=4,by=bm25,budget=4000"
     assert [row.control is None for row in summary.rows] == [True, True, False, False, False, False, False]
     for row in summary.rows:
         key = (row.names[0], row.names[1] or None)
         expected = [figures[*key, "rouge_1", None], figures[*key, "rouge_l", None]]
         assert [cell.sort for cell in row.cells[:2]] == [one.value for one in expected]
         assert row.cells[-1].text == f"{100 * (expected[0].coverage or 0):.1f}"
-    assert summary.rows[0].cells[2].text == f"+{100 * (figures[KNOWS, given, 'lift', None].value or 0):.1f}"
-    told = next(row for row in by_task.rows if tuple(row.names) == (KNOWS, given))
+    assert (
+        summary.rows[0].cells[2].text
+        == f"+{100 * (figures[KNOWS, system_context, 'lift', None].value or 0):.1f}"
+    )
+    told = next(row for row in by_task.rows if tuple(row.names) == (KNOWS, system_context))
     tweets = by_task.columns.index("tweets R1")
-    assert told.cells[tweets].sort == figures[KNOWS, given, "rouge_1", "LaMP_7"].value
+    assert told.cells[tweets].sort == figures[KNOWS, system_context, "rouge_1", "LaMP_7"].value
     assert any(row.source for row in by_task.rows)
     copied = [row.names[0] for row in by_task.rows if row.control == "copied text"]
     assert copied == ["the text as it was given"]
@@ -104,10 +109,10 @@ def test_figures_in_tables_equal_results(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_one_person_gives_a_lift_without_an_interval_and_says_so() -> None:
-    def line(given: str, control: str | None, scores: list[float]) -> Line:
+    def line(system_context: str, control: str | None, scores: list[float]) -> Line:
         items = {"item": ["i0", "i1"], "person": ["ann"] * 2, "prompt": ["Q0", "Q1"], "task": ["LaMP_4"] * 2}
         frame = pl.DataFrame({**items, "rouge_1": scores, "rouge_l": scores})
-        return writing_line("mine", "f", given, frame, control)
+        return writing_line("mine", "f", system_context, frame, control)
 
     lines = [line("memory", None, [0.6, 0.8]), line("none", "no view", [0.2, 0.2])]
     lines.append(line("wrong:memory", "wrong person", [0.3, 0.3]))

@@ -104,8 +104,8 @@ def test_a_system_is_run_and_judged(
     invoke(monkeypatch, world, *command)
     found = results(capsys)
 
-    def value(metric: str, against: str = "", view: str = "profile") -> Any:
-        return found["Judge", view, metric, against]["value"]
+    def value(metric: str, against: str = "", context: str = "profile") -> Any:
+        return found["Judge", context, metric, against]["value"]
 
     # Personal questions are won against both; on the marked ones the impersonal answer wins, which only restraint counts.
     assert value("win_rate", "generic") == 1.0
@@ -128,7 +128,7 @@ def test_a_system_is_run_and_judged(
     )
     made, judged = count(world, "made"), count(world, "judged")
     assert made == 2 * PEOPLE * 3, "told of the person, of nobody, and of somebody else"
-    assert judged == 4 * PEOPLE * 3 * 2, "every pair under three views in both orders"
+    assert judged == 4 * PEOPLE * 3 * 2, "every pair under three contexts in both orders"
     invoke(monkeypatch, world, *command)
     assert results(capsys) == found
     assert (count(world, "made"), count(world, "judged")) == (made, judged), "nothing is asked twice"

@@ -165,7 +165,7 @@ def test_each_side_is_sent_its_own_roles_and_temperature(
 def test_all_contexts_share_one_template(tmp_path: Path, data: Path, talking: Talking) -> None:
     names = ["none", "D", "I", "S", "D+I", "D+S", "I+S", "D+I+S"]
     found = held(tmp_path, data, talking, options={"tasks": "SD"}, limit=1, system_contexts=names)
-    assert {dialogue.given for dialogue in found} == set(names)
+    assert {dialogue.system_context for dialogue in found} == set(names)
     prompts = {body["messages"][0]["content"] for body in talking.requests if body["model"] == "assistant"}
     assert len(prompts) == 8
     assert len({prompt.partition("\n\n")[0] for prompt in prompts}) == 1
@@ -177,10 +177,12 @@ def test_what_each_side_saw_can_be_read_back(tmp_path: Path, data: Path, talking
             store, configuration(data, talking, system_contexts=["wrong:I"], options={"tasks": "SD"}, limit=1)
         )
         (dialogue,) = dialogues(store, finished.run.id)
-        texts = store.texts([dialogue.context, dialogue.brief, *(turn.product for turn in dialogue.turns)])
+        texts = store.texts(
+            [dialogue.system_context_id, dialogue.brief, *(turn.product for turn in dialogue.turns)]
+        )
         names = {row["fingerprint"]: row["name"] for row in finished.run.config["systems"]}
     told = next(b for b in talking.requests if b["model"] == "assistant")["messages"][0]["content"]
-    assert texts[dialogue.context] in told
+    assert texts[dialogue.system_context_id] in told
     number = dialogue.person.removeprefix("p")
     assert f"Person {number} " not in told  # somebody else's history
     assert "Plan a dinner." in texts[dialogue.brief]

@@ -127,7 +127,7 @@ def test_forgetting_somebody_leaves_the_dialogues_of_others_whole(tmp_path: Path
     with Talking() as endpoint, Store(tmp_path / "store.db") as store:
         finished = run(store, configuration(data, endpoint, system_contexts=["none", "I", "wrong:I"]))
         before = {dialogue.id: dialogue for dialogue in dialogues(store, finished.run.id)}
-        about = {key: store.frame(select(t.products.c.about).where(t.products.c.id == one.context)).item()
+        about = {key: store.frame(select(t.products.c.about).where(t.products.c.id == one.system_context_id)).item()
                  for key, one in before.items()}  # fmt: skip
         store.forget("p0")
         after = {dialogue.id: dialogue for dialogue in dialogues(store, finished.run.id)}

@@ -25,7 +25,9 @@ def test_a_run_is_held_reported_resumed_and_forgotten(tmp_path: Path, url: str) 
         assert {one.stop for one in held} == {StopReason.SATISFIED}
         assert [one.slot for one in held] == sorted(one.slot for one in held)
         report = DialogueReport(store, finished.run)
-        totals = {(one.given, one.view, one.metric): one for one in report.results if not one.slice}
+        totals = {
+            (one.system_context, one.context, one.metric): one for one in report.results if not one.slice
+        }
         assert totals["I", "given", "personalization"].value == 3.0
         assert totals["I", "full", "personalization"].value == 3.0
         assert totals["wrong:I", "given", "completion"].coverage == 1.0
@@ -41,6 +43,6 @@ def test_a_run_is_held_reported_resumed_and_forgotten(tmp_path: Path, url: str) 
         assert store.forget("p1") is not None
         left = list(dialogues(store, finished.run.id))
         assert {one.person for one in left} == {"p0", "p2"}
-        assert {one.person for one in left if one.given == "wrong:I"} < {"p0", "p2"}
+        assert {one.person for one in left if one.system_context == "wrong:I"} < {"p0", "p2"}
         remaining = DialogueReport(store, finished.run).results
         assert next(one.n for one in remaining if one.metric == "exchanges" and not one.slice) == 4

@@ -49,7 +49,8 @@ def layout(engine: Engine) -> dict[str, object]:
         }
         if engine.dialect.name == "sqlite":
             rows = connection.execute(text("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL")).all()
-            told["statements"] = {name: " ".join(sql.split()) for name, sql in rows}
+            # SQLite keeps the quotation marks of a name when the column is renamed.
+            told["statements"] = {name: " ".join(sql.replace('"', "").split()) for name, sql in rows}
         told["version"] = connection.execute(text("SELECT version_num FROM alembic_version")).all()
     return told
 

@@ -18,7 +18,7 @@ from tests.store.schemas.make import ROWS, dump_path, versions
 from tests.store.test_store import open_raw
 
 
-def _load(url: str, version: str) -> None:
+def load_dump(url: str, version: str) -> None:
     """Make the database from its dump, without a word from us."""
     if "://" not in url:
         with closing(sqlite3.connect(url)) as connection:
@@ -50,7 +50,7 @@ def test_every_version_has_its_dump() -> None:
 
 @pytest.mark.parametrize("version", versions())
 def test_a_store_of_any_version_is_brought_up_to_date(url: str, version: str) -> None:
-    _load(url, version)
+    load_dump(url, version)
     raw = open_raw(url)
     before = _contents(raw)
     assert before.pop("alembic_version") == [(version,)]

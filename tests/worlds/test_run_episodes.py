@@ -330,7 +330,9 @@ def test_an_agent_is_told_what_its_context_says(tmp_path: Path, contexts: str) -
             store=tmp_path / "s.db",
             progress=False,
         )
-    lines = {line.given: line.frame for line in run_lines(run._store, run.record).lines if line.asked_for}
+    lines = {
+        line.system_context: line.frame for line in run_lines(run._store, run.record).lines if line.asked_for
+    }
     assert len(heard) == 3 * len(lines) == 21
     told: dict[str, list[str]] = {}
     for request, text in heard:
@@ -343,7 +345,7 @@ def test_an_agent_is_told_what_its_context_says(tmp_path: Path, contexts: str) -
         assert f"Recalled for {person} at {request}: {resident.memories[0].text}" in texts
         wrong = [text for text in texts if text.startswith("Recalled") and f"for {person} " not in text]
         assert len(wrong) == texts.count("Drinks:\n  Likes: tea") == 1
-    assert {str(given) for given in lines} >= {own, f"wrong:{own}", induced}
+    assert {str(system_context) for system_context in lines} >= {own, f"wrong:{own}", induced}
 
 
 def test_the_agents_own_model_induces_the_profile_it_is_told(tmp_path: Path) -> None:

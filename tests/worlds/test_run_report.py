@@ -65,18 +65,18 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pf.Run]:
         )
 
 
-def value(run: pf.Run, metric: str, system: str, given: str | None = None, **where: str) -> Any:
+def value(run: pf.Run, metric: str, system: str, system_context: str | None = None, **where: str) -> Any:
     (found,) = [
         one
         for one in run.figures
-        if (one.metric, one.system, one.given, one.slice) == (metric, system, given, where)
+        if (one.metric, one.system, one.system_context, one.slice) == (metric, system, system_context, where)
     ]
     return found
 
 
 def test_every_episode_has_a_row_and_the_controls_part(run: pf.Run) -> None:
-    lines = {(line.system, line.given): line for line in run_lines(run._store, run.record).lines}
-    assert {name for name, given in lines if given is None} == set(AGENTS)
+    lines = {(line.system, line.system_context): line for line in run_lines(run._store, run.record).lines}
+    assert {name for name, system_context in lines if system_context is None} == set(AGENTS)
     assert len(lines["hasty", "profile"].frame) == LIMIT * SAMPLES
     assert len(lines["majority", None].frame) == LIMIT
     assert lines["majority", None].control is None
@@ -90,7 +90,7 @@ def test_every_episode_has_a_row_and_the_controls_part(run: pf.Run) -> None:
 
 
 def test_pass_k_is_the_chance_that_all_of_k_succeed(run: pf.Run) -> None:
-    line = next(one for one in run_lines(run._store, run.record).lines if one.given == "profile")
+    line = next(one for one in run_lines(run._store, run.record).lines if one.system_context == "profile")
     won = line.frame.group_by("request").agg(pl.col("success").sum())["success"]
     for k in (2, 3):
         wanted = sum(comb(int(one), k) / comb(SAMPLES, k) for one in won) / LIMIT
@@ -99,7 +99,7 @@ def test_pass_k_is_the_chance_that_all_of_k_succeed(run: pf.Run) -> None:
 
 def test_regret_by_questions_adds_up(run: pf.Run) -> None:
     parts = [one for one in run.figures if one.metric == "regret" and "questions" in one.slice]
-    mine = [one for one in parts if (one.system, one.given) == ("hasty", "profile")]
+    mine = [one for one in parts if (one.system, one.system_context) == ("hasty", "profile")]
     whole = value(run, "regret", "hasty", "profile")
     assert sum(one.n for one in mine) == whole.n
     assert sum(one.n * (one.value or 0) for one in mine) / whole.n == pytest.approx(whole.value)

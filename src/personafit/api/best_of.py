@@ -46,9 +46,9 @@ class BestOf:
 
     prompts: Path
     rater: str
-    view: str = "profile"
+    context: str = "profile"
     system: str | None = None
-    given: str = "profile"
+    system_context: str = "profile"
     count: int = 4
     temperature: float = 0.8
     control_length: bool = True
@@ -74,8 +74,8 @@ class BestOfOutcome:
             metric="same_as_longest",
             rater=asked.rater,
             system=asked.system,
-            given=asked.given if asked.system else None,
-            view=asked.view,
+            system_context=asked.system_context if asked.system else None,
+            context=asked.context,
             coverage=choice.coverage,
             fingerprint=self.fingerprint,
             note=choice.note,
@@ -137,14 +137,14 @@ async def run_best_of(store: Store, asked: BestOf, progress: ProgressView) -> Be
             return BestOfOutcome(asked, None, summaries)
         asked = replace(asked, budget=left_of(asked.budget, made))
     plan = _plan(store, asked, comparisons(prompts, people), config)
-    view = make_context(asked.view, plan.people, asked.seed, default_model([asked.rater]))
+    context = make_context(asked.context, plan.people, asked.seed, default_model([asked.rater]))
     rater = make_rater(asked.rater)
-    plan.contexts, plan.builders, plan.raters = [view.name], [view], [rater]
+    plan.contexts, plan.builders, plan.raters = [context.name], [context], [rater]
     plan.record = {
         "benchmark": "best-of",
         "kind": "best-of",
         "dataset": plan.dataset,
-        "view": asked.view,
+        "view": asked.context,
         "seed": asked.seed,
         "raters": [{"fingerprint": rater.record.fingerprint, "name": rater.record.name}],
         "notes": [],
@@ -188,10 +188,10 @@ async def _sampled(
     plan = _plan(store, asked, questions(prompts, people), config)
 
     async def told(spec: str, *_: Any) -> tuple[list[ContextBuilder], None]:
-        return [make_context(asked.given, plan.people, asked.seed, default_model([spec]))], None
+        return [make_context(asked.system_context, plan.people, asked.seed, default_model([spec]))], None
 
     def name(attempt: int) -> str:
-        parts = [plan.dataset, asked.system, asked.given, asked.seed, asked.temperature, attempt]
+        parts = [plan.dataset, asked.system, asked.system_context, asked.seed, asked.temperature, attempt]
         return f"best-of-answering-{content_hash(parts)[:8]}"
 
     record = {"benchmark": "best-of", "kind": "best-of"}

@@ -337,7 +337,7 @@ def _total(
     (found,) = (
         result
         for result in results
-        if (result.metric, result.rater, result.view, result.system, result.slice) == wanted
+        if (result.metric, result.rater, result.context, result.system, result.slice) == wanted
     )
     return found
 

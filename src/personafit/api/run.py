@@ -202,9 +202,7 @@ class Run:
         answers = run_answers(self._store, self.record.id)
         if answers.is_empty():
             return pl.DataFrame(schema=_JUDGMENTS)
-        answers = answers.rename({"context": "context_id"}).rename(
-            {"view": "context", "rater": "fingerprint"}
-        )
+        answers = answers.rename({"rater": "fingerprint"})
         if names:  # other asks made contexts, answers or turns
             answers = answers.filter(pl.col("fingerprint").is_in(list(names)))
         called = pl.col("fingerprint").replace_strict(names, default=None, return_dtype=pl.String)

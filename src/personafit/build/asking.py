@@ -231,7 +231,7 @@ class Maker:
             return [], [product]
 
         label, given, sample = target.prompt.label, target.given, target.sample
-        return ask_job(AskKey(job, target.key, label, maker, context=given, sample=sample), ask, rows)
+        return ask_job(AskKey(job, target.key, label, maker, context_id=given, sample=sample), ask, rows)
 
 
 def chosen(letters: Iterable[str]) -> Callable[[str], str]:

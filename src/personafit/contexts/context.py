@@ -1,6 +1,6 @@
 """Contexts about a person, and the builders that make them.
 
-The context a system was given is `given` (the system context); the one a rater sees is `view`. Both are made by a named builder and
+The context a system was told is its `system_context`; the one a rater sees is its `context`. Both are made by a named builder and
 stored as products, so that every response and every judgment can be traced to the context it was based on.
 """
 

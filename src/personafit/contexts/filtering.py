@@ -81,7 +81,7 @@ class FilteredContext(ModelMade):
         profile = render_person(person) if self._by_profile else None
         return ContextPrompt(
             item=item.id,
-            view=self.name,
+            context=self.name,
             question=self.question,
             fingerprint=self.fingerprint,
             source=told(self._plain.name, self._plain.fingerprint, person, found, {}).product,

@@ -208,7 +208,7 @@ class InducedContext(ModelMade):
         said = "\n".join(f"{memory.id}: {memory.text}" for memory in shown)
         return ContextPrompt(
             item=person.id,
-            view=self.name,
+            context=self.name,
             question=self.question,
             fingerprint=self.fingerprint,
             source=Product(kind="memories", text=said, maker=hash_text(person.id, said), about=person.id),

@@ -76,7 +76,7 @@ class ContextPrompt:
     """A prompt to a model that makes a context."""
 
     item: str  # id of the item, or of the person where no item matters
-    view: str
+    context: str
     question: str
     fingerprint: str
     source: Product  # what the model reads about the person, stored so that forgetting them finds the ask
@@ -91,7 +91,7 @@ class ContextPrompt:
         """The job key: a hash of everything that could change the reply."""
         said = "\n".join(message["content"] for message in self.messages)
         return hash_text(
-            self.item, self.view, self.question, self.fingerprint, self.source.id, self.step, said
+            self.item, self.context, self.question, self.fingerprint, self.source.id, self.step, said
         )
 
     @property
@@ -121,9 +121,9 @@ def context_job(
     def rows(_: Ask, __: Exchange) -> Rows:
         return [], [prompt.source]
 
-    context = prompt.source.id
+    source = prompt.source.id
     key = AskKey(
-        prompt.key, prompt.item, prompt.question, prompt.fingerprint, prompt.view, context, prompt.step
+        prompt.key, prompt.item, prompt.question, prompt.fingerprint, prompt.context, source, prompt.step
     )
     return ask_job(key, ask, rows, then=then)
 
@@ -166,13 +166,13 @@ async def make_contexts(
     persons = [item.person for item in items()]
 
     def lane(maker: ModelMade) -> Lane:
-        views = [one for one in builders if context_fingerprint(one) == maker.fingerprint]
-        people_told = min(len(set(persons)) * len(views), len(people))
+        contexts = [one for one in builders if context_fingerprint(one) == maker.fingerprint]
+        people_told = min(len(set(persons)) * len(contexts), len(people))
         return Lane(
             name=f"{maker.model.name} makes {maker.name}",
             endpoint=maker.model.endpoint,
-            jobs=_jobs(views, people, items),
-            total=people_told if maker.per_person else len(persons) * len(views),
+            jobs=_jobs(contexts, people, items),
+            total=people_told if maker.per_person else len(persons) * len(contexts),
             max_concurrency=maker.model.max_concurrency,
             chains=maker.model.max_concurrency if maker.per_person else 0,
         )
@@ -236,12 +236,12 @@ def context_fingerprint(builder: ContextBuilder) -> str | None:
 
 
 def _jobs(
-    views: Sequence[ContextBuilder], people: People, items: Callable[[], Iterator[Item]]
+    contexts: Sequence[ContextBuilder], people: People, items: Callable[[], Iterator[Item]]
 ) -> Iterator[Job]:
     seen: set[str] = set()
     for item in items():
-        for view in views:
-            person, builder = people[item.person], view
+        for context in contexts:
+            person, builder = people[item.person], context
             try:
                 while isinstance(builder, WrongContext):
                     person, builder = builder.stand_in(person, item), builder.inner

@@ -148,8 +148,8 @@ class AskKey:
     question: str
     rater: str
     """Fingerprint of the rater or maker."""
-    view: str = "none"
-    context: str | None = None
+    context: str = "none"
+    context_id: str | None = None
     order: str = ""
     sample: int = 0
 
@@ -162,8 +162,8 @@ class AskKey:
             item=self.item,
             question=self.question,
             rater=self.rater,
-            view=self.view,
             context=self.context,
+            context_id=self.context_id,
             order=self.order,
             sample=self.sample,
             status=exchange.status,

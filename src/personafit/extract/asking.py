@@ -239,7 +239,7 @@ class StageAsks(Generic[T]):
             question=self._question.name,
             instrument=self._question.instrument,
             rater=self.fingerprint,
-            context=prompt.product.id,
+            context_id=prompt.product.id,
         )
 
     def _jobs(self, prompts: Iterable[StagePrompt]) -> Iterator[Job]:

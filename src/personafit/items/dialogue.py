@@ -81,8 +81,8 @@ class Dialogue:
     system_name: str
     user: str  # fingerprint of the user agent
     user_name: str
-    given: str  # name of the system context, such as `D+I+S` or `wrong:I`
-    context: str  # id of the system context as a product
+    system_context: str  # its name, such as `D+I+S` or `wrong:I`
+    system_context_id: str  # its id as a product
     brief: str  # id of the user agent's brief as a product
     seed: int
     sample: int
@@ -277,10 +277,12 @@ class DialogueScore(Question):
         return [Unit(said, shown.prompt, shown.context)]
 
 
-def judge_key(dialogue: Dialogue, view: str, question: str, sample: int) -> str:
+def judge_key(dialogue: Dialogue, context: str, question: str, sample: int) -> str:
     """Return a request's key in recordings, which depends on the messages but not on who wrote them."""
-    item = f"{dialogue.person}/{dialogue.task.id}|{dialogue.given}|{dialogue.sample}|{dialogue.content}"
-    return replay_key(item, view, question, sample)
+    item = (
+        f"{dialogue.person}/{dialogue.task.id}|{dialogue.system_context}|{dialogue.sample}|{dialogue.content}"
+    )
+    return replay_key(item, context, question, sample)
 
 
 def read_object(reply: str) -> dict[str, Any] | None:

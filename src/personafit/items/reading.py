@@ -332,9 +332,9 @@ def json_numbers(reply: str) -> list[int] | None:
     return None
 
 
-def replay_key(item: str, view: str, order: str, sample: int) -> str:
+def replay_key(item: str, context: str, order: str, sample: int) -> str:
     """Return a request's key in recordings."""
-    return f"{item}|{view}|{order}|{sample}"
+    return f"{item}|{context}|{order}|{sample}"
 
 
 def order_places(name: str) -> list[int]:

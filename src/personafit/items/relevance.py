@@ -38,12 +38,12 @@ YES_WORDS = ("yes", "Yes", "YES", "y", "Y")
 NO_WORDS = ("no", "No", "NO", "n", "N")
 ALONE = "attribute-alone"
 REASON = "reason"
-VIEWS = {
+SHOWN_UNDER = {
     "none": "the prompt and the attribute, nothing else of the person, as the paper's raters saw it",
     REASON: "the prompt, the attribute, and why it was believed of the person",
     ALONE: "the attribute without the prompt: what can be guessed from it alone",
 }
-CONTEXTS = {name: Context(name, "", (), None) for name in VIEWS}
+CONTEXTS = {name: Context(name, "", (), None) for name in SHOWN_UNDER}
 EMPTY = "the attribute is empty: nobody was asked"
 MOST_LISTED = 100  # attributes per list call; a longer list is split
 
@@ -51,9 +51,9 @@ _WORDS = words_of("relevance")
 TAGS = Tags("question", "known", "reason")
 
 
-def shown_content(shown: Sequence[Part], view: str) -> str:
+def shown_content(shown: Sequence[Part], context: str) -> str:
     """Return a hash of the attributes shown, in their order, and of their reasons if those are shown."""
-    reasons = view == REASON
+    reasons = context == REASON
     return hash_text(*(text for one in shown for text in (one.content, (one.note or "") if reasons else "")))
 
 

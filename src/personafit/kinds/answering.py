@@ -14,14 +14,13 @@ from personafit.benchmarks.config import RunConfig
 from personafit.contexts import ContextBuilder, People, default_model, make_context
 from personafit.kinds.kind import Kind, Made, RunPlan
 from personafit.kinds.making import Answered, estimate_answers, let_answer
-from personafit.kinds.selecting import slice_of
 from personafit.simulate import Answering
-from personafit.store import Store
+from personafit.store import Store, slice_column
 
 if TYPE_CHECKING:
     from personafit.engine import ProgressView
 
-OF_PAIRS = ("against", "expect", "given", "system")
+OF_PAIRS = ("against", "expect", "system", "system_context")
 """Slices of pairs of answers that --where may name; all others are slices of the questions, known before any is answered."""
 
 
@@ -44,7 +43,7 @@ async def make_choices(
     if not done.answerings:
         return done.made(None, config)
     # Contexts by their own name: memory:k=3 is memory.
-    called = [builder.name for builder in done.answerings[0].givens[: len(typed)]]
+    called = [builder.name for builder in done.answerings[0].system_contexts[: len(typed)]]
     tiers = benchmark.tiers() if isinstance(benchmark, Prompts) else {}
     answers = _answers(done, called, people, config.seed, tiers)
     of_pairs = [one for one in config.where if one not in asked.where]
@@ -54,20 +53,20 @@ async def make_choices(
 def estimate_choices(config: RunConfig, benchmark: Benchmark) -> list[str]:
     """Return the lines of `--dry-run`: the calls that answering and judging would take."""
     items = sum(1 for _ in benchmark.items())
-    questions, givens = min(items, config.limit or items), len(config.system_contexts or ["profile"])
-    pairs = questions * 2 * givens * max(1, len(config.systems))
+    questions, system_contexts = min(items, config.limit or items), len(config.system_contexts or ["profile"])
+    pairs = questions * 2 * system_contexts * max(1, len(config.systems))
     asks = pairs * (len(config.contexts) or 3) * 2
-    return estimate_answers(config, questions, 1 + 2 * givens, pairs, asks)
+    return estimate_answers(config, questions, 1 + 2 * system_contexts, pairs, asks)
 
 
 def _answers(
-    done: Answered, given_names: Sequence[str], people: People, seed: int, tiers: Mapping[str, str]
+    done: Answered, system_context_names: Sequence[str], people: People, seed: int, tiers: Mapping[str, str]
 ) -> Answers:
     """Return the systems' answers as pairs to be judged."""
     rows: list[AnswerRow] = []
     notes: list[str] = []
     for answering in done.answerings:
-        made, missing = _answer_rows(answering, given_names, tiers)
+        made, missing = _answer_rows(answering, system_context_names, tiers)
         rows += made
         if missing:
             notes.append(f"{answering.system.name} left {missing} answers unmade (failed, refused or empty).")
@@ -76,7 +75,7 @@ def _answers(
 
 
 def _answer_rows(
-    answering: Answering, given_names: Sequence[str], tiers: Mapping[str, str]
+    answering: Answering, system_context_names: Sequence[str], tiers: Mapping[str, str]
 ) -> tuple[list[AnswerRow], int]:
     """Return rows of the system's answers, "" if it was asked and returned none, and the number of these.
 
@@ -86,22 +85,22 @@ def _answer_rows(
     for item, texts in answering.tried():
         known = {"tier": tiers[item.id]} if item.id in tiers else {}
         known |= {name: value for name, value in item.slices.items() if name not in own}
-        for given in given_names:
-            wanted = (given, "none", f"wrong:{given}")
+        for system_context in system_context_names:
+            wanted = (system_context, "none", f"wrong:{system_context}")
             missing += sum(texts.get(name) == "" for name in wanted)
-            if given not in texts:
+            if system_context not in texts:
                 continue
             rows.append(
                 AnswerRow(
-                    id=f"{hash_text(answering.system.name)[:6]}/{given}/{item.id}",
+                    id=f"{hash_text(answering.system.name)[:6]}/{system_context}/{item.id}",
                     person=item.person,
                     question=item.prompt,
-                    answer=texts[given],
+                    answer=texts[system_context],
                     generic=texts.get("none"),
-                    wrong=texts.get(f"wrong:{given}"),
+                    wrong=texts.get(f"wrong:{system_context}"),
                     expect="generic" if item.slices.get("expect") == "generic" else "personal",
                     system=answering.system.name,
-                    system_context=given,
+                    system_context=system_context,
                     **known,
                 )
             )
@@ -110,7 +109,9 @@ def _answer_rows(
 
 def _of_questions(config: RunConfig) -> list[str]:
     """Return the conditions of --where on the questions, as opposed to those on pairs of answers."""
-    return [condition for condition in config.where if slice_of(condition.partition("=")[0]) not in OF_PAIRS]
+    return [
+        condition for condition in config.where if slice_column(condition.partition("=")[0]) not in OF_PAIRS
+    ]
 
 
 def _making_name(config: RunConfig, attempt: int) -> str:

@@ -26,6 +26,8 @@ from personafit.kinds.lines import (
     RunLines,
     at_equal_length,
     control_of,
+    layouts_of,
+    own_context,
 )
 from personafit.raters.rater import fitted_mark
 from personafit.statistics import Estimate, choice_scores
@@ -37,6 +39,7 @@ from personafit.store import (
     Store,
     gold_answers,
     item_rows,
+    read_slices,
     run_answers,
     run_items,
     run_pages,
@@ -47,7 +50,7 @@ from personafit.store.records import SCORED
 if TYPE_CHECKING:
     from personafit.engine import ProgressView
 
-SYSTEM = ("system", "given")
+SYSTEM = ("system", "system_context")
 ORDERLESS = "scores each answer by itself: order cannot matter"
 CLEAN = "clean"  # version of an attacked item: the item without the attack
 RESTRAINT = "generic"
@@ -146,7 +149,7 @@ def _without_wrong(plan: RunPlan) -> int:
 
 @dataclass
 class JudgedRun(ABC):
-    """A judged run with its raters and the contexts they were shown (views)."""
+    """A judged run with its raters and the contexts they were shown."""
 
     run: RunRecord
     info: dict[str, Any]
@@ -159,24 +162,26 @@ class JudgedRun(ABC):
         return raters
 
     @property
-    def headline_view(self) -> str:
-        return headline_view(self.views, self.info)
+    def headline_context(self) -> str:
+        return headline_context(self.contexts, self.info)
 
     @property
-    def views(self) -> list[str]:
-        views: list[str] = self.run.config["views"]
-        return views
+    def contexts(self) -> list[str]:
+        return self.run.contexts
 
     @abstractmethod
     def slice_rows(self, layout: Sequence[str]) -> list[dict[str, str]]:
         """Return the combinations of values that occur under these names, in the order of the source."""
 
 
-def headline_view(views: Sequence[str], info: Mapping[str, Any]) -> str:
+def headline_context(contexts: Sequence[str], info: Mapping[str, Any]) -> str:
     """Return the benchmark's own context if the run has it, else the first that is no control."""
-    if info["view"] in views:
-        return str(info["view"])
-    return next((view for view in views if view != "none" and not view.startswith("wrong:")), views[0])
+    if own_context(info) in contexts:
+        return own_context(info)
+    return next(
+        (context for context in contexts if context != "none" and not context.startswith("wrong:")),
+        contexts[0],
+    )
 
 
 def columns_of(scores: JudgedRun) -> list[Column]:
@@ -189,7 +194,7 @@ def columns_of(scores: JudgedRun) -> list[Column]:
             columns.append((f"{half} avg", {"half": half}))
         return [*columns, ("total", {})]
     columns = []
-    for layout in scores.info["layout"]:
+    for layout in layouts_of(scores.info):
         columns += [(" ".join(row.values()), row) for row in scores.slice_rows(layout)]
     return [*columns, ("total", {})]
 
@@ -229,7 +234,7 @@ def choice_metrics(run: RunRecord, info: dict[str, Any]) -> list[Metric]:
             for one in found
         ]
         name, held = "win_rate_length_controlled", ("accuracy", "length_difference")
-        by = tuple(dict.fromkeys(map(tuple, info["layout"])))
+        by = tuple(dict.fromkeys(layouts_of(info)))
         found.insert(
             4,
             Metric(
@@ -289,9 +294,9 @@ def load_scores(store: Store, run: RunRecord, pages: Iterable[Page] | None = Non
     needed = items.select(name for name in items.columns if name in SCORED_BY)
     scored = score_items(run, info, needed, answers).drop(needed.columns)
     items = items.drop("position")
-    parts = scored.partition_by("rater", "view", as_dict=True, include_key=False)
+    parts = scored.partition_by("rater", "context", as_dict=True, include_key=False)
     # The frames share the columns of the items.
-    scores = {(str(rater), str(view)): items.hstack(part) for (rater, view), part in parts.items()}
+    scores = {(str(rater), str(context)): items.hstack(part) for (rater, context), part in parts.items()}
     said = answers.with_columns(question=pl.lit(run.config["question"]), target=pl.lit("")).sort("job")
     return RunScores(run, info, items, scores, said, _parts(store, run))
 
@@ -307,7 +312,7 @@ def _parts(store: Store, run: RunRecord) -> pl.DataFrame:
 
 def with_slices(page: pl.DataFrame, names: Iterable[str] | None = None) -> pl.DataFrame:
     """Return a page of items with these slices as columns, or with all that occur; a slice `tier` takes the place of the gold's tier."""
-    slices = [orjson.loads(text) for text in page["slices"]]
+    slices = [read_slices(text) for text in page["slices"]]
     found = {name for row in slices for name in row}
     wanted = (found if names is None else set(names)) - (set(page.columns) - found & {"tier"}) - SCORED
     columns = (pl.Series(name, [row.get(name) for row in slices], dtype=pl.String) for name in sorted(wanted))
@@ -344,14 +349,14 @@ def score_items(
     """
     win, config = info["metric"] == "win_rate", run.config
     asks = [
-        (rater["fingerprint"], view, rater["orders"] * int(config["samples"]))
-        for rater, view in product(config["raters"], config["views"])
+        (rater["fingerprint"], context, rater["orders"] * int(config["samples"]))
+        for rater, context in product(config["raters"], run.contexts)
     ]
     planned = pl.DataFrame(
-        asks, schema={"rater": pl.String, "view": pl.String, "asked": pl.Int64}, orient="row"
+        asks, schema={"rater": pl.String, "context": pl.String, "asked": pl.Int64}, orient="row"
     )
-    said = answers.select("position", "rater", "view", "order", "sample", "status", "label", "value")
-    keys = ["rater", "view", "position"]
+    said = answers.select("position", "rater", "context", "order", "sample", "status", "label", "value")
+    keys = ["rater", "context", "position"]
     scored = choice_scores(said.join(items.select("position", "gold", "option_count"), on="position"), keys)
     whole = items.join(planned, how="cross").join(
         scored.drop("asked", "first"), on=keys, how="left", maintain_order="left"
@@ -372,7 +377,7 @@ def score_items(
 
 def choice_lines(scores: RunScores) -> RunLines:
     """Return a line per rater, context and system whose answers were judged, with every item of the run held in memory."""
-    layouts = [tuple(names) for names in scores.info["layout"]]
+    layouts = layouts_of(scores.info)
     lines, metrics = list(_lines(scores)), choice_metrics(scores.run, scores.info)
     return RunLines(scores.run, scores.info, "choice", lines, metrics, layouts)
 
@@ -383,19 +388,23 @@ def _lines(scores: RunScores) -> Iterator[Line]:
     keys = ["item"]
     if scores.info["metric"] == "win_rate":  # answers of two systems share their question and their opponent
         keys = [name for name in ("person", "prompt", "against") if name in scores.items.columns]
-    for rater, view, system in product(scores.raters, scores.views, systems):
+    for rater, context, system in product(scores.raters, scores.contexts, systems):
         own = [pl.col(name).eq_missing(pl.lit(value)) for name, value in system.items()]
-        frame = scores.scores[rater["fingerprint"], view].filter(pl.lit(True), *own)
+        frame = scores.scores[rater["fingerprint"], context].filter(pl.lit(True), *own)
         frame = frame.with_columns(pl.concat_str(keys, separator="|").alias("unit"))
-        yield choice_line(rater, view, system.get("system"), system.get("given"), frame)
+        yield choice_line(rater, context, system.get("system"), system.get("system_context"), frame)
 
 
 def choice_line(
-    rater: Mapping[str, Any], view: str, system: str | None, given: str | None, frame: pl.DataFrame
+    rater: Mapping[str, Any],
+    context: str,
+    system: str | None,
+    system_context: str | None,
+    frame: pl.DataFrame,
 ) -> Line:
     """Return the line of a rater under a context, over one system's answers if systems answered."""
-    control = control_of(rater["name"], view, CONTROL_RATERS, CONTROL_CONTEXTS)
-    return replace(Line.of(rater, view, frame, control), system=system, system_context=given)
+    control = control_of(rater["name"], context, CONTROL_RATERS, CONTROL_CONTEXTS)
+    return replace(Line.of(rater, context, frame, control), system=system, system_context=system_context)
 
 
 def choices_of(store: Store, run: RunRecord) -> RunScores | None:

@@ -44,7 +44,7 @@ from personafit.simulate.speakers import Assistant, UserAgent
 from personafit.store import Product, RunRecord, Store
 
 DEFAULT = "embedded"
-GIVENS = ("none", "I", "wrong:I")  # nothing, the history, and as a control somebody else's
+SYSTEM_CONTEXTS = ("none", "I", "wrong:I")  # nothing, the history, and as a control somebody else's
 WITHOUT_HISTORY = ("none", "profile", "wrong:profile")  # of people without summaries of earlier conversations
 GIVEN, FULL, NONE = "given", "full", "none"
 PAGE = 100  # number of dialogues whose contexts are read together
@@ -120,7 +120,7 @@ class DialogueKind(Kind):
         plan.speakers += [speaker_record("system", one.fingerprint, one.model) for one in systems]
         makes = default_model(config.systems)
         known = any(person.summaries for person in plan.people.values())
-        told = config.system_contexts or (GIVENS if known else WITHOUT_HISTORY)
+        told = config.system_contexts or (SYSTEM_CONTEXTS if known else WITHOUT_HISTORY)
         plan.builders = [make_context(name, plan.people, config.seed, makes) for name in told]
         plan.state |= {"systems": systems, "user": user}
         plan.systems = [system.model for system in systems]
@@ -144,9 +144,9 @@ class DialogueKind(Kind):
         assert plan.run is not None
         ended = iter(dialogues(plan.store, plan.run.id).ended)
         while page := list(islice(ended, PAGE)):
-            told = plan.store.texts({dialogue.context for dialogue in page})
+            told = plan.store.texts({dialogue.system_context_id for dialogue in page})
             for dialogue in page:
-                yield from _asks(plan, rater, dialogue, told.get(dialogue.context, ""))
+                yield from _asks(plan, rater, dialogue, told.get(dialogue.system_context_id, ""))
 
     def count(self, plan: RunPlan, rater: Rater) -> int:
         """Return how many asks a rater gets about the finished dialogues."""
@@ -170,7 +170,7 @@ class DialogueKind(Kind):
             "kind": self.name,
             "systems": [_who(system) for system in plan.state["systems"]],
             "user": _who(user) | {"style": user.style} | history,
-            "givens": [given.name for given in plan.builders],
+            "givens": [system_context.name for system_context in plan.builders],
             "tasks": plan.config.options.get("tasks", "all"),
         }
         return found | plan.context_prints
@@ -243,7 +243,7 @@ def _simulation(plan: RunPlan, system: Assistant) -> Simulation:
         count=plan.count_items(),
         system=system,
         user=plan.state["user"],
-        givens=plan.builders,
+        system_contexts=plan.builders,
         seed=plan.config.seed,
         samples=plan.config.samples,
         history=_knows_history(plan),
@@ -260,13 +260,13 @@ def _lane(plan: RunPlan, system: Assistant) -> Lane:
     return _simulation(plan, system).lane()
 
 
-def _asks(plan: RunPlan, rater: Rater, dialogue: Dialogue, given: str) -> Iterator[Shown]:
+def _asks(plan: RunPlan, rater: Rater, dialogue: Dialogue, told: str) -> Iterator[Shown]:
     person = plan.people[dialogue.person]
     preferences = render_person(person, select_facets(person.facets, dialogue.task.preferences))
     material, goal_alone = DialogueMaterial(dialogue, preferences), DialogueMaterial(dialogue)
     for name in plan.contexts:
-        known = "" if name == NONE else given if name == GIVEN else everything(person, dialogue)
-        context_id = _kept(plan, known, person) if name == FULL else dialogue.context
+        known = "" if name == NONE else told if name == GIVEN else everything(person, dialogue)
+        context_id = _kept(plan, known, person) if name == FULL else dialogue.system_context_id
         context = Context(name, known, (known,) if known else (), person.id)
         for question in _questions(plan, rater, name):
             for sample in range(rater.samples):

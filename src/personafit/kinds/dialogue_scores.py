@@ -89,23 +89,23 @@ class DialogueRun:
     """Dialogue id to its counted metrics."""
     faults: dict[str, UserFaults]
     """Dialogue id to its user's faults, for dialogues that ran to an end."""
-    given: dict[str, str]
+    told: dict[str, str]
     """Context id to its text, for assistants and user agents alike."""
     units: pl.DataFrame
-    """One row per dialogue: item, task (person/task), system, given, sample, stop, whole, and the counted metrics."""
+    """One row per dialogue: item, task (person/task), system, system_context, sample, stop, whole, and the counted metrics."""
     tasks: pl.DataFrame
     """One row per person and task that dialogues were to be held about: task, person, tasks, domain."""
     marks: pl.DataFrame
-    """One row per dialogue, rater, view and question: asked, answered, unparsed, value (mean over samples)."""
+    """One row per dialogue, rater, context and question: asked, answered, unparsed, value (mean over samples)."""
     turn_marks: pl.DataFrame
-    """One row per dialogue, rater, view and turn of the assistant: exchange, value."""
+    """One row per dialogue, rater, context and turn of the assistant: exchange, value."""
     answers: pl.DataFrame
     """Every ask of a judge about these dialogues."""
 
     @property
     def planned(self) -> int:
         config = self.run.config
-        return len(self.tasks) * self.samples * len(config["systems"]) * len(config["givens"])
+        return len(self.tasks) * self.samples * len(config["systems"]) * len(self.run.system_contexts)
 
     @property
     def samples(self) -> int:
@@ -113,10 +113,9 @@ class DialogueRun:
         return int(self.run.config.get("samples", 1))
 
     @property
-    def views(self) -> list[str]:
+    def contexts(self) -> list[str]:
         """Return the contexts judges were shown; all questions were asked under the first."""
-        views: list[str] = self.run.config.get("views") or ["given"]
-        return views
+        return self.run.contexts or ["given"]
 
     @property
     def judges(self) -> list[dict[str, Any]]:
@@ -133,15 +132,16 @@ def load_dialogues(store: Store, run: RunRecord) -> DialogueRun:
     """Load a run and compute the counted metrics of its dialogues."""
     info, people = store.dataset_info(run.dataset), store.people(run.dataset)
     held = [one for one in dialogues(store, run.id) if one.person in people]
-    given = store.texts({one.context for one in held} | {one.brief for one in held})
+    told = store.texts({one.system_context_id for one in held} | {one.brief for one in held})
     closed = (info.get("metrics") or {}).get("closed_values") or {}
     counted = {
-        one.id: count_dialogue(one, people[one.person], closed, given.get(one.context, "")) for one in held
+        one.id: count_dialogue(one, people[one.person], closed, told.get(one.system_context_id, ""))
+        for one in held
     }
     known = pl.col("question").is_in([*QUESTIONS_BY_NAME, SCORE.name]) & pl.col("item").is_in(list(counted))
     answers = run_answers(store, run.id).filter(known)
     marks = _marks(answers, {one["fingerprint"]: _judge_samples(run, one) for one in run.config["raters"]})
-    completed = marks.filter(pl.col("view") != GOAL_ONLY, question="completion")
+    completed = marks.filter(pl.col("context") != GOAL_ONLY, question="completion")
     done = dict(completed.group_by("item").agg(pl.col("value").mean()).iter_rows())
     whole = {item: one for item, one in counted.items() if one.dialogue.stop.whole}
     faults = {item: user_faults(one, done.get(item)) for item, one in whole.items()}
@@ -151,11 +151,11 @@ def load_dialogues(store: Store, run: RunRecord) -> DialogueRun:
         guess = majority.coverage(people[one.dialogue.person], one.dialogue.task.preferences)
         figures = _figures(one, faults[item]) | {"majority_coverage": guess} if item in whole else {}
         rows.append(_unit(one) | figures)  # an unfinished dialogue would count as a bad one
-    texts = ("item", "task", "person", "system", "given", "stop")
+    texts = ("item", "task", "person", "system", "system_context", "stop")
     schema = dict.fromkeys(texts, pl.String()) | {"sample": pl.Int64(), "whole": pl.Boolean()}
     units = pl.DataFrame(rows, schema | dict.fromkeys((*COUNTED, *USER), pl.Float64()))
     tasks, turns = run_items(store, run).rename({"item": "task"}), _turn_marks(answers)
-    return DialogueRun(run, info, people, counted, faults, given, units, tasks, marks, turns, answers)
+    return DialogueRun(run, info, people, counted, faults, told, units, tasks, marks, turns, answers)
 
 
 def _judge_samples(run: RunRecord, rater: Mapping[str, Any]) -> int:
@@ -170,7 +170,7 @@ def _unit(counted: Counted) -> dict[str, Any]:
         "task": f"{one.person}/{one.task.id}",
         "person": one.person,
         "system": one.system,
-        "given": one.given,
+        "system_context": one.system_context,
         "sample": one.sample,
         "stop": one.stop.value,
         "whole": one.stop.whole,
@@ -205,7 +205,7 @@ def _marks(answers: pl.DataFrame, samples: Mapping[str, int]) -> pl.DataFrame:
     asked = pl.col("rater").replace_strict(samples, default=1, return_dtype=pl.Int64)
     return (
         answers.filter(pl.col("target") == "", pl.col("question") != TURNS)
-        .group_by("item", "rater", "view", "question", maintain_order=True)
+        .group_by("item", "rater", "context", "question", maintain_order=True)
         .agg(
             pl.col("value").filter(ok).mean().alias("value"),
             ok.sum().cast(pl.Int64).alias("answered"),
@@ -221,7 +221,7 @@ def _turn_marks(answers: pl.DataFrame) -> pl.DataFrame:
     return (
         answers.filter(pl.col("question") == TURNS, ok, pl.col("target") != "")
         .with_columns(exchange.alias("exchange"))
-        .group_by("item", "rater", "view", "exchange", maintain_order=True)
+        .group_by("item", "rater", "context", "exchange", maintain_order=True)
         .agg(pl.col("value").mean())
     )
 
@@ -330,30 +330,33 @@ def dialogue_lines(store: Store, held: DialogueRun) -> RunLines:
 
 
 def _lines(held: DialogueRun, people: pl.DataFrame) -> Iterator[Line]:
-    config = held.run.config
-    for system, given in product(config["systems"], config["givens"]):
-        planned = _planned(held, system["fingerprint"], given)
+    for system, system_context in product(held.run.config["systems"], held.run.system_contexts):
+        planned = _planned(held, system["fingerprint"], system_context)
         bare = planned.drop(COUNTED, USER)
-        for rater, view in product(held.judges, held.views):
-            yield _line(held, system, given, _judged(held, bare, people, rater, view), rater, view)
+        for rater, context in product(held.judges, held.contexts):
+            yield _line(
+                held, system, system_context, _judged(held, bare, people, rater, context), rater, context
+            )
         for rater in held.scorers:
-            yield _line(held, system, given, _ranked(held, bare, rater), rater, held.views[0])
+            yield _line(held, system, system_context, _ranked(held, bare, rater), rater, held.contexts[0])
         stops = [
             (pl.col("stop") == stop).fill_null(False).cast(pl.Float64).alias(f"stopped {stop}")
             for stop in planned["stop"].drop_nulls().unique()
         ]
         answered = pl.col("whole").fill_null(False).cast(pl.Int64)
         counted = planned.with_columns(*stops, asked=pl.lit(1), answered=answered)
-        yield _line(held, system, given, counted)
+        yield _line(held, system, system_context, counted)
 
 
-def _planned(held: DialogueRun, system: str, given: str) -> pl.DataFrame:
+def _planned(held: DialogueRun, system: str, system_context: str) -> pl.DataFrame:
     """Return a row per planned dialogue of an assistant, with its counted metrics; nulls if it was never held.
 
     Dialogues over several domains have a null domain.
     """
     samples = pl.DataFrame({"sample": range(held.samples)}, schema={"sample": pl.Int64})
-    own = held.units.filter(system=system, given=given).drop("system", "given", "person")
+    own = held.units.filter(system=system, system_context=system_context).drop(
+        "system", "system_context", "person"
+    )
     single = pl.when(pl.col("tasks") == "SD").then("domain")
     return (
         held.tasks.select("task", "person", "tasks", single.alias("domain"))
@@ -369,27 +372,29 @@ def _planned(held: DialogueRun, system: str, given: str) -> pl.DataFrame:
 
 
 def _judged(
-    held: DialogueRun, planned: pl.DataFrame, people: pl.DataFrame, rater: Mapping[str, Any], view: str
+    held: DialogueRun, planned: pl.DataFrame, people: pl.DataFrame, rater: Mapping[str, Any], context: str
 ) -> pl.DataFrame:
     """Return the dialogues with a judge's marks under a context, per turn too, and people's marks.
 
     Questions that do not show the person's context were asked under the first context only, and completion under `none`.
     """
-    mine = held.marks.filter(rater=rater["fingerprint"], view=view)
+    mine = held.marks.filter(rater=rater["fingerprint"], context=context)
     frame = planned.with_columns(asked=pl.lit(_judge_samples(held.run, rater)))
-    again = "completion" if view == GOAL_ONLY else "personalization"
-    names = {q: METRICS[q] for q in WHOLE if view == held.views[0] or q == again}
+    again = "completion" if context == GOAL_ONLY else "personalization"
+    names = {q: METRICS[q] for q in WHOLE if context == held.contexts[0] or q == again}
     for question, name in names.items():
         counts = [pl.col(one).alias(f"{name}.{one}") for one in ("answered", "unparsed")]
         marks = mine.filter(question=question).select("item", pl.col("value").alias(name), *counts)
         frame = frame.join(marks, on="item", how="left", maintain_order="left")
-    turns = held.turn_marks.filter(pl.col("exchange") <= LAST_TURN, rater=rater["fingerprint"], view=view)
+    turns = held.turn_marks.filter(
+        pl.col("exchange") <= LAST_TURN, rater=rater["fingerprint"], context=context
+    )
     by_turn = turns.pivot("exchange", index="item", values="value")
     by_turn = by_turn.rename(lambda name: name if name == "item" else f"turn {name}")
     said = people.select("item", *(f"{name}.people" for name in names.values()))
     for more in (by_turn, said):
         frame = frame.join(more, on="item", how="left", maintain_order="left")
-    if view == held.views[0]:
+    if context == held.contexts[0]:
         kept = pl.when(~pl.col("spoilt").fill_null(False))
         frame = frame.with_columns(kept.then(name).alias(f"{name} unspoilt") for name in HEADLINES)
     counted = [f"{name}.{one}" for name in names.values() for one in ("answered", "unparsed")]
@@ -415,16 +420,16 @@ def _ranked(held: DialogueRun, planned: pl.DataFrame, rater: Mapping[str, Any]) 
 def _line(
     held: DialogueRun,
     system: Mapping[str, str],
-    given: str,
+    system_context: str,
     frame: pl.DataFrame,
     rater: Mapping[str, Any] | None = None,
-    view: str | None = None,
+    context: str | None = None,
 ) -> Line:
-    several = len(held.run.config["givens"]) > 1
+    several = len(held.run.system_contexts) > 1
     told = {"wrong": "wrong person", **({"none": "no context"} if several else {})}
-    control = control_of(system["name"], given, {"canned": "canned assistant"}, told)
+    control = control_of(system["name"], system_context, {"canned": "canned assistant"}, told)
     who: Mapping[str, Any] = rater or {"name": None, "fingerprint": None}
-    return Line(who["name"], who["fingerprint"], view, system["name"], given, frame, control)
+    return Line(who["name"], who["fingerprint"], context, system["name"], system_context, frame, control)
 
 
 def _people_marks(store: Store, items: list[str]) -> pl.DataFrame:

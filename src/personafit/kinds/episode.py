@@ -80,8 +80,8 @@ class EpisodeKind(Kind):
         asked = {one.name for one in systems}
         controls = [ScriptedAgent(name) for name in AGENTS if name not in asked]
         makes = default_model(config.systems)
-        given = config.system_contexts or DEFAULT_CONTEXTS if systems else ()
-        plan.builders = [make_context(name, plan.people, config.seed, makes) for name in given]
+        told = config.system_contexts or DEFAULT_CONTEXTS if systems else ()
+        plan.builders = [make_context(name, plan.people, config.seed, makes) for name in told]
         acting: list[Any] = [one.model if isinstance(one, ChatAgent) else one for one in systems]
         plan.systems = acting
         plan.models = [one for one in acting if not isinstance(one, ScriptedAgent)]
@@ -109,7 +109,7 @@ class EpisodeKind(Kind):
             "systems": [_who(one) for one in plan.state["systems"]],
             "controls": [_who(one) for one in plan.state["controls"]],
             "user": _who(user) if user else TEMPLATE_USER,
-            "givens": [given.name for given in plan.builders],
+            "givens": [system_context.name for system_context in plan.builders],
         }
         return found | plan.context_prints
 
@@ -260,11 +260,11 @@ def episode_lines(store: Store, run: RunRecord) -> RunLines:
     lines = []
     for system in config["systems"]:
         scripted = system["name"] in AGENTS
-        for given in [None] if scripted else config["givens"]:
-            frame = _frame(items, units, system["fingerprint"], given, 1 if scripted else samples)
-            several = {"none": "no context"} if len(config["givens"]) > 1 else {}
-            control = control_of(system["name"], given, {}, {"wrong": "wrong person", **several})
-            lines.append(Line(None, None, None, system["name"], given, frame, control))
+        for system_context in [None] if scripted else run.system_contexts:
+            frame = _frame(items, units, system["fingerprint"], system_context, 1 if scripted else samples)
+            several = {"none": "no context"} if len(run.system_contexts) > 1 else {}
+            control = control_of(system["name"], system_context, {}, {"wrong": "wrong person", **several})
+            lines.append(Line(None, None, None, system["name"], system_context, frame, control))
     for one in config["controls"]:
         frame = _frame(items, units, one["fingerprint"], None, 1)
         lines.append(Line(None, None, None, one["name"], None, frame, AGENTS[one["name"]], False))
@@ -275,7 +275,7 @@ def episode_lines(store: Store, run: RunRecord) -> RunLines:
 
 def load_units(store: Store, run: RunRecord) -> pl.DataFrame:
     """Return one row per episode of a run: stored id, agent, request, context and scores."""
-    texts = ("episode", "status", "slot", "item", "agent", "given", "stop")
+    texts = ("episode", "status", "slot", "item", "agent", "system_context", "stop")
     schema: dict[str, Any] = dict.fromkeys(texts, pl.String()) | {"at": pl.Float64(), "sample": pl.Int64()}
     schema |= {name: pl.Float64() for name in FIGURES if name != "stop"}
     rows, pages = episode_rows(store, run.id), [pl.DataFrame(schema=schema)]
@@ -286,10 +286,12 @@ def load_units(store: Store, run: RunRecord) -> pl.DataFrame:
 
 
 def _frame(
-    items: pl.DataFrame, units: pl.DataFrame, agent: str, given: str | None, samples: int
+    items: pl.DataFrame, units: pl.DataFrame, agent: str, system_context: str | None, samples: int
 ) -> pl.DataFrame:
     """Return a row per planned episode of an agent, with nulls if it was not played yet."""
-    own = units.filter(pl.col("agent") == agent, pl.col("given").eq_missing(given)).drop("agent", "given")
+    own = units.filter(pl.col("agent") == agent, pl.col("system_context").eq_missing(system_context)).drop(
+        "agent", "system_context"
+    )
     every = pl.DataFrame({"sample": range(samples)}, schema={"sample": pl.Int64})
     spoilt = pl.any_horizontal(
         pl.col("volunteered") > 0, pl.col("contradicted") > 0, pl.col("ended_early") > 0

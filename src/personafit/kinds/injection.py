@@ -20,7 +20,7 @@ from personafit.kinds.lines import CONTROL_RATERS, Line, Metric, RunLines, contr
 from personafit.kinds.selecting import rows_where, select_items
 from personafit.store import RunRecord, Status, Store, gold_answers, run_answers, run_items
 
-ASKED = ("rater", "view", "order", "sample")
+ASKED = ("rater", "context", "order", "sample")
 LETTERS = "AB"
 UNIT, DIFFERENCE = (0.0, 1.0), (-1.0, 1.0)
 BY = ("attack", "place", "language", "wording")
@@ -108,7 +108,7 @@ class Effects:
     rows: pl.DataFrame
     """One per rater, context, attacked item, order and sample: moved, by_placebo, beyond, pull; null where undefined."""
     choices: pl.DataFrame
-    """One per ask of any version: rater, view, item, person, version, place, right."""
+    """One per ask of any version: rater, context, item, person, version, place, right."""
 
 
 def opened_injection(effects: Effects) -> RunLines:
@@ -127,8 +127,8 @@ def _lines(effects: Effects, rows: pl.DataFrame, items: pl.DataFrame) -> Iterato
     run, slices = effects.run, ["item", "person", "prompt", "version", *BY]
     key = pl.concat_str("item", "order", "sample", separator="|")
     for rater in run.config["raters"]:
-        for view in run.config["views"]:
-            mine = rows.filter(rater=rater["fingerprint"], view=view)
+        for context in run.contexts:
+            mine = rows.filter(rater=rater["fingerprint"], context=context)
             asks = rater["orders"] * int(run.config["samples"])
             chosen = mine.group_by("item").agg(pl.len().cast(pl.Int64).alias("chosen"))
             missing = items.join(chosen, on="item", how="left", maintain_order="left").select(
@@ -139,8 +139,8 @@ def _lines(effects: Effects, rows: pl.DataFrame, items: pl.DataFrame) -> Iterato
             )
             asked = mine.with_columns(unit=key, asked=pl.lit(1, pl.Int64), answered=pl.lit(1, pl.Int64))
             frame = pl.concat([asked, missing.filter(pl.col("asked") > 0)], how="diagonal")
-            control = control_of(rater["name"], view, CONTROL_RATERS, {})
-            yield Line.of(rater, view, frame, control)
+            control = control_of(rater["name"], context, CONTROL_RATERS, {})
+            yield Line.of(rater, context, frame, control)
 
 
 def load_effects(store: Store, run: RunRecord) -> Effects:

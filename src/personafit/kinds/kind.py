@@ -26,7 +26,7 @@ from personafit.contexts import (
 )
 from personafit.engine import Lane, Summary
 from personafit.items.reading import PLACES, Part, QuestionSet, Shown, order_places
-from personafit.kinds.lines import CONTROL_CONTEXTS, Line, Metric, RunLines
+from personafit.kinds.lines import CONTROL_CONTEXTS, Line, Metric, RunLines, layouts_of
 from personafit.models import Model, one_line
 from personafit.people import Person
 from personafit.raters import Rater
@@ -303,7 +303,7 @@ class Kind:
     def shown_again(self, store: Store, run: RunRecord) -> "ShownAgain":
         """Return a function that rebuilds what an ask showed, so that its stored reply can be parsed again.
 
-        The function takes the rows of one ask, one for each judgment, with the columns `item`, `question`, `rater`, `view`,
+        The function takes the rows of one ask, one for each judgment, with the columns `item`, `question`, `rater`, `context`,
         `order`, `judged` and `target`; it returns None if the reply cannot be parsed again.
         """
         question = self.asks.asked[0]
@@ -401,20 +401,20 @@ class Kind:
         answers, metrics = run_answers(store, run.id), self._metrics(info)
         lines = []
         for rater in run.config["raters"]:
-            for name in run.config["views"]:
+            for name in run.contexts:
                 asked = rater.get("orders", 1) * run.config["samples"]
                 rows = _joined(items, answers, rater["fingerprint"], name, asked)
                 scored = self._scored(rows, metrics)
                 frame = _by_unit(scored, [metric.source for metric in metrics])
                 control = CONTROL_CONTEXTS.get("wrong" if name.startswith("wrong:") else name)
                 lines.append(Line.of(rater, name, frame, "rule" if rater["control"] else control))
-        slices = [tuple(names) for names in info["layout"] if set(names) <= set(items.columns)]
+        slices = [names for names in layouts_of(info) if set(names) <= set(items.columns)]
         return RunLines(run, info, self.name, lines, metrics, slices)
 
 
-def _joined(items: pl.DataFrame, answers: pl.DataFrame, rater: str, view: str, asked: int) -> pl.DataFrame:
+def _joined(items: pl.DataFrame, answers: pl.DataFrame, rater: str, context: str, asked: int) -> pl.DataFrame:
     """Join every item with one rater's judgments under one context: a row for each part, or one without an answer."""
-    mine = answers.filter(rater=rater, view=view, status=Status.OK.value)
+    mine = answers.filter(rater=rater, context=context, status=Status.OK.value)
     said = mine.select(
         "item",
         "target",

@@ -15,7 +15,7 @@ import polars as pl
 from personafit._errors import UserError
 from personafit.statistics import Estimate
 from personafit.statistics.clusters import ClusteredSums, clustered_sums
-from personafit.store import RunRecord
+from personafit.store import RunRecord, slice_column
 
 UNIT_SCALE = (0.0, 1.0)
 DISTANCE = "distance from people"
@@ -70,16 +70,6 @@ class Line:
         """Return the line of a rater from its entry in the run's record, over all systems together."""
         who = rater["name"], rater["fingerprint"]
         return cls(*who, context, None, None, frame, control, not rater["control"], notes)
-
-    @property
-    def view(self) -> str | None:
-        """Return the context, under its name in reports and stores."""
-        return self.context
-
-    @property
-    def given(self) -> str | None:
-        """Return the system context, under its name in reports and stores."""
-        return self.system_context
 
     @property
     def key(self) -> tuple[str | None, str | None, str | None, str | None]:
@@ -329,7 +319,8 @@ class RunLines:
         found = list(dict.fromkeys(self.slices))
         for bar in self.run.config.get("gate", []):
             inside = re.search(r"\[(.+)\]", bar)
-            names = tuple(part.partition("=")[0].strip() for part in inside[1].split(",")) if inside else ()
+            parts = inside[1].split(",") if inside else ()
+            names = tuple(slice_column(part.partition("=")[0].strip()) for part in parts)
             if all(set(names) != set(layout) for layout in ((), *found)):
                 found.append(names)
         return found
@@ -362,10 +353,10 @@ class RunLines:
         known = ", ".join(dict.fromkeys(one.name for one in self.metrics if one.paired))
         raise UserError(f"{self.run.name} has no metric '{name}'; it has {known}.")
 
-    def headline_view(self, lines: Sequence[Line]) -> str | None:
+    def headline_context(self, lines: Sequence[Line]) -> str | None:
         """Return the headline context of some lines: the benchmark's own if they have it, else the first."""
         contexts = [line.context for line in lines]
-        return str(self.info["view"]) if self.info["view"] in contexts else next(iter(contexts), None)
+        return own_context(self.info) if own_context(self.info) in contexts else next(iter(contexts), None)
 
     def by_system(self) -> "RunLines":
         """Return the run with a line for each system, paired by question, if lines hold the answers of several together."""
@@ -374,10 +365,26 @@ class RunLines:
         lines = []
         unit = pl.concat_str(self.made_alike, separator="|")
         for line in self.lines:
-            for system, given in line.frame.select("system", "given").unique(maintain_order=True).iter_rows():
-                frame = line.frame.filter(system=system, given=given).with_columns(unit=unit)
-                lines.append(replace(line, system=system or None, system_context=given or None, frame=frame))
+            for system, system_context in (
+                line.frame.select("system", "system_context").unique(maintain_order=True).iter_rows()
+            ):
+                frame = line.frame.filter(system=system, system_context=system_context).with_columns(
+                    unit=unit
+                )
+                lines.append(
+                    replace(line, system=system or None, system_context=system_context or None, frame=frame)
+                )
         return replace(self, lines=lines)
+
+
+def own_context(info: Mapping[str, Any]) -> str:
+    """Return the context whose scores are a benchmark's headline, which its stored description calls `view`."""
+    return str(info["view"])
+
+
+def layouts_of(info: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """Return the slices that a benchmark reports by, as columns."""
+    return [tuple(map(slice_column, names)) for names in info["layout"]]
 
 
 def sliced(

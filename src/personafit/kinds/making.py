@@ -77,7 +77,7 @@ async def let_answer(
             own = run.name if attempt else ""
             drawn = (selected, own, samples, temperature)
             answerings.append(Answering(store, plan.dataset, people, model, builders, *drawn))
-        every = [builder for answering in answerings for builder in answering.givens]
+        every = [builder for answering in answerings for builder in answering.system_contexts]
         check_budget(config.budget, [(maker.model.name, maker.model) for maker in makers(every)])
         runner = Runner(store, run.id, progress, config.retry, left_of(config.budget, summary))
         took = await make_contexts(every, store, people, answerings[0].items, runner)

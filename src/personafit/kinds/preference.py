@@ -23,9 +23,9 @@ from personafit.benchmarks.config import RunConfig
 from personafit.benchmarks.recentering.responses import (
     CONTROLS,
     GENERATOR,
-    GIVEN,
     HUMAN,
     SIMULATED,
+    STORED_CONTEXT,
     ResponsePrompts,
 )
 from personafit.items.preference import (
@@ -81,7 +81,7 @@ class PreferenceKind(Kind):
     }
     options: ClassVar[frozenset[str]] = frozenset({"system", "system-context"})
     controls: ClassVar[Controls | None] = CONTROLS
-    strata: ClassVar[tuple[str, ...]] = (GENERATOR, GIVEN)
+    strata: ClassVar[tuple[str, ...]] = (GENERATOR, "system_context")
     bars: ClassVar[tuple[str, ...]] = (
         "rating",
         "no_better",
@@ -124,7 +124,7 @@ class PreferenceKind(Kind):
         return again
 
     def lines(self, store: Store, run: RunRecord) -> RunLines:
-        """Return a line per rater over the answers of every system, whose names are in the columns `system` and `given`."""
+        """Return a line per rater over the answers of every system, whose names are in the columns `system` and `system_context`."""
         return opened_preferences(load_preferences(store, run))
 
     async def make(
@@ -179,7 +179,7 @@ class PreferenceScores:
     run: RunRecord
     info: dict[str, Any]
     units: pl.DataFrame
-    """Every unit: item, target, person, prompt, group, generator, given, attribute, longer, names, human; `longer` and `names` are
+    """Every unit: item, target, person, prompt, group, generator, system_context, attribute, longer, names, human; `longer` and `names` are
     null if an answer was not made."""
     lines: list[Line]
     """One per rater, over the answers of all systems; frames have every unit with its rating and derived columns."""
@@ -278,7 +278,7 @@ def rated_units(frame: pl.DataFrame) -> pl.DataFrame:
         rating=mark,
         unit=pl.concat_str("item", "target", separator="|"),
         system=pl.col("generator").fill_null(""),
-        given=pl.col("given").fill_null(""),
+        system_context=pl.col("system_context").fill_null(""),
         no_better=(mark <= MIDDLE).cast(pl.Float64),
         no_better_items=once_an_item(no_better),
         win=win,
@@ -301,7 +301,7 @@ def unit_rows(store: Store, run: RunRecord) -> pl.DataFrame:
     while page := list(islice(items, PAGE)):
         texts = store.texts({product for item in page for product in item.products})
         rows += [row for item in page for row in _units(item, texts)]
-    words = ("item", "target", "person", "prompt", "group", "generator", "given", "attribute")
+    words = ("item", "target", "person", "prompt", "group", "generator", "system_context", "attribute")
     schema: dict[str, Any] = dict.fromkeys(words, pl.String)
     return pl.DataFrame(rows, schema=schema | {"longer": pl.Int64, "names": pl.Boolean})
 
@@ -316,7 +316,7 @@ def _units(item: Item, texts: dict[str, str]) -> Iterator[dict[str, Any]]:
             "prompt": item.prompt,
             "group": item.group,
             "generator": item.slices.get("generator"),
-            "given": item.slices.get("given"),
+            "system_context": item.slices.get(STORED_CONTEXT),
             "attribute": texts[target],
             "longer": len(personal) - len(generic) if personal else None,
             "names": names_attribute(texts[target], item.prompt, generic, personal) if personal else None,
@@ -366,7 +366,9 @@ def opened_preferences(scores: PreferenceScores) -> RunLines:
 
 def by_system(units: pl.DataFrame) -> list[tuple[str, ...]]:
     """Return the slice by system and its context, if there are several."""
-    return [("system", "given")] if units.select("generator", "given").n_unique() > 1 else []
+    return (
+        [("system", "system_context")] if units.select("generator", "system_context").n_unique() > 1 else []
+    )
 
 
 def preference_metrics(detectors: Mapping[str, str]) -> list[Metric]:

@@ -34,7 +34,7 @@ from personafit.items.relevance import (
     PAIR,
     RELEVANCE,
     RELEVANT_GRADES,
-    VIEWS,
+    SHOWN_UNDER,
     YES,
     list_asks,
     list_name,
@@ -88,7 +88,7 @@ class RelevanceKind(Kind):
 
     name = RELEVANCE
     asks: ClassVar[QuestionSet] = ATTRIBUTES
-    own_contexts = VIEWS
+    own_contexts = SHOWN_UNDER
     controls: ClassVar[Controls | None] = CONTROLS
 
     bars: ClassVar[tuple[str, ...]] = ("f1", "precision", "recall", "accuracy", "kappa", "average_precision")
@@ -167,7 +167,7 @@ class RelevanceKind(Kind):
             ask, question = rows[0], asked.get(rows[0].rater)
             if question is None:
                 return None
-            shown = Shown(question, ask.item, "", "", "", (), context=CONTEXTS[ask.view])
+            shown = Shown(question, ask.item, "", "", "", (), context=CONTEXTS[ask.context])
             if question is not LIST:
                 items = dict.fromkeys(row.judged for row in rows if row.judged is not None)
                 return replace(shown, parts=tuple(map(Part, items or (ask.item,))))
@@ -277,11 +277,11 @@ def load_relevance(store: Store, run: RunRecord) -> RelevanceScores:
     samples = int(run.config["samples"])
     lines = []
     for rater in run.config["raters"]:
-        for view in rater["views"]:
-            mine = answers.filter(rater=rater["fingerprint"], view=view)
+        for context in rater["views"]:
+            mine = answers.filter(rater=rater["fingerprint"], context=context)
             frame, notes = _decided(items, mine, samples)
-            control = control_of(rater["name"], view, CONTROL_RATERS, {ALONE: "attribute alone"})
-            lines.append(Line.of(rater, view, frame, control, notes))
+            control = control_of(rater["name"], context, CONTROL_RATERS, {ALONE: "attribute alone"})
+            lines.append(Line.of(rater, context, frame, control, notes))
     lines += _published(store, run, info, items)
     return RelevanceScores(run, info, items, lines, answers, products)
 
@@ -398,7 +398,7 @@ def relevance_answers(store: Store, run: int, items: pl.DataFrame) -> pl.DataFra
     failed = pl.col("status") == Status.FAILED.value
     answered = answers.filter(~failed).join(items, on="item", how="semi", maintain_order="left")
     about = pl.concat([items.select("item", about="item"), items.select("item", about="list_name")])
-    keys = ["item", "rater", "view", "sample"]
+    keys = ["item", "rater", "context", "sample"]
     lost = answers.filter(failed).rename({"item": "about"}).join(about, on="about", maintain_order="left")
     lost = lost.join(answered, on=keys, how="anti").unique(keys, keep="last", maintain_order=True)
     return pl.concat([answered, lost.select(answered.columns)])

@@ -97,7 +97,7 @@ def _asks(store: Store, run: RunRecord) -> Iterator[list[Row[Any]]]:
     models = [one["fingerprint"] for one in run.config["raters"] if one["kind"] in ("llm", "replay")]
     query = (
         select(
-            ask.id, ask.item, ask.question, ask.rater, ask.view, ask.order, ask.reply,
+            ask.id, ask.item, ask.question, ask.rater, ask.context, ask.order, ask.reply,
             judgment.item.label("judged"), judgment.target, judgment.parse, judgment.status, judgment.label,
             judgment.value, judgment.extra,
         )

@@ -15,7 +15,6 @@ from personafit.benchmarks.benchmark import Benchmark
 from personafit.benchmarks.config import RunConfig
 from personafit.benchmarks.recentering.responses import (
     GENERATOR,
-    GIVEN,
     INFO,
     MadeResponses,
     ResponsePrompts,
@@ -30,28 +29,34 @@ from personafit.items.relevance import ATTRIBUTES
 from personafit.kinds.attempts import left_of
 from personafit.kinds.kind import Kind, Made, RunPlan
 from personafit.kinds.making import Answered, estimate_answers, let_answer
-from personafit.kinds.selecting import slice_of
 from personafit.models import Model
 from personafit.raters import make_rater
-from personafit.store import Store
+from personafit.store import Store, slice_column
 
 if TYPE_CHECKING:
     from personafit.engine import ProgressView
 
-DEFAULT_GIVENS = ("attributes:all", f"attributes:{MATCHED}", f"attributes:{RELEVANT}")
+DEFAULT_SYSTEM_CONTEXTS = ("attributes:all", f"attributes:{MATCHED}", f"attributes:{RELEVANT}")
 
 
 def estimate_responses(config: RunConfig, benchmark: Benchmark) -> list[str]:
     """Return the lines of `--dry-run`: the calls that answering and judging would take."""
     found = sum(1 for _ in benchmark.items())
-    prompts, givens = min(found, config.limit or found), len(wanted_givens(config.system_contexts))
-    pairs = prompts * givens * len(config.systems)
-    return estimate_answers(config, prompts, 1 + givens, pairs, 2 * pairs)
+    prompts, system_contexts = (
+        min(found, config.limit or found),
+        len(wanted_system_contexts(config.system_contexts)),
+    )
+    pairs = prompts * system_contexts * len(config.systems)
+    return estimate_answers(config, prompts, 1 + system_contexts, pairs, 2 * pairs)
 
 
-def wanted_givens(asked: Sequence[str]) -> list[str]:
+def wanted_system_contexts(asked: Sequence[str]) -> list[str]:
     """Return the system contexts besides `none`, under which systems always answer too."""
-    return [given for given in dict.fromkeys(asked or DEFAULT_GIVENS) if given != "none"]
+    return [
+        system_context
+        for system_context in dict.fromkeys(asked or DEFAULT_SYSTEM_CONTEXTS)
+        if system_context != "none"
+    ]
 
 
 async def make_responses(
@@ -59,11 +64,11 @@ async def make_responses(
 ) -> Made:
     """Let systems answer the prompts, after matching attributes if a context needs that."""
     for condition in config.where:  # before anything is spent on answers
-        if slice_of(condition.partition("=")[0]) not in (GENERATOR, GIVEN):
+        if slice_column(condition.partition("=")[0]) not in (GENERATOR, "system_context"):
             raise UserError(
                 f"--where {condition}: answers that systems make have {GENERATOR} and system_context."
             )
-    givens = wanted_givens(config.system_contexts)
+    system_contexts = wanted_system_contexts(config.system_contexts)
     plan = RunPlan.of(kind, store, config, prompts)
     people = plan.people
     plan.selected = kind.select(replace(plan, config=replace(config, where=[])))
@@ -77,11 +82,15 @@ async def make_responses(
     ) -> tuple[list[ContextBuilder], Summary | None]:
         builders: list[ContextBuilder] = [make_context("none", people, config.seed)]
         summary: Summary | None = None
-        for given in givens:
-            if given == f"attributes:{RELEVANT}":
-                builders.append(AttributesContext(given, {one.id: one.relevant for one in situations}))
-            elif given.startswith(f"attributes:{MATCHED}"):
-                matcher = given.removeprefix(f"attributes:{MATCHED}").removeprefix(":") or f"list:{spec}"
+        for system_context in system_contexts:
+            if system_context == f"attributes:{RELEVANT}":
+                builders.append(
+                    AttributesContext(system_context, {one.id: one.relevant for one in situations})
+                )
+            elif system_context.startswith(f"attributes:{MATCHED}"):
+                matcher = (
+                    system_context.removeprefix(f"attributes:{MATCHED}").removeprefix(":") or f"list:{spec}"
+                )
                 rest = left_of(budget, summary)
                 chosen, took = await _match(plan, run, matcher, situations, progress, rest)
                 if summary is not None:
@@ -89,20 +98,22 @@ async def make_responses(
                 summary = took
                 if took.ended_early:
                     return builders, took
-                notes.extend(_note_unmatched(given, model, situations, chosen))
-                unmatched.update((model.name, given, one.id) for one in situations if one.id not in chosen)
-                builders.append(AttributesContext(given, chosen))
+                notes.extend(_note_unmatched(system_context, model, situations, chosen))
+                unmatched.update(
+                    (model.name, system_context, one.id) for one in situations if one.id not in chosen
+                )
+                builders.append(AttributesContext(system_context, chosen))
             else:
-                builders.append(make_context(given, people, config.seed, default_model([spec])))
-            called[given] = builders[-1].name
+                builders.append(make_context(system_context, people, config.seed, default_model([spec])))
+            called[system_context] = builders[-1].name
         return builders, summary
 
     def name(attempt: int) -> str:
-        parts = [config.systems, givens, str(config.data), config.people, config.limit, config.seed]
+        parts = [config.systems, system_contexts, str(config.data), config.people, config.limit, config.seed]
         return f"responding-{content_hash([*parts, attempt] if attempt else parts)[:8]}"
 
-    record = {"benchmark": INFO.name, "givens": givens}
-    done = await let_answer(plan, progress, name, record, 1 + len(givens), told)
+    record = {"benchmark": INFO.name, "givens": system_contexts}
+    done = await let_answer(plan, progress, name, record, 1 + len(system_contexts), told)
     if not done.answerings:
         return done.made(None, config)
     return _paired(prompts, config, done, notes, unmatched, called)
@@ -123,8 +134,8 @@ def _paired(
     for answering in done.answerings:
         system, lost, alone = answering.system.name, 0, 0
         for item, texts in answering.tried():
-            for given, name in called.items():
-                if (system, given, item.id) in unmatched or name not in texts:
+            for system_context, name in called.items():
+                if (system, system_context, item.id) in unmatched or name not in texts:
                     continue
                 generic, personal = texts.get("none"), texts[name]
                 asked = shares.setdefault((system, name), [0, 0])
@@ -177,11 +188,11 @@ async def _match(
 
 
 def _note_unmatched(
-    given: str, model: Model, situations: Sequence[Situation], chosen: Mapping[str, Sequence[str]]
+    system_context: str, model: Model, situations: Sequence[Situation], chosen: Mapping[str, Sequence[str]]
 ) -> Iterator[str]:
     unknown = sum(one.id not in chosen for one in situations)
     nothing = sum(one.id in chosen and not chosen[one.id] for one in situations)
     if nothing:
-        yield f"{given}: nothing was picked for {nothing} of {len(situations)} prompts, where {model.name} was told nothing."
+        yield f"{system_context}: nothing was picked for {nothing} of {len(situations)} prompts, where {model.name} was told nothing."
     if unknown:
-        yield f"{given}: {unknown} prompts could not be matched for {model.name} and are left out; the same command tries again."
+        yield f"{system_context}: {unknown} prompts could not be matched for {model.name} and are left out; the same command tries again."

@@ -5,6 +5,7 @@ import polars as pl
 from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit.benchmarks.config import RunConfig, chosen_people
+from personafit.store import slice_column
 
 
 def select_items(rows: pl.DataFrame, limit: int, seed: int, nested: bool = False) -> frozenset[str]:
@@ -37,16 +38,11 @@ def rows_of_people(rows: pl.DataFrame, config: RunConfig) -> pl.DataFrame:
     return rows
 
 
-def slice_of(name: str) -> str:
-    """Return the slice for a user's name of it: items store the system context as `given`."""
-    return "given" if name == "system_context" else name
-
-
 def rows_where(rows: pl.DataFrame, config: RunConfig) -> pl.DataFrame:
     """Return the rows of the slices that --where selects; all if it is not given."""
     for condition in config.where:
         name, _, value = condition.partition("=")
-        name = slice_of(name)
+        name = slice_column(name)
         names = [column for column in rows.columns if column not in ("item", "person", "prompt", "grp")]
         if name not in names:
             there = f"write NAME=VALUE with one of {', '.join(names)}" if names else "they have no slices"

@@ -122,7 +122,7 @@ class WritingScores:
     lines: list[Line]
     """Each system's texts under each context, and copied texts; frames have task, text, rouge_1 and rouge_l of every item."""
     answers: pl.DataFrame
-    """Every text that was asked for: item, rater, view, context, status, detail."""
+    """Every text that was asked for: item, rater, context, status, detail."""
 
     @property
     def tasks(self) -> list[str]:
@@ -161,14 +161,14 @@ def _written(
     store: Store, run: RunRecord, items: pl.DataFrame, own: Mapping[str, str], answers: pl.DataFrame
 ) -> Iterator[Line]:
     for system in run.config["systems"]:
-        for given in run.config["contexts"]:
-            asked_for = given in run.config["givens"]
-            control = None if asked_for else control_of(system["name"], given, {}, CONTROL_CONTEXTS)
-            mine = answers.filter(rater=system["fingerprint"], view=given, status=Status.OK.value)
+        for system_context in run.config["contexts"]:
+            asked_for = system_context in run.system_contexts
+            control = None if asked_for else control_of(system["name"], system_context, {}, CONTROL_CONTEXTS)
+            mine = answers.filter(rater=system["fingerprint"], context=system_context, status=Status.OK.value)
             texts = store.texts(mine["ask"])
             found = {item: texts[ask] for item, ask in mine.select("item", "ask").iter_rows() if ask in texts}
             frame = _measured(items, own, found)
-            yield writing_line(system["name"], system["fingerprint"], given, frame, control)
+            yield writing_line(system["name"], system["fingerprint"], system_context, frame, control)
 
 
 def _measured(items: pl.DataFrame, own: Mapping[str, str], texts: Mapping[str, str]) -> pl.DataFrame:
@@ -182,12 +182,12 @@ def _measured(items: pl.DataFrame, own: Mapping[str, str], texts: Mapping[str, s
 
 
 def writing_line(
-    system: str, fingerprint: str | None, given: str | None, frame: pl.DataFrame, control: str | None
+    system: str, fingerprint: str | None, system_context: str | None, frame: pl.DataFrame, control: str | None
 ) -> Line:
     """Return a system's texts as a line, with the measure as its rater."""
     made = pl.col(METRICS[0]).is_not_null().cast(pl.Int64)
     counted = frame.with_columns(unit=pl.col("item"), asked=pl.lit(1), answered=made)
-    return Line(MEASURE, fingerprint, SEEN, system, given, counted, control, fingerprint is not None)
+    return Line(MEASURE, fingerprint, SEEN, system, system_context, counted, control, fingerprint is not None)
 
 
 def writing_lines(scores: WritingScores) -> RunLines:

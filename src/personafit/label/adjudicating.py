@@ -132,7 +132,7 @@ def _store(studies: Studies, name: str, dispute: Dispute, answer: LabelValue | N
         field=field,
         answered=answer,
         detail={"note": why.strip() or None, "why": UNDONE if answer is None else None},
-        view=config.view,
+        context=config.context,
         order=Arrangement.stored(dispute.page).order,
         perspective=config.perspective,
     )

@@ -147,7 +147,7 @@ def _add_judged(source: Source, store: Store, run: RunRecord, items: Collection[
     query = (
         select(
             judgment.question, judgment.item, judgment.target, judgment.label, judgment.value,
-            ask.rater, ask.view, ask.job, ask.generation, ask.at, judgment.parse,
+            ask.rater, ask.context, ask.job, ask.generation, ask.at, judgment.parse,
         )
         .select_from(joined.join(tables.judgments, judgment.ask == ask.id))
         .where(tables.run_jobs.c.run == run.id, judgment.status == Status.OK.value)
@@ -156,34 +156,34 @@ def _add_judged(source: Source, store: Store, run: RunRecord, items: Collection[
     if found.is_empty():
         return
     found = found.filter(pl.col("item").is_in(list(items)) & ~pl.col("job").is_in(list(source.jobs)))
-    found = _under_one_view(found, source, run.config.get("views") or [])
+    found = _under_one_context(found, source, run.contexts)
     source.jobs.update(found["job"])
     last = found.sort("generation", "at", "parse").unique(
         ["job", "item", "target"], keep="last", maintain_order=True
     )
-    keyed = last.with_columns(pl.col("rater") + pl.lit("|") + pl.col("view"))
+    keyed = last.with_columns(pl.col("rater") + pl.lit("|") + pl.col("context"))
     names = {rater["fingerprint"]: rater for rater in run.config["raters"]}
     raters = {}
-    for key, fingerprint, view in zip(keyed["rater"], last["rater"], last["view"], strict=True):
+    for key, fingerprint, context in zip(keyed["rater"], last["rater"], last["context"], strict=True):
         known = names.get(fingerprint, {"name": fingerprint[:12], "kind": "llm", "control": False})
         met = run.met_people.get(fingerprint)
         raters[key] = VotingRater(
-            f"{known['name']} ({view})", known["kind"], known.get("control", False), met=met
+            f"{known['name']} ({context})", known["kind"], known.get("control", False), met=met
         )
     source.add(_columns(keyed), raters)
 
 
-def _under_one_view(found: pl.DataFrame, source: Source, views: Sequence[str]) -> pl.DataFrame:
+def _under_one_context(found: pl.DataFrame, source: Source, contexts: Sequence[str]) -> pl.DataFrame:
     """Keep each rater's judgments under one context, since a judge asked under several is still one rater.
 
     This is the context under which the rater was added from an earlier run, or else the first context of the run that it was asked under.
     """
     chosen = dict(key.rsplit("|", 1) for key in source.raters if "|" in key)
-    asked = dict(found.group_by("rater").agg("view").iter_rows())
+    asked = dict(found.group_by("rater").agg("context").iter_rows())
     for rater, there in asked.items():
-        chosen.setdefault(rater, next((view for view in views if view in there), there[0]))
+        chosen.setdefault(rater, next((context for context in contexts if context in there), there[0]))
     own = pl.col("rater").replace_strict(chosen, return_dtype=pl.String)
-    return found.filter(pl.col("view") == own)
+    return found.filter(pl.col("context") == own)
 
 
 def _add_gold(source: Source, dataset: str, store: Store) -> None:

@@ -51,7 +51,7 @@ class Answer:
     """The label and value; None if there is no label: cannot tell, undone, or free text."""
     detail: dict[str, Any]
     """Client time, note, text, and why there is no label; entries that are None are not stored."""
-    view: str
+    context: str
     order: str
     perspective: str
     seconds: float = 0.0
@@ -144,7 +144,7 @@ def outcome(answer: Answer, id: str, generation: int, at: float) -> Outcome:
         id=id,
         job=answer.job(answer.field),
         generation=generation,
-        view=answer.view,
+        context=answer.context,
         order=answer.order,
         detail=orjson.dumps(({"id": answer.id} if answer.id else {}) | detail).decode(),
         seconds=answer.seconds,

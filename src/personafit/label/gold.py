@@ -115,7 +115,7 @@ class _StudyBenchmark:
             language=[self._study.config.language],
             gold=self.found.rater,
             metric={"relevance": "f1", "preference": "rating"}.get(kind, "accuracy"),
-            view=self._study.config.view,
+            context=self._study.config.context,
             layout=[["tier"]] if self.found.sizes else [],
         )
 

@@ -61,7 +61,7 @@ def make_study(
     """Create a study from the items that `source` names."""
     opened = open_source(store, source, find_run, data, question)
     form = form_named(question) if question else _default_form(opened)
-    config = config.model_copy(update={"view": form.view, "perspective": form.perspective})
+    config = config.model_copy(update={"context": form.context, "perspective": form.perspective})
     if form.name == "chat" and not config.model:
         raise UserError(
             "--question chat needs --model SPEC, whom people talk with, such as openai:MODEL@URL."
@@ -206,7 +206,7 @@ def _accuracies(store: Store, run: RunRecord) -> dict[str, float]:
     by_item: dict[str, list[float]] = defaultdict(list)
     scores = load_scores(store, run)
     for rater in scores.raters:
-        frame = scores.scores[rater["fingerprint"], scores.headline_view]
+        frame = scores.scores[rater["fingerprint"], scores.headline_context]
         for item, accuracy in frame.select("item", "accuracy").drop_nulls().iter_rows():
             by_item[item].append(accuracy)
     return {item: fmean(values) for item, values in by_item.items()}

@@ -56,7 +56,7 @@ class PageSlot(NamedTuple):
             field=field,
             answered=answered,
             detail=detail,
-            view=self.shape.config.view,
+            context=self.shape.config.context,
             order=self.shape.arrangement.order,
             perspective=self.shape.config.perspective,
             seconds=seconds,

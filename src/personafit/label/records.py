@@ -8,7 +8,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AliasChoices, BaseModel, ConfigDict
 from pydantic import Field as Described
 
 from personafit._hashing import hash_text
@@ -56,7 +56,8 @@ class StudyConfig(StudyRecord):
     overlap: int = Described(9, ge=1)  # raters per item
     seats: int = Described(9, ge=1)  # number of seats that pages are assigned to
     seed: int = 0  # seed of all orders
-    view: str = "profile"  # context raters are shown
+    # What raters are shown; earlier studies call it `view`.
+    context: str = Described("profile", validation_alias=AliasChoices("context", "view"))
     perspective: Literal["third-party", "self"] = "third-party"  # perspective from which raters answer
     guidelines: str = ""  # Markdown; empty for the form's own
     told: dict[str, str] = {}  # the form's guidelines by language, as of the study's creation

@@ -1,6 +1,6 @@
 """`replay:FILE`: recorded replies, by request key; nothing is called and nothing is spent.
 
-Each line has `key` (as exports write it: item, view, order and sample) and `reply`, and may have `reasoning`,
+Each line has `key` (as exports write it: item, context, order and sample) and `reply`, and may have `reasoning`,
 `letter_scores`, `tool_calls` (each an `id`, a `name` and `arguments` as text) and token counts. A request that was never
 recorded is unanswerable, not guessed.
 """

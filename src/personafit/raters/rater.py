@@ -91,14 +91,14 @@ def key_of(
     question: str,
     instrument: str,
     rater: str,
-    view: str = "none",
-    context: str | None = None,
+    context: str = "none",
+    context_id: str | None = None,
     order: str = "",
     sample: int = 0,
 ) -> AskKey:
     """Return the key of an ask; `content` is a hash of what is shown, `instrument` the identity of the question."""
-    job = hash_text(item, content, instrument, rater, view, context or "", order, str(sample))
-    return AskKey(job, item, question, rater, view, context, order, sample)
+    job = hash_text(item, content, instrument, rater, context, context_id or "", order, str(sample))
+    return AskKey(job, item, question, rater, context, context_id, order, sample)
 
 
 def rating_job(rater: Rater, shown: Shown) -> Job:
@@ -109,8 +109,8 @@ def rating_job(rater: Rater, shown: Shown) -> Job:
         question=shown.question.name,
         instrument=shown.question.instrument,
         rater=rater.record.fingerprint,
-        view=shown.context.name,
-        context=shown.context_id,
+        context=shown.context.name,
+        context_id=shown.context_id,
         order=shown.place,
         sample=shown.sample,
     )

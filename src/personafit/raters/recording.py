@@ -25,7 +25,9 @@ def recording(store: Store, run: RunRecord) -> list[dict[str, Any]]:
         raise UserError(f"{run.name} must have one model among its raters to be recorded; it has {named}.")
     ask, judgment = t.asks.c, t.judgments.c
     query = (
-        select(ask.job, ask.item, ask.view, ask.order, ask.sample, ask.reply, ask.reasoning, judgment.extra)
+        select(
+            ask.job, ask.item, ask.context, ask.order, ask.sample, ask.reply, ask.reasoning, judgment.extra
+        )
         .select_from(
             t.run_jobs.join(t.asks, ask.job == t.run_jobs.c.job).join(t.judgments, judgment.ask == ask.id)
         )
@@ -37,7 +39,7 @@ def recording(store: Store, run: RunRecord) -> list[dict[str, Any]]:
             judgment.target == "",
             judgment.parse == 0,
         )
-        .order_by(ask.item, ask.view, ask.order, ask.sample, ask.generation)
+        .order_by(ask.item, ask.context, ask.order, ask.sample, ask.generation)
     )
     rows = {row["job"]: row for row in store.frame(query).iter_rows(named=True)}  # the last generation counts
     # Contexts share the scores that were computed without any context.
@@ -51,7 +53,7 @@ def _made(store: Store, run: RunRecord) -> list[dict[str, Any]]:
     query = (
         select(ask.job, ask.item, ask.question, ask.order, ask.reply, ask.reasoning, told.about)
         .select_from(
-            t.run_jobs.join(t.asks, ask.job == t.run_jobs.c.job).join(t.products, told.id == ask.context)
+            t.run_jobs.join(t.asks, ask.job == t.run_jobs.c.job).join(t.products, told.id == ask.context_id)
         )
         .where(t.run_jobs.c.run == run.id, ask.question.in_(MADE), ask.status != Status.FAILED)
         .order_by(ask.item, ask.question, told.about, ask.order, ask.generation)
@@ -69,8 +71,8 @@ def _line(key: str, row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _lines(row: dict[str, Any]) -> list[dict[str, Any]]:
-    def key(order: str, view: str = row["view"]) -> str:
-        return replay_key(row["item"], view, order, row["sample"])
+    def key(order: str, context: str = row["context"]) -> str:
+        return replay_key(row["item"], context, order, row["sample"])
 
     scores = (orjson.loads(row["extra"]) if row["extra"] else {}).get("letters")
     if row["order"]:

@@ -25,8 +25,8 @@ from personafit.benchmarks.folder_records import FolderRecords
 from personafit.benchmarks.lines import read_lines, validated
 from personafit.items.relevance import NO, YES
 from personafit.kinds import run_lines
-from personafit.kinds.choice import choice_items, headline_view
-from personafit.kinds.lines import Reference, RunLines
+from personafit.kinds.choice import choice_items, headline_context
+from personafit.kinds.lines import Reference, RunLines, own_context
 from personafit.statistics.agreement import Floats, Ints, ranked
 from personafit.statistics.clusters import dense_codes
 from personafit.store import (
@@ -162,15 +162,15 @@ def add_lines(source: Source, opened: RunLines, items: Collection[str]) -> None:
     """Add the answers of a run's raters about these items, under the context that counts."""
     for reference in opened.references:
         lines = [line for line in opened.lines if reference.answer in line.frame.columns and line.rater]
-        headline = opened.headline_view(lines)
+        headline = opened.headline_context(lines)
         for line in lines:
             judge = f"{reference.question}|{line.fingerprint or line.rater}"
-            if line.view != headline or not source.counts(judge, line.view):
+            if line.context != headline or not source.counts(judge, line.context):
                 continue
             frame = line.frame.filter(pl.col("item").is_in(list(items)))
             if reference is opened.references[0]:
                 source.unanswered += max(0, int(frame["asked"].sum()) - int(frame["answered"].sum()))
-            key, met = f"{line.fingerprint}|{line.view}", opened.run.met_people.get(str(line.fingerprint))
+            key, met = f"{line.fingerprint}|{line.context}", opened.run.met_people.get(str(line.fingerprint))
             kind = opened.rater_kinds.get(
                 str(line.fingerprint), "llm"
             )  # unknown raters: votes of models that came with the data
@@ -281,12 +281,12 @@ def add_run(
     """Add the answers of a run's raters about these items; raters not asked about any are left out."""
     if not items:
         return
-    view = headline_view(run.config["views"], info)
-    shown = "" if view == info["view"] else f" ({view})"
+    context = headline_context(run.contexts, info)
+    shown = "" if context == own_context(info) else f" ({context})"
     answers = run_answers(store, run.id) if answers is None else answers
-    wanted = (pl.col("view") == view) & (pl.col("target") == "") & pl.col("item").is_in(list(items))
+    wanted = (pl.col("context") == context) & (pl.col("target") == "") & pl.col("item").is_in(list(items))
     # Asks of a filter or profiler produce contexts: they are not answers of raters.
-    judges = [rater for rater in run.config["raters"] if source.counts(rater["fingerprint"], view)]
+    judges = [rater for rater in run.config["raters"] if source.counts(rater["fingerprint"], context)]
     wanted &= pl.col("rater").is_in([rater["fingerprint"] for rater in judges])
     answers = answers.filter(wanted & ~pl.col("job").is_in(list(source.jobs)))
     answered = pl.col("status") == Status.OK.value
@@ -294,11 +294,11 @@ def add_run(
     source.jobs.update(answers["job"].to_list())
     votes = (
         answers.filter(answered)
-        .with_columns(pl.col("rater") + pl.lit(f"|{view}"))
+        .with_columns(pl.col("rater") + pl.lit(f"|{context}"))
         .select(pl.col(name).cast(dtype) for name, dtype in VOTE.items())
     )
     raters = {
-        f"{rater['fingerprint']}|{view}": VotingRater(
+        f"{rater['fingerprint']}|{context}": VotingRater(
             rater["name"] + shown,
             rater["kind"],
             rater["control"],
@@ -313,8 +313,8 @@ def judged_runs(store: Store) -> list[RunRecord]:
     """Return the runs with raters, those under their benchmark's own context first."""
 
     def elsewhere(run: RunRecord) -> bool:
-        own = store.dataset_info(run.dataset)["view"] if store.has_dataset(run.dataset) else None
-        return own not in run.config.get("views", ())
+        own = own_context(store.dataset_info(run.dataset)) if store.has_dataset(run.dataset) else None
+        return own not in run.contexts
 
     return sorted((run for run in store.runs() if "raters" in run.config), key=elsewhere)
 

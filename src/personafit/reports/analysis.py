@@ -110,7 +110,7 @@ def answers_of(scores: RunScores, rater: Mapping[str, Any]) -> pl.DataFrame:
     """Return a rater's answers to the run's question under the headline context."""
     return scores.answers.filter(
         rater=rater["fingerprint"],
-        view=scores.headline_view,
+        context=scores.headline_context,
         question=scores.run.config["question"],
         target="",
         status="ok",
@@ -165,8 +165,8 @@ def mean_by_tier(rows: pl.DataFrame, column: str) -> dict[str, Estimate]:
 def judged_lines(opened: RunLines, reference: Reference) -> list[Line]:
     """Return the lines of a run's raters that answer the question of `reference`, under the headline context."""
     lines = [line for line in opened.lines if reference.answer in line.frame.columns]
-    headline = opened.headline_view(lines)
-    return [line for line in lines if line.view == headline and line.fingerprint in opened.rater_kinds]
+    headline = opened.headline_context(lines)
+    return [line for line in lines if line.context == headline and line.fingerprint in opened.rater_kinds]
 
 
 def benchmark_of(store: Store, run: RunRecord) -> str:

@@ -46,13 +46,13 @@ class Correlations:
     """Pearson's r between each two variables over the answers that one rater marked, with intervals over people and prompts."""
 
     rater: str
-    view: str
+    context: str
     answers: int
     people: int
     pairs: dict[tuple[str, str], Estimate]
 
     def as_dict(self) -> dict[str, Any]:
-        named = ("rater", "view", "answers", "people")
+        named = ("rater", "context", "answers", "people")
         pairs = [
             {"first": first, "second": second, **estimate_fields(r, "value", "low", "high", "note")}
             for (first, second), r in self.pairs.items()
@@ -77,31 +77,31 @@ def aspect_raters(scores: RunScores) -> list[dict[str, Any]]:
 
 def aspect_results(scores: RunScores) -> list[Result]:
     """Return the accuracy of choosing by each single aspect, by slice, under the headline context."""
-    view = scores.headline_view
+    context = scores.headline_context
     results = []
     for rater in aspect_raters(scores):
         for aspect in ASPECTS:
-            frame = _per_item(scores, rater, view, aspect)
+            frame = _per_item(scores, rater, context, aspect)
             for _, where in columns_of(scores):
                 part = frame.filter(*(pl.col(name) == value for name, value in where.items()))
                 if part.is_empty():
                     continue
-                line, slices = Line.of(rater, view, part, None), {"aspect": aspect, **where}
+                line, slices = Line.of(rater, context, part, None), {"aspect": aspect, **where}
                 estimate = mean_by_item(part, "accuracy")
                 results.append(line_result(line, estimate, "accuracy", slices, line_coverage(part)))
     return results
 
 
-def _of_rater(rows: pl.DataFrame, scores: RunScores, rater: dict[str, Any], view: str) -> pl.DataFrame:
-    return rows.filter(rater=rater["fingerprint"], view=view, question=scores.run.config["question"])
+def _of_rater(rows: pl.DataFrame, scores: RunScores, rater: dict[str, Any], context: str) -> pl.DataFrame:
+    return rows.filter(rater=rater["fingerprint"], context=context, question=scores.run.config["question"])
 
 
-def _per_item(scores: RunScores, rater: dict[str, Any], view: str, aspect: str) -> pl.DataFrame:
+def _per_item(scores: RunScores, rater: dict[str, Any], context: str, aspect: str) -> pl.DataFrame:
     columns = ["item", "order", "sample", "status", "label", "value"]
-    parts = _of_rater(scores.parts, scores, rater, view)
+    parts = _of_rater(scores.parts, scores, rater, context)
     marked = parts.filter(pl.col("target") == aspect).select("job", *columns)
     # Identical answers tie without an ask: they have a choice but no marks, and tie on every aspect.
-    whole = _of_rater(scores.answers, scores, rater, view).join(marked.select("job"), on="job", how="anti")
+    whole = _of_rater(scores.answers, scores, rater, context).join(marked.select("job"), on="job", how="anti")
     unasked = whole.filter((pl.col("status") != "ok") | (pl.col("label") == TIE)).select("job", *columns)
     joined = scores.items.join(
         pl.concat([marked, unasked]).drop("job"), on="item", how="inner", maintain_order="left"
@@ -126,18 +126,18 @@ def published_aspects(scores: RunScores) -> tuple[str, list[dict[str, Any]]]:
 
 def aspect_correlations(store: Store, scores: RunScores) -> list[Correlations]:
     """Correlate, per rater, being chosen by gold and the five aspects; each answer of a pair is a row."""
-    view = scores.headline_view
+    context = scores.headline_context
     found = []
     for rater in aspect_raters(scores):
-        rows = _answer_rows(store, scores, rater, view)
+        rows = _answer_rows(store, scores, rater, context)
         pairs = _pearson(rows) if len(rows) else {}
-        found.append(Correlations(rater["name"], view, len(rows), rows["person"].n_unique(), pairs))
+        found.append(Correlations(rater["name"], context, len(rows), rows["person"].n_unique(), pairs))
     return found
 
 
-def _answer_rows(store: Store, scores: RunScores, rater: dict[str, Any], view: str) -> pl.DataFrame:
+def _answer_rows(store: Store, scores: RunScores, rater: dict[str, Any], context: str) -> pl.DataFrame:
     """Return person, prompt, chosen (1 or 0) and the five marks for every answer of a decided pair, averaged over samples."""
-    said = _of_rater(scores.parts, scores, rater, view).filter(
+    said = _of_rater(scores.parts, scores, rater, context).filter(
         pl.col("status") == "ok", pl.col("target").is_in(ASPECTS)
     )
     keys = ["ask", "item", "target", "parse"]
@@ -229,7 +229,7 @@ def aspect_pieces(scores: RunScores, results: Sequence[Result], found: Sequence[
     """Return the heat map of each rater, then accuracy by aspect with published rows last."""
     drawn = []
     for one in found:
-        caption = f"Over {one.answers:,} answers of {people_words(one.people)}, shown “{one.view}”. {HEAT}"
+        caption = f"Over {one.answers:,} answers of {people_words(one.people)}, shown “{one.context}”. {HEAT}"
         title = f"Pearson’s r of the marks of {one.rater}"
         drawn += [matrix_picture(title, caption, VARIABLES, one.pairs, "Pearson’s r")] if one.pairs else []
     return [*drawn, _accuracy_grid(scores, results, found)]

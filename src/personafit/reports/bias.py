@@ -198,7 +198,7 @@ def _of_rater(
     fits: PeopleFits,
     margin: float,
 ) -> RaterBias:
-    view, fingerprint, called = scores.headline_view, rater["fingerprint"], rater["name"]
+    context, fingerprint, called = scores.headline_context, rater["fingerprint"], rater["name"]
     rows = _choices(scores, rater, items)
     family, reason = own_family(rater, rows)
     rows = rows.with_columns(pl.Series("family", family, dtype=pl.Float64))
@@ -241,7 +241,7 @@ def _of_rater(
         theirs = _bounded(effect(human, human_names.index(name)))
         gap = gap._replace(difference=_bounded(gap.difference))
         effects.append(made(name, own, theirs, gap))
-    line = Line.of(rater, view, scores.scores[fingerprint, view], CONTROL_RATERS.get(called))
+    line = Line.of(rater, context, scores.scores[fingerprint, context], CONTROL_RATERS.get(called))
     met, first = scores.run.met_people.get(fingerprint), _first_share(rows, absent.get("position"))
     return RaterBias(line, effects, met, people_are, first)
 

@@ -56,23 +56,27 @@ def _pack(array: bytes) -> str:
 
 def told_by_item(store: Store, totals: RunTotals) -> dict[int, list[list[Any]]]:
     """Return, per sampled item and generated context: the context's index, its text, status, and the products it was made from."""
-    views = {
-        view: place for place, view in enumerate(totals.views) if is_remembered(view.removeprefix("wrong:"))
+    contexts = {
+        context: place
+        for place, context in enumerate(totals.contexts)
+        if is_remembered(context.removeprefix("wrong:"))
     }
     answers = totals.sample.answers
-    if not views or answers.is_empty():
+    if not contexts or answers.is_empty():
         return {}
-    rows = answers.filter(pl.col("view").is_in(list(views))).unique(["position", "view"], maintain_order=True)
+    rows = answers.filter(pl.col("context").is_in(list(contexts))).unique(
+        ["position", "context"], maintain_order=True
+    )
     product = t.products.c
     query = select(t.asks.c.job, product.text, product.status, product.parents).select_from(
-        t.asks.join(t.products, product.id == t.asks.c.context)
+        t.asks.join(t.products, product.id == t.asks.c.context_id)
     )
     asks = store.rows_among(query, t.asks.c.job, rows["job"].to_list())
-    contexts = {row.job: [row.text, row.status, orjson.loads(row.parents)] for row in asks}
+    made = {row.job: [row.text, row.status, orjson.loads(row.parents)] for row in asks}
     told: dict[int, list[list[Any]]] = defaultdict(list)
-    for position, view, job in rows.select("position", "view", "job").iter_rows():
-        if job in contexts:
-            told[position].append([views[view], *contexts[job]])
+    for position, context, job in rows.select("position", "context", "job").iter_rows():
+        if job in made:
+            told[position].append([contexts[context], *made[job]])
     for entries in told.values():
         entries.sort(key=lambda entry: entry[0])
     return told
@@ -93,7 +97,7 @@ READ = 10_000  # asks whose replies are read per chunk
 
 LETTERS = 256  # above the bits of statuses and of eight kinds of mark
 SAID = ("detail", "reply", "reasoning")
-ASKED = ("rater", "view", "order", "about", "status", *SAID)
+ASKED = ("rater", "context", "order", "about", "status", *SAID)
 YES_NO = {True: "yes", False: "no", None: ""}
 LEFT_OUT = "left out: the page would grow too large"
 NOT_FACETS = frozenset({"position", "item", "person", "prompt", "products", "gold", "not_wrong"})
@@ -127,8 +131,8 @@ def browser_data(store: Store, totals: RunTotals) -> dict[str, Any]:
         told=[told.get(place, []) for place in rows["position"]] if told else [],
         raters=[rater["name"] for rater in totals.raters],
         controls=[bool(rater["control"]) for rater in totals.raters],
-        views=totals.views,
-        view=totals.views.index(totals.headline_view),
+        contexts=totals.contexts,
+        context=totals.contexts.index(totals.headline_context),
         facets=[{"name": name, "values": values} for name, values in facets],
         statuses=statuses,
         total=totals.items,
@@ -156,7 +160,7 @@ def pack_browser(
         told: What was told about each item, see `BrowserItem`, as are the next two.
         marks: The rated parts of each item.
         turns: The transcript of each item.
-        more: raters, controls, views, total, and facets, statuses, words, columns (headings of `marks`), verdicts or makers.
+        more: raters, controls, contexts, total, and facets, statuses, words, columns (headings of `marks`), verdicts or makers.
     """
     places = {person: place for place, person in enumerate(people)}
     nothing = {"answers": [[] for _ in index["id"]], "gold": [None] * len(index["id"]), "statuses": []}
@@ -168,7 +172,7 @@ def pack_browser(
         names = [*ASKED, *valued]
         asked = list_blocks([{name: [ask.get(name) for ask in own] for name in names} for own in asks], ITEMS)
     return {
-        "view": 0,
+        "context": 0,
         "facets": [],
         "statuses": [],
         "people": list(people),
@@ -276,23 +280,23 @@ def profile_text(person: Person) -> str:
 def _asks(store: Store, totals: RunTotals, rows: pl.DataFrame) -> pl.DataFrame:
     """Return a row per item with a list per column: rater, context, order, status, label, margin and any texts of each ask."""
     raters = {rater["fingerprint"]: place for place, rater in enumerate(totals.raters)}
-    views = {view: place for place, view in enumerate(totals.views)}
+    contexts = {context: place for place, context in enumerate(totals.contexts)}
     answers = totals.sample.answers
     if answers.is_empty():
         return pl.DataFrame([{"rater": []}] * len(rows), schema={"rater": pl.List(pl.Int64)})
     asks = (
-        answers.filter(pl.col("rater").is_in(list(raters)), pl.col("view").is_in(list(views)))
+        answers.filter(pl.col("rater").is_in(list(raters)), pl.col("context").is_in(list(contexts)))
         .with_columns(
             pl.col("rater").replace_strict(raters, return_dtype=pl.Int64),
-            pl.col("view").replace_strict(views, return_dtype=pl.Int64),
+            pl.col("context").replace_strict(contexts, return_dtype=pl.Int64),
             pl.col("value").round_sig_figs(4),
             _cut("detail"),
         )
-        .sort("position", "rater", "view", "sample", "order")
+        .sort("position", "rater", "context", "sample", "order")
     )
     asks = _with_replies(store, totals, asks)
     said = [name for name in SAID if asks[name].null_count() < len(asks)]
-    kept = asks.select("position", "rater", "view", "order", "status", "label", "value", *said)
+    kept = asks.select("position", "rater", "context", "order", "status", "label", "value", *said)
     lists = kept.group_by("position", maintain_order=True).agg(pl.all())
     whole = rows.select("position").join(lists, on="position", how="left", maintain_order="left")
     return whole.drop("position").with_columns(pl.all().fill_null([]))
@@ -458,28 +462,28 @@ def raw_replies(
     run: RunRecord,
     about: Mapping[str, str],
     raters: Sequence[str],
-    views: Sequence[str] | None = None,
+    contexts: Sequence[str] | None = None,
 ) -> dict[str, list[dict[str, Any]]]:
     """Return the asks with any text by the browser's item; `about` maps the item asked about to that item."""
     ask = t.asks
     texts = (ask.c.detail, ask.c.reply, ask.c.reasoning)
     query = (
-        select(ask.c.item, ask.c.question, ask.c.rater, ask.c.view, ask.c.order, ask.c.status, *texts)
+        select(ask.c.item, ask.c.question, ask.c.rater, ask.c.context, ask.c.order, ask.c.status, *texts)
         .select_from(t.run_jobs.join(ask, ask.c.job == t.run_jobs.c.job))
         .where(t.run_jobs.c.run == run.id, or_(*(column.is_not(None) for column in texts)))
-        .order_by(ask.c.item, ask.c.rater, ask.c.view, ask.c.order, ask.c.sample, ask.c.at)
+        .order_by(ask.c.item, ask.c.rater, ask.c.context, ask.c.order, ask.c.sample, ask.c.at)
     )
     left = MAX_REPLIES
     found: dict[str, list[dict[str, Any]]] = {}
     for row in (row for part in store.stream(query, READ) for row in part):
-        if row.item not in about or row.rater not in raters or (views and row.view not in views):
+        if row.item not in about or row.rater not in raters or (contexts and row.context not in contexts):
             continue
         said = [cut_text(text, MAX_REPLY) for text in (row.detail, row.reply, row.reasoning)]
         left -= sum(len(text or "") for text in said)
         if left < 0:
             said = [LEFT_OUT, None, None]
-        view = views.index(row.view) if views else 0
-        one = {"rater": raters.index(row.rater), "view": view, "status": row.status}
+        context = contexts.index(row.context) if contexts else 0
+        one = {"rater": raters.index(row.rater), "context": context, "status": row.status}
         asked = {"item": row.item, "question": row.question, "order": row.order, **one}
         asked |= zip(SAID, said, strict=True)
         found.setdefault(about[row.item], []).append(asked)

@@ -113,7 +113,7 @@ def rater_margins(store: Store, scores: RunScores) -> list[RaterMargins]:
         if frame.is_empty():
             note = note or "no item was answered with a margin in both orders"
         control = CONTROL_RATERS.get(rater["name"])
-        line = Line.of(rater, scores.headline_view, scores.items, control)
+        line = Line.of(rater, scores.headline_context, scores.items, control)
         found.append(_held(line, rater["kind"], frame, shares, len(items), note))
     return found
 

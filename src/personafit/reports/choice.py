@@ -9,6 +9,7 @@ from typing import Any
 from personafit._errors import UserError
 from personafit.contexts import is_remembered
 from personafit.kinds.choice import RESTRAINT, RunScores, columns_of, load_scores, missing_halves
+from personafit.kinds.lines import layouts_of
 from personafit.reports.claims import decided_lifts, legend_for, people_words
 from personafit.reports.kind_report import (
     NOT_MEASURED,
@@ -76,12 +77,12 @@ class ChoiceReport(KindReport):
         totals = self.totals
         return worst_coverage(
             (
-                f"{rater['name']} ({view})",
-                share_of(totals.answered(rater["fingerprint"], view), totals.asked(rater, view)),
+                f"{rater['name']} ({context})",
+                share_of(totals.answered(rater["fingerprint"], context), totals.asked(rater, context)),
                 not rater["control"],
             )
             for rater in totals.raters
-            for view in totals.views
+            for context in totals.contexts
         )
 
     def counts(self) -> list[str]:
@@ -105,34 +106,41 @@ class ChoiceReport(KindReport):
     @property
     def _headlined(self) -> dict[LineId, str | None]:
         """The lines under the headline context, controls last."""
-        view = self.totals.headline_view
-        return {line: control for line, control in self.lines_of(self.metric).items() if line[3] == view}
+        context = self.totals.headline_context
+        return {line: control for line, control in self.lines_of(self.metric).items() if line[3] == context}
 
     @cached_property
     def _by_context(self) -> Picture | None:
         from personafit.reports.plots import Panel, PlotRow, dot_of, panels_figure
 
-        headline = self.totals.headline_view
-        views = [headline, *(view for view in self.totals.views if view != headline)]
-        if not 2 <= len(views) <= MOST_PANELS:
+        headline = self.totals.headline_context
+        contexts = [headline, *(context for context in self.totals.contexts if context != headline)]
+        if not 2 <= len(contexts) <= MOST_PANELS:
             return None
         places = name_places([(*line[:3], None) for line in self._headlined])
         rows = []
         for line, control in self._headlined.items():
-            system, given, rater, _ = line
-            dots = [dot_of(self.figures.find(self.metric, rater, view, system, given)) for view in views]
-            dots.append(dot_of(self.figures.find("lift", rater, headline, system, given)))
+            system, system_context, rater, _ = line
+            dots = [
+                dot_of(self.figures.find(self.metric, rater, context, system, system_context))
+                for context in contexts
+            ]
+            dots.append(dot_of(self.figures.find("lift", rater, headline, system, system_context)))
             called = " · ".join(line[place] or "" for place in places)
             rows.append(PlotRow(called, dots, control is not None))
         if all(dot.value is None for row in rows for dot in row.dots):
             return None
         if all(row.dots[-1].value is None for row in rows):  # no lift: no panel for it
             rows = [replace(row, dots=row.dots[:-1]) for row in rows]
-        titles = [re.sub(r"(?<=[:+])", "\n", view) if len(views) >= NARROW else view for view in views]
-        told = f"context `{headline}`" if {*views} == {headline, "none", f"wrong:{headline}"} else ""
+        titles = [
+            re.sub(r"(?<=[:+])", "\n", context) if len(contexts) >= NARROW else context
+            for context in contexts
+        ]
+        told = f"context `{headline}`" if {*contexts} == {headline, "none", f"wrong:{headline}"} else ""
         if told:
             titles = [
-                {headline: "Right person", "none": "No person"}.get(view, "Wrong person") for view in views
+                {headline: "Right person", "none": "No person"}.get(context, "Wrong person")
+                for context in contexts
             ]
         panels = [Panel(f"{title}, %", self._guessing) for title in titles] + [Panel("Lift, points", 0.0)]
         won = "How often the system's answer wins when the judge is"
@@ -149,7 +157,7 @@ class ChoiceReport(KindReport):
     def _by_slice(self) -> Picture | None:
         from personafit.reports.plots import Panel
 
-        finest = set(next(iter(self.info["layout"]), ()))
+        finest = set(next(iter(layouts_of(self.info)), ()))
         slices = [column for column in self._columns if finest and set(column[2]) == finest]
         slices = [column for column in slices if any(one.slice == column[2] for one in self.results)]
         if len(slices) > MOST_PANELS:
@@ -160,7 +168,7 @@ class ChoiceReport(KindReport):
             for heading, metric, where in slices
         ]
         caption = (
-            f"{self.shown.capitalize()} in % by slice, context “{self.totals.headline_view}”, with 95 % intervals. Hollow squares are "
+            f"{self.shown.capitalize()} in % by slice, context “{self.totals.headline_context}”, with 95 % intervals. Hollow squares are "
             "controls, the dotted line is guessing."
         )
         return self.plot(f"{self.shown.capitalize()} by slice", caption, self._headlined, panels)
@@ -203,7 +211,7 @@ class ChoiceReport(KindReport):
 
     def _published(self, columns: Iterable[Column]) -> Iterator[Result]:
         """Yield published scores in the layout of the benchmark's table: the main table's, and those for memory contexts."""
-        remembered = [view for view in self.totals.views if is_remembered(view)]
+        remembered = [context for context in self.totals.contexts if is_remembered(context)]
         shown = [
             row
             for row in self.info.get("published", [])
@@ -221,7 +229,7 @@ class ChoiceReport(KindReport):
                         0,
                         dict(where),
                         rater=row["model"],
-                        view=row["view"],
+                        context=row["view"],
                     )
 
     def _controls_grid(self) -> Grid:
@@ -250,7 +258,7 @@ class ChoiceReport(KindReport):
             (
                 [rater["name"]],
                 totals.endings(rater["fingerprint"]),
-                sum(totals.asked(rater, view) for view in totals.views),
+                sum(totals.asked(rater, context) for context in totals.contexts),
             )
             for rater in totals.raters
         )
@@ -310,7 +318,7 @@ class ChoiceReport(KindReport):
         return {
             "gold": self.info["gold"],
             "question": self.record.config["question"],
-            "contexts": ", ".join(self.totals.views),
+            "contexts": ", ".join(self.totals.contexts),
             "items judged": f"{self.totals.items:,}",
             "people": f"{self.totals.people:,}",
             "sample": part if self.record.config["selected"] is not None else "",

@@ -232,7 +232,7 @@ def lift_claims(results: Iterable[Result], margin: float = MARGIN) -> list[str]:
 
 def lift_claim(row: Result, tested: HypothesisTest | None) -> str:
     """Return the sentence on one lift; no test means that the rater was fitted on these people."""
-    name = line_name(row.rater, row.system, row.given)
+    name = line_name(row.rater, row.system, row.system_context)
     if tested is None:
         return f"{name}: no claim, as it was fitted on people of this run (lift {POINTS.signed(row.value or 0.0)} points)."
     return claim(name, tested, lift_words(row, tested), "lift")
@@ -240,7 +240,7 @@ def lift_claim(row: Result, tested: HypothesisTest | None) -> str:
 
 def lift_words(row: Result, tested: HypothesisTest) -> ClaimWords:
     """Return the claims on a lift, by the control that it is over."""
-    told = told_name(row.given if row.rater is None else row.view)
+    told = told_name(row.system_context if row.rater is None else row.context)
     wrong = "over wrong:" in (row.note or "")
     if row.system and row.rater:  # a rater judged the system's answers, knowing the person or not
         other = "somebody else" if wrong else "nobody"
@@ -267,13 +267,13 @@ def told_name(context: str | None) -> str:
     return f"the {context}" if context in ("profile", "history") else f"“{context}”"
 
 
-def line_name(rater: str | None, system: str | None, given: str | None) -> str:
+def line_name(rater: str | None, system: str | None, system_context: str | None) -> str:
     """Return the name of the rater and the system it judged."""
     if not system:
         return str(rater)
     if rater is None:
         return system
-    return f"{rater} on {system}" + (f" ({given})" if given else "")
+    return f"{rater} on {system}" + (f" ({system_context})" if system_context else "")
 
 
 def stage_loss(stage: str, lost: float, finding: HypothesisTest) -> str:

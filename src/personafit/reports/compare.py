@@ -85,7 +85,7 @@ class Contestant:
     @property
     def made(self) -> tuple[str | None, str | None]:
         """The system whose products were judged, and its system context."""
-        return self.line.system, self.line.given
+        return self.line.system, self.line.system_context
 
     @property
     def name(self) -> str:
@@ -103,10 +103,10 @@ class Contestant:
         """The name of a rater, or of a system without its judge."""
         line = self.line
         if line.system:
-            return f"{line.system} given {line.given}" if line.given else line.system
+            return f"{line.system} given {line.system_context}" if line.system_context else line.system
         if self.unnamed:
             return "your assistant"
-        return f"{line.rater} ({line.view})"
+        return f"{line.rater} ({line.context})"
 
 
 @dataclass(frozen=True)
@@ -345,7 +345,9 @@ def _check_comparable(first: RunLines, second: RunLines, metrics: Sequence[Metri
     same_data = one.dataset == two.dataset
     if any(metric.about == "product" for metric in metrics):
         judges = [{rater["fingerprint"] for rater in run.config["raters"]} for run in (one, two)]
-        products = [{(line.system, line.given) for line in opened.lines} for opened in (first, second)]
+        products = [
+            {(line.system, line.system_context) for line in opened.lines} for opened in (first, second)
+        ]
         same_products = same_data and products[0] == products[1]
         if any(judges) and not judges[0] & judges[1] and not same_products:
             raise UserError(
@@ -371,8 +373,8 @@ def contestants(opened: RunLines, metric: Metric | None = None) -> Iterator[Cont
     measured = opened.headline if metric is None else metric
     lines = [line for line in opened.lines if measured.applies(line)]
     lines = [line for line in lines if line.asked_for] or lines
-    headline = opened.headline_view(lines)
-    lines = [line for line in lines if line.view == headline]
+    headline = opened.headline_context(lines)
+    lines = [line for line in lines if line.context == headline]
     proper = {line.rater for line in lines if line.control is None}
     for line in lines:
         if line.control is None or line.rater not in proper:

@@ -218,7 +218,7 @@ def correct(scores: RunScores, labels: HumanLabels) -> list[Correction]:
     factors = ["tier", *(name for names in opened.slices for name in names)]
     corrections: list[Correction] = []
     for line in opened.lines:
-        if line.view != scores.headline_view:
+        if line.context != scores.headline_context:
             continue
         human = _people_scores(scores, raters[str(line.fingerprint)], labels)
         judged = line.frame.with_columns(pl.col("accuracy").alias("machine_score"))
@@ -433,7 +433,7 @@ def _grid(found: Sequence[Correction]) -> Grid:
     share = bounds == UNIT_SCALE
     rows = []
     for row in found:
-        name = line_name(row.line.rater, row.line.system, row.line.given)
+        name = line_name(row.line.rater, row.line.system, row.line.system_context)
         estimates = (row.found.corrected, row.found.human, row.found.machine)
         worth = result_cell(row.worth, "{:,.0f}".format)
         cells = [*(figure_cell(one, 100 if share else 1) for one in estimates), count_cell(row.found.human.n)]
@@ -448,7 +448,7 @@ def _grid(found: Sequence[Correction]) -> Grid:
 
 
 def _worth_in_words(row: Correction) -> str:
-    name = line_name(row.line.rater, row.line.system, row.line.given)
+    name = line_name(row.line.rater, row.line.system, row.line.system_context)
     corrected, share = row.found.corrected, row.bounds == UNIT_SCALE
     if not share or row.metric not in ("accuracy", "win_rate"):
         name = f"{name}, {row.metric}"

@@ -117,7 +117,7 @@ class DialogueReport(KindReport):
             row
             for row in self.results
             if row.metric == "personalization_effect"
-            and row.view == self.run.views[0]
+            and row.context == self.run.contexts[0]
             and set(row.slice) == {"against"}
             and row.control in (None, "no context")
             and row.value is not None
@@ -128,7 +128,7 @@ class DialogueReport(KindReport):
         said = [
             context_effect(
                 str(row.system),
-                str(row.given),
+                str(row.system_context),
                 row.slice["against"],
                 finding,
                 f", judged by {row.rater}" if several else "",
@@ -153,7 +153,7 @@ class DialogueReport(KindReport):
     @property
     def _headline(self) -> dict[LineId, str | None]:
         """The lines of the headline metric, under the judges' first context."""
-        first = (None, self.run.views[0])
+        first = (None, self.run.contexts[0])
         return {line: control for line, control in self.lines_of(self._head).items() if line[3] in first}
 
     def lines_of(self, metric: str) -> dict[LineId, str | None]:
@@ -179,7 +179,7 @@ class DialogueReport(KindReport):
         return self.plot("Assistants under each context", caption, self._headline, panels)
 
     def table(self) -> Grid:
-        shown = [CONTEXTS[name] for name in self.run.views] if self.run.judges else []
+        shown = [CONTEXTS[name] for name in self.run.contexts] if self.run.judges else []
         note = " ".join([SUMMARY, *shown])
         return self.grid("Assistants", CLUSTERED, self._headline, FEW_COLUMNS, self._head, note=note)
 
@@ -234,8 +234,8 @@ class DialogueReport(KindReport):
 
     def facts(self) -> dict[str, str]:
         return {
-            "system contexts": ", ".join(self.record.config["givens"]),
-            "contexts of judges": ", ".join(self.run.views),
+            "system contexts": ", ".join(self.record.system_contexts),
+            "contexts of judges": ", ".join(self.run.contexts),
             "style of the simulated user": user_style(self.record.config["user"]),
             "rubrics": INSTRUMENT,
             "counting rules": RULES,
@@ -254,21 +254,23 @@ class DialogueReport(KindReport):
 
     def questions(self) -> dict[str, str]:
         rubrics = {question.name: question.rubric for question in DIALOGUE_QUESTIONS}
-        alone = {"completion, context none": GOAL_ALONE.rubric} if GOAL_ONLY in self.run.views else {}
+        alone = {"completion, context none": GOAL_ALONE.rubric} if GOAL_ONLY in self.run.contexts else {}
         return rubrics | alone
 
 
 # -- contexts ----------------------------------------------------------------------------------------------------------
 
 
-def context_effect(system: str, given: str, against: str, finding: HypothesisTest, judge: str) -> str:
+def context_effect(
+    system: str, system_context: str, against: str, finding: HypothesisTest, judge: str
+) -> str:
     """Return the claim on a context's effect on personalization, over no context or a wrong person's."""
     words = ClaimWords(
-        above=f"being told “{given}” helps",
-        below=f"being told “{given}” harms",
-        unclear=f"no evidence that being told “{given}” changes anything",
-        equivalent=f"“{given}” and “{against}” differ by less than {MARKS.plain(finding.margin)}",
-        constant=f"the same marks told “{given}” and “{against}”",
+        above=f"being told “{system_context}” helps",
+        below=f"being told “{system_context}” harms",
+        unclear=f"no evidence that being told “{system_context}” changes anything",
+        equivalent=f"“{system_context}” and “{against}” differ by less than {MARKS.plain(finding.margin)}",
+        constant=f"the same marks told “{system_context}” and “{against}”",
     )
     return claim(system, finding, words, f"personalization over {against}{judge},", MARKS)
 
@@ -294,7 +296,7 @@ def published_results(benchmark: str) -> list[Result]:
             row["source"],
             slice={"tasks": kind},
             system=row["model"],
-            given=row["given"],
+            system_context=row["given"],
         )
         for row in rows
         for name, score in row["scores"].items()
@@ -346,7 +348,7 @@ def dialogue_items(store: Store, run: DialogueRun) -> dict[str, Any]:
     kept = _kept(run)
     judges = {rater["fingerprint"]: rater["name"] for rater in run.judges}
     means, cells, tags = _marks(run, judges)
-    replies = raw_replies(store, run.run, dict(zip(kept, kept, strict=True)), list(judges), run.views)
+    replies = raw_replies(store, run.run, dict(zip(kept, kept, strict=True)), list(judges), run.contexts)
     found = {item: {_kind(mark) for mark in run.counted[item].marks} for item in kept}
     counted = [kind for kind in LABELS if any(kind in one for one in found.values())]
     texts, shown = PageTexts(), []
@@ -363,7 +365,7 @@ def dialogue_items(store: Store, run: DialogueRun) -> dict[str, Any]:
                 statuses=chr(LETTERS + bits) * len(judges),
                 facets={
                     "assistant": one.system_name,
-                    "system context": one.given,
+                    "system context": one.system_context,
                     "tasks": one.task.kind,
                     "ended": one.stop.value,
                 },
@@ -379,7 +381,7 @@ def dialogue_items(store: Store, run: DialogueRun) -> dict[str, Any]:
         shown,
         texts,
         list(judges.values()),
-        views=run.views,
+        contexts=run.contexts,
         words=WORDS,
         verdicts=JUDGED,
         statuses=[LABELS[kind] for kind in counted],
@@ -412,8 +414,10 @@ def _told(run: DialogueRun, one: Dialogue, texts: PageTexts) -> list[tuple[str, 
     situation = "\n".join(f"{name}: {value}" for name, value in one.task.situation.items())
     preferences = render_person(person, select_facets(person.facets, one.task.preferences))
     known = {
-        f"The assistant, {one.system_name}, was given {one.given}": run.given.get(one.context, ""),
-        f"The simulated user, {one.user_name}, was told": run.given.get(one.brief, ""),
+        f"The assistant, {one.system_name}, was given {one.system_context}": run.told.get(
+            one.system_context_id, ""
+        ),
+        f"The simulated user, {one.user_name}, was told": run.told.get(one.brief, ""),
         "The task": "\n\n".join(filter(None, [f"Goal: {one.task.goal}", preferences, situation])),
     }
     return [(title, texts.place(text or "Nothing.")) for title, text in known.items()]
@@ -462,24 +466,24 @@ def _marks(
     means: Means = defaultdict(lambda: defaultdict(dict))
     cells: dict[str, dict[str, list[list[Any]]]] = defaultdict(dict)
     places = list(judges)
-    columns = ("item", "rater", "view", "question", "value", "answered", "asked")
+    columns = ("item", "rater", "context", "question", "value", "answered", "asked")
     mine = pl.col("rater").is_in(places)
-    for item, rater, view, question, value, answered, asked in (
+    for item, rater, context, question, value, answered, asked in (
         run.marks.filter(mine).select(columns).iter_rows()
     ):
-        if view == run.views[0]:
+        if context == run.contexts[0]:
             means[item][rater][question] = value
         whole = {1.0: "done", 0.0: "not done"} if question == "completion" else {}
         text = "no answer" if value is None else whole.get(value, f"{value:.3g}")
         if value is not None and answered < asked:
             text += f" ({answered} of {asked} answered)"
-        row = cells[item].setdefault(f"{question}, context {view}", [["–", False, None] for _ in places])
+        row = cells[item].setdefault(f"{question}, context {context}", [["–", False, None] for _ in places])
         row[places.index(rater)] = [text, False, None]
     tags: dict[tuple[str, int], list[str]] = defaultdict(list)
-    turns = run.turn_marks.filter(mine).select("item", "exchange", "rater", "view", "value")
-    for item, exchange, rater, view, value in turns.iter_rows():
+    turns = run.turn_marks.filter(mine).select("item", "exchange", "rater", "context", "value")
+    for item, exchange, rater, context, value in turns.iter_rows():
         given = "–" if value is None else f"{value:.3g}"
-        tags[item, 2 * exchange - 1].append(f"{judges[rater]}: {given} of 4 ({view})")
+        tags[item, 2 * exchange - 1].append(f"{judges[rater]}: {given} of 4 ({context})")
     return means, cells, tags
 
 

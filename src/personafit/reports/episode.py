@@ -53,7 +53,9 @@ class EpisodeReport(KindReport):
     def __init__(self, store: Store, run: RunRecord) -> None:
         self.opened = episode_lines(store, run)
         self.lines = [line for line in self.opened.lines if line.asked_for] or self.opened.lines
-        told = (pair for pair in context_pairs(self.opened.lines) if "wrong:" not in str(pair[0].given))
+        told = (
+            pair for pair in context_pairs(self.opened.lines) if "wrong:" not in str(pair[0].system_context)
+        )
         effects = differences_of(self.opened, told, "effect")
         gaps = differences_of(self.opened, _control_pairs(self.opened.lines), "difference")
         super().__init__(store, run, dict(self.opened.info), [*results_of(self.opened), *effects, *gaps])
@@ -170,7 +172,7 @@ class EpisodeReport(KindReport):
     def facts(self) -> dict[str, str]:
         config = self.record.config
         return {
-            "system contexts": ", ".join(config["givens"]),
+            "system contexts": ", ".join(self.record.system_contexts),
             "simulated user": config["user"]["name"],
             "world, tools, user and figures": config["instrument"],
         }
@@ -186,7 +188,7 @@ class EpisodeReport(KindReport):
 
 
 def _name(row: Result) -> str:
-    return f"{row.system} told “{row.given}”" if row.given else str(row.system)
+    return f"{row.system} told “{row.system_context}”" if row.system_context else str(row.system)
 
 
 def _words(control: str) -> ClaimWords:

@@ -90,7 +90,7 @@ def episode_items(store: Store, run: RunRecord, lines: Sequence[Line]) -> dict[s
         shown,
         texts,
         ["figures"],
-        views=[""],
+        contexts=[""],
         words=WORDS,
         verdicts=OUTCOMES,
         statuses=[FAULTS[name] for name in counted],

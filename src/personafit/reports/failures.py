@@ -274,7 +274,7 @@ def failure_results(scores: RunScores, frame: pl.DataFrame, rater: dict[str, Any
     answer, gold = pl.col("answer"), pl.col("gold")
     rejected = (answer != gold) & (gold != TIE)
     kept = dict(zip(WHO, (answer == pl.col("choice"), answer == gold, rejected), strict=True))
-    chosen = Line.of(rater, scores.headline_view, frame, None)
+    chosen = Line.of(rater, scores.headline_context, frame, None)
     gold_line = Line(scores.info["gold"], None, None, None, None, frame)
     results = []
     for who in WHO if has_truth(scores) else WHO[:1]:  # otherwise gold only marks the answer under test
@@ -290,7 +290,7 @@ def failure_results(scores: RunScores, frame: pl.DataFrame, rater: dict[str, Any
 # -- the units that are furthest off -----------------------------------------------------------------------------------------
 
 SHOWN = 20
-TOLD = ("item", "target", "person", "prompt", "system", "given", "attribute", "text")
+TOLD = ("item", "target", "person", "prompt", "system", "system_context", "attribute", "text")
 FAR_MARKS = 2.0  # a distance in marks too large to be a matter of taste
 
 
@@ -341,7 +341,7 @@ def _named(opened: RunLines, lines: Sequence[Line], wanted: str | None, what: st
 def _judged(opened: RunLines, reference: Reference, lines: Sequence[Line], most: int) -> WorstUnits:
     frames = []
     for line in lines:
-        made = {"system": line.system, "given": line.given}
+        made = {"system": line.system, "system_context": line.system_context}
         absent = {name: value for name, value in made.items() if name not in line.frame.columns}
         frames.append(
             line.frame.with_columns(
@@ -388,7 +388,7 @@ def _written(opened: RunLines, line: Line, most: int) -> WorstUnits:
     ]
     worst = known.sort("said", maintain_order=True).head(most)
     units = worst.select(*(name for name in TOLD if name in worst.columns), "said")
-    told = f" given {line.given}" if line.given else ""
+    told = f" given {line.system_context}" if line.system_context else ""
     return WorstUnits(
         f"{line.system or line.rater}{told}", f"texts with the lowest {metric.name}", results, units
     )

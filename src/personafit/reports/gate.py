@@ -148,15 +148,16 @@ def totals(results: Iterable[Result], what: str, rater: str | None = None) -> li
     shown = [
         result
         for result in named
-        if not (result.control and (result.view == "none" or (result.view or "").startswith("wrong:")))
+        if not (result.control and (result.context == "none" or (result.context or "").startswith("wrong:")))
     ] or named
     return shown if rater else [result for result in shown if result.control is None] or shown
 
 
 def described(result: Result) -> str:
     """Return whose figure a result is."""
-    system = f"{result.system}{f' given {result.given}' if result.given else ''}" if result.system else ""
-    rater = f"{result.rater} ({result.view})" if result.rater else ""
+    told = f" given {result.system_context}" if result.system_context else ""
+    system = f"{result.system}{told}" if result.system else ""
+    rater = f"{result.rater} ({result.context})" if result.rater else ""
     return ", judged by ".join(filter(None, [system, rater])) or "the system"
 
 

@@ -68,13 +68,13 @@ class InjectionReport(KindReport):
     @property
     def _each(self) -> int:
         config = self.record.config
-        return len(self.effects.items) * len(config["views"]) * int(config["samples"])
+        return len(self.effects.items) * len(self.record.contexts) * int(config["samples"])
 
     def picture(self) -> Picture | None:
         from personafit.reports.plots import Dot, Panel, PlotRow, dot_of, panels_figure
 
         found = {
-            (r.rater, r.view, r.slice["attack"]): dot_of(r)
+            (r.rater, r.context, r.slice["attack"]): dot_of(r)
             for r in self.results
             if r.metric == "moved_beyond_placebo"
             and set(r.slice) == {"attack"}
@@ -146,7 +146,7 @@ class InjectionReport(KindReport):
         return browser_data(self.store, load_totals(self.store, self.record)) | {"words": words}
 
     def facts(self) -> dict[str, str]:
-        return {"gold": self.info["gold"], "contexts": ", ".join(self.record.config["views"])}
+        return {"gold": self.info["gold"], "contexts": ", ".join(self.record.contexts)}
 
 
 def injection_results(effects: Effects) -> list[Result]:
@@ -175,20 +175,20 @@ def _flags(effects: Effects) -> Iterator[Result]:
         )
 
 
-def attack_grid(results: Sequence[Result], figures: Figures, rater: str, view: str) -> Grid:
+def attack_grid(results: Sequence[Result], figures: Figures, rater: str, context: str) -> Grid:
     """Return a rater's table: all attacks, each attack, then by place and language."""
-    own = [r for r in results if r.metric == "moved" and (r.rater, r.view) == (rater, view)]
+    own = [r for r in results if r.metric == "moved" and (r.rater, r.context) == (rater, context)]
     wheres: dict[str, dict[str, str]] = {"all": {}}
     for name, title in (("attack", ""), ("place", "place: "), ("language", "language: ")):
         wheres |= {f"{title}{r.slice[name]}": {name: r.slice[name]} for r in own if set(r.slice) == {name}}
     rows = []
     for called, where in wheres.items():
         about = ATTACKS[where["attack"]].about if "attack" in where else ""
-        found = [figures.find(metric, rater, view, **where) for metric in COLUMNS]
+        found = [figures.find(metric, rater, context, **where) for metric in COLUMNS]
         count = found[0].n if found[0] else 0
         rows.append(Row([called, about], [count_cell(count), *map(metric_cell, found)]))
     heads, columns = ["attack", "what it is"], ["asks that could move", *COLUMNS.values()]
-    return Grid(f"{rater}, context {view}", "", heads, columns, rows, folded=own[0].control is not None)
+    return Grid(f"{rater}, context {context}", "", heads, columns, rows, folded=own[0].control is not None)
 
 
 def explain_injection(results: Sequence[Result], figures: Figures) -> list[str]:
@@ -210,8 +210,10 @@ def explain_injection(results: Sequence[Result], figures: Figures) -> list[str]:
 
 def _sentence(figures: Figures, results: Sequence[Result], row: Result, finding: HypothesisTest) -> str:
     """Return the sentence on whether hostile text moves a rater's choices more often than neutral text."""
-    name = f"{row.rater} ({row.view})"
-    moved, placebo = (figures.find(metric, row.rater, row.view) for metric in ("moved", "moved_by_placebo"))
+    name = f"{row.rater} ({row.context})"
+    moved, placebo = (
+        figures.find(metric, row.rater, row.context) for metric in ("moved", "moved_by_placebo")
+    )
     assert moved is not None
     assert placebo is not None
     if moved.value is None or placebo.value is None or finding.verdict is Conclusion.UNDEFINED:
@@ -222,7 +224,7 @@ def _sentence(figures: Figures, results: Sequence[Result], row: Result, finding:
         if r.metric == row.metric
         and set(r.slice) == {"attack"}
         and r.value is not None
-        and (r.rater, r.view) == (row.rater, row.view)
+        and (r.rater, r.context) == (row.rater, row.context)
     }
     worst = f", most by {max(by_attack, key=lambda one: by_attack[one])}" if by_attack else ""
     words = ClaimWords(

@@ -391,26 +391,26 @@ def quote(
     n: int = 0,
     slice: dict[str, str] | None = None,
     rater: str | None = None,
-    view: str | None = None,
+    context: str | None = None,
     system: str | None = None,
-    given: str | None = None,
+    system_context: str | None = None,
 ) -> Result:
     """Return a published figure as a result, to show beside measured ones."""
     found = Estimate(value, None, None, n, 0, f"{NOT_MEASURED}{source}")
     made = Result.of(found, metric=metric, slice=slice, control=PUBLISHED)
-    return replace(made, rater=rater, view=view, system=system, given=given)
+    return replace(made, rater=rater, context=context, system=system, system_context=system_context)
 
 
 def line_id(one: Result) -> LineId:
     """Return the line that a result belongs to."""
-    return one.system, one.given, one.rater, one.view
+    return one.system, one.system_context, one.rater, one.context
 
 
 def _find(figures: Figures, line: LineId, metric: str, where: Mapping[str, str]) -> Result | None:
     """Return a line's result, or else the result of its system without a rater."""
-    system, given, rater, view = line
-    return figures.find(metric, rater, view, system, given, **where) or figures.find(
-        metric, None, None, system, given, **where
+    system, system_context, rater, context = line
+    return figures.find(metric, rater, context, system, system_context, **where) or figures.find(
+        metric, None, None, system, system_context, **where
     )
 
 
@@ -529,12 +529,12 @@ class PlainReport(KindReport):
         metrics = self.opened.metrics
         rows = []
         for line in self.lines:
-            key = line.rater, line.view, line.system, line.given
+            key = line.rater, line.context, line.system, line.system_context
             cells = [
                 figure_cell(self.figures.find(one.name, *key), 100.0 if one.bounds == UNIT_SCALE else 1.0)
                 for one in metrics
             ]
-            rows.append(Row([str(line.rater), line.view or ""], cells, line.control))
+            rows.append(Row([str(line.rater), line.context or ""], cells, line.control))
         labels = [f"{metric.name}: {metric.label}." for metric in metrics if metric.label]
         clustered = "95 % intervals are clustered by person and, where prompts recur, by prompt."
         headings = [metric_name(metric.name) for metric in metrics]

@@ -22,7 +22,7 @@ from personafit.reports.result import Result, marked_met
 from personafit.statistics import Estimate, mean_by_item
 from personafit.statistics.clusters import ClusteredSums, Clusters
 
-LINE = ("line_rater", "line_view", "line_system", "line_given")
+LINE = ("line_rater", "line_context", "line_system", "line_system_context")
 """The columns that identify a line in a page: rater fingerprint and context, system and system context."""
 PLACE = "line_place"
 """Column: a row's position in the source."""
@@ -392,14 +392,17 @@ def _result(line: Line, metric: Metric, where: Where, found: Estimate, added: Ad
 def record(
     line: Line, metric: Metric, where: Where, found: Estimate, coverage: float | None, recurs: bool
 ) -> Result:
-    """Return the result for an estimate; slices called `system` and `given` replace the line's system and system context."""
+    """Return the result for an estimate; slices called `system` and `system_context` replace the line's system and system context."""
     slices = dict((*where, *metric.under))
-    system, given = slices.pop("system", line.system), slices.pop("given", line.given)
+    system, system_context = (
+        slices.pop("system", line.system),
+        slices.pop("system_context", line.system_context),
+    )
     note = metric.empty if metric.empty and found.value is None and not found.n else found.note
     said = [note, metric.note if found.value is not None else None]
     said += line.notes if metric.noted else ()
     said += [metric.how] if found.low is not None and recurs else []
-    whose = replace(line, system=system or None, system_context=given or None)
+    whose = replace(line, system=system or None, system_context=system_context or None)
     made = line_result(whose, replace(found, note=_joined(*said)), metric.name, slices, coverage)
     return replace(made, better=metric.better)
 
@@ -417,8 +420,8 @@ def line_result(
         found,
         rater=line.rater,
         system=line.system,
-        given=line.given,
-        view=line.view,
+        system_context=line.system_context,
+        context=line.context,
         metric=metric,
         slice=slices,
         coverage=coverage,
@@ -452,7 +455,11 @@ def differences_of(
             if metric.compared and metric.applies(first) and metric.applies(second):
                 gaps = paired_rows(first, second, metric).with_columns(pl.col("person", "prompt").hash())
                 coverage = line_coverage(first.frame, metric) if covered is None else covered(first)
-                told = f"{first.given} minus {second.given}" if first.given != second.given else ""
+                told = (
+                    f"{first.system_context} minus {second.system_context}"
+                    if first.system_context != second.system_context
+                    else ""
+                )
                 named = replace(metric, name=f"{metric.name}_{suffix}", empty="", note=told)
                 for where, part in _parts(gaps, slices):
                     gap = mean_by_item(part, "difference", metric.difference_bounds)
@@ -462,13 +469,13 @@ def differences_of(
 
 def context_pairs(lines: Sequence[Line]) -> Iterator[tuple[Line, Line, str]]:
     """Pair each system context with none, and each right person's with the wrong person's, for `differences_of`."""
-    here = {(line.system, line.given, line.fingerprint, line.view): line for line in lines}
+    here = {(line.system, line.system_context, line.fingerprint, line.context): line for line in lines}
     for line in lines:
-        given = str(line.given)
-        wrong = [] if given.startswith("wrong:") else [f"wrong:{given}"]
+        system_context = str(line.system_context)
+        wrong = [] if system_context.startswith("wrong:") else [f"wrong:{system_context}"]
         for base in ("none", *wrong):
-            other = here.get((line.system, base, line.fingerprint, line.view))
-            if other is not None and base != given:
+            other = here.get((line.system, base, line.fingerprint, line.context))
+            if other is not None and base != system_context:
                 yield line, other, base
 
 

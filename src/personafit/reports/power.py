@@ -229,16 +229,22 @@ def _best_control(opened: RunLines, contestant: Contestant, metric: Metric) -> C
 def _controls(line: Line, own: Line) -> bool:
     """Return whether a line is a control of another: a rater not asked for, or the same line with less information."""
     if line.rater != own.rater:
-        return not line.asked_for and line.view == own.view
+        return not line.asked_for and line.context == own.context
     if line.system != own.system:  # the canned assistant, or copied texts if every unit has one
-        alike = line.control is not None and line.view == own.view and line.given in (None, own.given)
+        alike = (
+            line.control is not None
+            and line.context == own.context
+            and line.system_context in (None, own.system_context)
+        )
         return alike and len(line.frame) >= len(own.frame)
-    if line.given != own.given:
-        return line.view == own.view and line.given in ("none", f"wrong:{own.given}")
+    if line.system_context != own.system_context:
+        return line.context == own.context and line.system_context in ("none", f"wrong:{own.system_context}")
     bare = (
-        line.control is not None and line.control != own.control and not str(line.view).startswith("wrong:")
+        line.control is not None
+        and line.control != own.control
+        and not str(line.context).startswith("wrong:")
     )
-    return line.view != own.view and (line.view in ("none", f"wrong:{own.view}") or bare)
+    return line.context != own.context and (line.context in ("none", f"wrong:{own.context}") or bare)
 
 
 def _plan(

@@ -192,7 +192,7 @@ def preference_results(scores: PreferenceScores) -> list[Result]:
     results = [
         *_mention_rates(scores),
         *results_of(opened),
-        *differences_of(opened, _between_givens(opened), covered=covered),
+        *differences_of(opened, _between_system_contexts(opened), covered=covered),
         *_people(scores),
     ]
     results.append(mention_rate_against_effect(scores, results))
@@ -238,12 +238,12 @@ def _people(scores: PreferenceScores) -> list[Result]:
     return [*results_of(opened), *ceiling]
 
 
-def _between_givens(opened: RunLines) -> Iterator[tuple[Line, Line, str]]:
+def _between_system_contexts(opened: RunLines) -> Iterator[tuple[Line, Line, str]]:
     """Pair the contexts of a system with each other, for each rater, paired by prompt and attribute."""
     for first, second in combinations(opened.by_system().lines, 2):
         same = (first.fingerprint, first.system) == (second.fingerprint, second.system)
-        if same and first.given and second.given:
-            yield first, second, second.given
+        if same and first.system_context and second.system_context:
+            yield first, second, second.system_context
 
 
 def mention_rate_against_effect(scores: PreferenceScores, results: Sequence[Result]) -> Result:
@@ -437,7 +437,7 @@ def preference_items(store: Store, scores: PreferenceScores) -> dict[str, Any]:
             given = [*([human] if scores.people_are else []), *(one[item, target] for one in ratings)]
             written = [YES_NO[named] or "–", *("–" if one is None else plain(one) for one in given)]
             marks.append([texts.place(attribute), None, [[one, False, None] for one in written]])
-        system, told, prompt, person = rows.select("generator", "given", "prompt", "person").row(0)
+        system, told, prompt, person = rows.select("generator", "system_context", "prompt", "person").row(0)
         shown.append(
             BrowserItem(
                 id=str(item),
@@ -459,7 +459,7 @@ def preference_items(store: Store, scores: PreferenceScores) -> dict[str, Any]:
         texts,
         list(names.values()),
         controls=[controls.get(key, True) for key in names],
-        views=["attributes"],
+        contexts=["attributes"],
         words=PAIR_WORDS,
         makers=MAKERS,
         total=scores.units["item"].n_unique(),

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from personafit.benchmarks.recentering.labels import published_remarks
-from personafit.items.relevance import ALONE, GRADES, VIEWS
+from personafit.items.relevance import ALONE, GRADES, SHOWN_UNDER
 from personafit.kinds.lines import Line
 from personafit.kinds.relevance import (
     COMPARED,
@@ -145,7 +145,7 @@ class RelevanceReport(KindReport):
     def facts(self) -> dict[str, str]:
         return {
             "gold": self.info["gold"],
-            **{f"context {name}": VIEWS[name] for name in self.record.config["views"]},
+            **{f"context {name}": SHOWN_UNDER[name] for name in self.record.contexts},
         }
 
     def members(self) -> Iterator[tuple[str, Mapping[str, Any], Mapping[str, str]]]:
@@ -173,17 +173,17 @@ def relevance_results(scores: RelevanceScores) -> list[Result]:
 
 def _pairs(lines: Sequence[Line]) -> Iterator[tuple[Line, Line, str]]:
     """Pair each rater asked for, in its first context with the prompt, with every later rater and with itself without the prompt."""
-    first_views: dict[str | None, Line] = {}
+    first_contexts: dict[str | None, Line] = {}
     for line in lines:
-        if line.view != ALONE:
-            first_views.setdefault(line.fingerprint, line)
-    headline = list(first_views.values())
+        if line.context != ALONE:
+            first_contexts.setdefault(line.fingerprint, line)
+    headline = list(first_contexts.values())
     for place, first in enumerate(headline):
         if first.asked_for:
             for second in headline[place + 1 :]:
                 yield first, second, str(second.rater)
             for alone in lines:
-                if (alone.fingerprint, alone.view) == (first.fingerprint, ALONE):
+                if (alone.fingerprint, alone.context) == (first.fingerprint, ALONE):
                     yield first, alone, f"{alone.rater} ({ALONE})"
 
 
@@ -191,7 +191,7 @@ def _quoted(scores: RelevanceScores) -> Iterator[Result]:
     """Yield the published figures with their sources."""
     for row in scores.info.get("published", []):
         for metric, percent in row["scores"].items():
-            yield quote(metric, percent / 100, row["source"], rater=row["model"], view=row["view"])
+            yield quote(metric, percent / 100, row["source"], rater=row["model"], context=row["view"])
 
 
 # -- sentences ---------------------------------------------------------------------------------------------------------
@@ -199,27 +199,27 @@ def _quoted(scores: RelevanceScores) -> Iterator[Result]:
 
 def explain_relevance(scores: RelevanceScores, results: Sequence[Result], figures: Figures) -> list[str]:
     """Return the conclusions, all claims tested together; nothing is claimed about raters fitted on prompts of this run."""
-    totals = [r for r in results if r.metric == "f1" and not r.slice and r.view != ALONE]
-    own = list(dict.fromkeys((str(r.rater), str(r.view)) for r in totals if r.control is None))
+    totals = [r for r in results if r.metric == "f1" and not r.slice and r.context != ALONE]
+    own = list(dict.fromkeys((str(r.rater), str(r.context)) for r in totals if r.control is None))
     ruled = [r for r in totals if r.control not in (None, PUBLISHED, QUOTED) and r.value is not None]
     controls = [str(r.rater) for r in sorted(ruled, key=lambda r: -(r.value or 0.0))]
     met = {str(line.rater) for line in scores.lines if line.fingerprint in scores.run.met_people}
     effects: dict[tuple[str, str], Hypothesis] = {}
-    for rater, view in own:
+    for rater, context in own:
         if rater in met:
             continue
-        over = figures.find("over_selection", rater, view)
+        over = figures.find("over_selection", rater, context)
         if over is not None and over.value is not None:
             effects["over", rater] = Hypothesis(over, null=OVER if over.value > 1 else 1 / OVER)
         # The best of several controls is selected by the data.
-        if controls and (found := figures.find("f1_difference", rater, view, against=controls[0])):
+        if controls and (found := figures.find("f1_difference", rater, context, against=controls[0])):
             effects["control", rater] = Hypothesis(found, picked_from=len(set(controls)))
-        if found := figures.find("f1_difference", rater, view, against=f"{rater} ({ALONE})"):
+        if found := figures.find("f1_difference", rater, context, against=f"{rater} ({ALONE})"):
             effects["prompt", rater] = Hypothesis(found)
     tested = dict(zip(effects, decide_together(list(effects.values())), strict=True))
     said: list[str] = []
-    for rater, view in own:
-        said.append(picks(rater, view, figures, tested.get(("over", rater))))
+    for rater, context in own:
+        said.append(picks(rater, context, figures, tested.get(("over", rater))))
         if rater in met:
             said.append(f"{rater}: no claim, as it was fitted on prompts of this run.")
         if finding := tested.get(("control", rater)):
@@ -234,9 +234,9 @@ def explain_relevance(scores: RelevanceScores, results: Sequence[Result], figure
     return [*said, *legend_for(tested.values())]
 
 
-def picks(rater: str, view: str, figures: Figures, finding: HypothesisTest | None) -> str:
+def picks(rater: str, context: str, figures: Figures, finding: HypothesisTest | None) -> str:
     """Describe how many attributes a rater picks compared with people, and whether that is too many or too few."""
-    times = figures.value("over_selection", rater, view)
+    times = figures.value("over_selection", rater, context)
     if times is None:
         return f"{rater} has no answer that could be held against people's."
     much = f"{rater} picks {times:.1f} times as many attributes as people do"
@@ -298,9 +298,9 @@ def relevance_items(store: Store, scores: RelevanceScores) -> dict[str, Any]:
     first: dict[str, Line] = {}  # first line of each rater
     for line in scores.lines:
         first.setdefault(str(line.fingerprint), line)
-    views = list(dict.fromkeys(str(line.view) for line in scores.lines))
+    contexts = list(dict.fromkeys(str(line.context) for line in scores.lines))
     reasons = attribute_reasons(store, (scores.attributes[item] for item in pairs["item"]))
-    asks = _list_replies(store, scores, pairs, list(first), views)
+    asks = _list_replies(store, scores, pairs, list(first), contexts)
     said = [_picks(line) for line in scores.lines]
     letters = [_list_letters(line) for line in first.values()]
     texts, shown = PageTexts(), []
@@ -324,7 +324,9 @@ def relevance_items(store: Store, scores: RelevanceScores) -> dict[str, Any]:
                 marks=marks,
             )
         )
-    named = [str(one.rater) if one.view == "none" else f"{one.rater}, {one.view}" for one in scores.lines]
+    named = [
+        str(one.rater) if one.context == "none" else f"{one.rater}, {one.context}" for one in scores.lines
+    ]
     return pack_items(
         store,
         scores.run,
@@ -332,7 +334,7 @@ def relevance_items(store: Store, scores: RelevanceScores) -> dict[str, Any]:
         texts,
         [str(line.rater) for line in first.values()],
         controls=[not line.asked_for for line in first.values()],
-        views=views,
+        contexts=contexts,
         words=LIST_WORDS,
         verdicts=LIST_VERDICTS,
         total=scores.items["list_name"].n_unique(),
@@ -371,13 +373,13 @@ def _list_letters(line: Line) -> dict[str, str]:
 
 
 def _list_replies(
-    store: Store, scores: RelevanceScores, pairs: pl.DataFrame, raters: Sequence[str], views: Sequence[str]
+    store: Store, scores: RelevanceScores, pairs: pl.DataFrame, raters: Sequence[str], contexts: Sequence[str]
 ) -> dict[str, list[dict[str, Any]]]:
     """Return raw replies by list: on the whole list or a part, and on one of its attributes."""
     lists = dict(pairs.select("item", "list_name").iter_rows())
     attributes = dict(pairs.select("item", "attribute").iter_rows())
     about = {**lists, **{name: name for name in lists.values()}}
-    found = raw_replies(store, scores.run, about, raters, views)
+    found = raw_replies(store, scores.run, about, raters, contexts)
     for ask in (ask for asks in found.values() for ask in asks):
         what = attributes[ask["item"]][:80] if ask["item"] in lists else "the list"
         part = ask.pop("order")

@@ -11,8 +11,6 @@ from personafit.statistics import Estimate
 from personafit.statistics.decisions import Measured
 from personafit.store import RunRecord
 
-_KEYS = {"given": "system_context", "view": "context"}  # fields with another name in JSON
-
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -20,8 +18,8 @@ class Result:
 
     rater: str | None
     system: str | None
-    given: str | None
-    view: str | None
+    system_context: str | None
+    context: str | None
     metric: str
     slice: dict[str, str]
     value: float | None
@@ -50,8 +48,8 @@ class Result:
         metric: str,
         rater: str | None = None,
         system: str | None = None,
-        given: str | None = None,
-        view: str | None = None,
+        system_context: str | None = None,
+        context: str | None = None,
         slice: dict[str, str] | None = None,
         coverage: float | None = None,
         control: str | None = None,
@@ -62,8 +60,8 @@ class Result:
         return cls(
             rater=rater,
             system=system,
-            given=given,
-            view=view,
+            system_context=system_context,
+            context=context,
             metric=metric,
             slice=slice or {},
             value=estimate.value,
@@ -81,13 +79,12 @@ class Result:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the result as the object that `--json` prints."""
-        return {_KEYS.get(name, name): value for name, value in asdict(self).items()}
+        return asdict(self)
 
     @classmethod
     def from_dict(cls, row: Mapping[str, Any]) -> "Result":
         """Read a result written by `as_dict`; raise TypeError for other objects."""
-        names = {key: name for name, key in _KEYS.items()}
-        return cls(**{names.get(key, key): value for key, value in row.items()})
+        return cls(**row)
 
 
 class Figures:
@@ -97,25 +94,32 @@ class Figures:
         self._found: dict[tuple[Any, ...], Result] = {}
         for one in results:
             if one.control != "published":
-                key = (one.metric, one.rater, one.view, one.system, one.given, frozenset(one.slice.items()))
+                key = (
+                    one.metric,
+                    one.rater,
+                    one.context,
+                    one.system,
+                    one.system_context,
+                    frozenset(one.slice.items()),
+                )
                 self._found.setdefault(key, one)
 
     def find(
         self,
         metric: str,
         rater: str | None = None,
-        view: str | None = None,
+        context: str | None = None,
         system: str | None = None,
-        given: str | None = None,
+        system_context: str | None = None,
         **where: str,
     ) -> Result | None:
         """Return the result of a metric for a rater, system and contexts, in a slice."""
-        return self._found.get((metric, rater, view, system, given, frozenset(where.items())))
+        return self._found.get((metric, rater, context, system, system_context, frozenset(where.items())))
 
     def value(
-        self, metric: str, rater: str | None = None, view: str | None = None, **where: str
+        self, metric: str, rater: str | None = None, context: str | None = None, **where: str
     ) -> float | None:
-        found = self.find(metric, rater, view, **where)
+        found = self.find(metric, rater, context, **where)
         return None if found is None else found.value
 
 
@@ -190,7 +194,6 @@ def results_frame(results: Iterable[Result]) -> pl.DataFrame:
     rows = []
     for result in results:
         row = asdict(result)
-        row["context"], row["system_context"] = row.pop("view"), row.pop("given")
         row["slice"] = ", ".join(f"{name}={value}" for name, value in result.slice.items())
         rows.append(tuple(row[name] for name in _RESULTS))
     return pl.DataFrame(rows, schema=_RESULTS, orient="row")

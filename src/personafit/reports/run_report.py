@@ -29,7 +29,7 @@ REPORTS = {
 PLAIN = "personafit.reports.kind_report:PlainReport"
 """The report of kinds without their own."""
 ANSWERS = "answers"
-SLICES = ("system", "given", UNMADE)
+SLICES = ("system", "system_context", UNMADE)
 PLAIN_USERS = "vanilla"
 FIRST_FINDINGS = 3  # shown with the verdict; the rest are folded
 
@@ -87,12 +87,14 @@ def made_results(store: Store, run: RunRecord, results: Sequence[Result]) -> lis
         if config["selected"] is not None:
             items = items.filter(pl.col("item").is_in(config["selected"]))
         lacking = [pl.lit(None, pl.String).alias(name) for name in SLICES if name not in items.columns]
-        grouped = items.with_columns(lacking).group_by("system", "given", maintain_order=True)
+        grouped = items.with_columns(lacking).group_by("system", "system_context", maintain_order=True)
         counted = grouped.agg(pl.len(), pl.col(UNMADE).null_count(), pl.col("person").n_unique())
         return [_made(*row) for row in counted.iter_rows()]
     head = results[0].metric if results else None
     return [
-        replace(one, metric=MADE, rater=None, view=None, value=one.coverage, low=None, high=None, note=None)
+        replace(
+            one, metric=MADE, rater=None, context=None, value=one.coverage, low=None, high=None, note=None
+        )
         for one in results
         if one.system and one.control is None and one.metric == head and not one.slice
     ]
@@ -103,7 +105,7 @@ def _made(system: str | None, told: str | None, asked: int, made: int, people: i
         Estimate(made / asked if asked else None, None, None, asked, people),
         metric=MADE,
         system=system,
-        given=told,
+        system_context=told,
     )
 
 

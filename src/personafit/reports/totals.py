@@ -22,7 +22,7 @@ from personafit.kinds.choice import (
     open_items,
     score_items,
 )
-from personafit.kinds.lines import Line, RunLines
+from personafit.kinds.lines import Line, RunLines, layouts_of
 from personafit.reports.kind_report import ERRORS_SHOWN, LONGEST_ERROR, Endings
 from personafit.reports.line_results import LINE, PLACE, AddedUp, add_lines_up, results_of
 from personafit.reports.result import Result
@@ -46,7 +46,7 @@ class Sample:
 
     def add(self, run: JudgedRun, items: pl.DataFrame, scored: pl.DataFrame, answers: pl.DataFrame) -> None:
         """Add a page of the run, and prune the sample if it is too large."""
-        scored = scored.filter(pl.col("accuracy").is_not_null(), view=run.headline_view)
+        scored = scored.filter(pl.col("accuracy").is_not_null(), context=run.headline_context)
         scored = scored.select("position", "rater", "accuracy")
         asked_for = [one["fingerprint"] for one in run.raters if not one["control"]]
         judges = asked_for or [one["fingerprint"] for one in run.raters]
@@ -78,7 +78,9 @@ class Sample:
 
 def most_items(run: JudgedRun) -> int:
     """Return the number of items a page can hold, given the number of asks per item."""
-    asks = sum(int(rater["orders"]) for rater in run.raters) * len(run.views) * int(run.run.config["samples"])
+    asks = (
+        sum(int(rater["orders"]) for rater in run.raters) * len(run.contexts) * int(run.run.config["samples"])
+    )
     return max(1, min(MAX_ITEMS, MAX_ASKS // max(1, asks)))
 
 
@@ -110,7 +112,7 @@ class RunTotals(JudgedRun):
 
     @property
     def opened(self) -> RunLines:
-        layouts = list(dict.fromkeys(tuple(names) for names in self.info["layout"]))
+        layouts = list(dict.fromkeys(layouts_of(self.info)))
         metrics = choice_metrics(self.run, self.info)
         return RunLines(self.run, self.info, "choice", self.lines, metrics, layouts)
 
@@ -120,23 +122,23 @@ class RunTotals(JudgedRun):
         whole = len(self.sample.items) == self.items and not self.sample.answers.is_empty()
         return [(self.sample.items, self.sample.answers)] if whole else None
 
-    def answered(self, rater: str, view: str) -> int:
+    def answered(self, rater: str, context: str) -> int:
         """Return the number of answered asks, over all systems."""
-        own = [line for line in self.lines if (line.fingerprint, line.view) == (rater, view)]
+        own = [line for line in self.lines if (line.fingerprint, line.context) == (rater, context)]
         return int(sum(self.added.of(line, "answered").people.total for line in own))
 
-    def asked(self, rater: dict[str, Any], view: str) -> int:
+    def asked(self, rater: dict[str, Any], context: str) -> int:
         """Return the number of asks under a context; people with nobody else of their language have no wrong person."""
         items = self.items
-        if view.startswith("wrong:"):
+        if context.startswith("wrong:"):
             items -= self.run.config.get("without_wrong", 0)
         return int(items * rater["orders"] * self.run.config["samples"])
 
     def coverage(self) -> tuple[int, int]:
         """Return the number of planned asks and of those answered."""
-        pairs = list(product(self.raters, self.views))
-        answered = sum(self.answered(rater["fingerprint"], view) for rater, view in pairs)
-        return sum(self.asked(rater, view) for rater, view in pairs), answered
+        pairs = list(product(self.raters, self.contexts))
+        answered = sum(self.answered(rater["fingerprint"], context) for rater, context in pairs)
+        return sum(self.asked(rater, context) for rater, context in pairs), answered
 
     def endings(self, rater: str) -> Endings:
         """Return a rater's asks by status, and its most frequent error messages."""
@@ -163,13 +165,13 @@ class RunTotals(JudgedRun):
 def load_totals(store: Store, run: RunRecord) -> RunTotals:
     """Read a run and add it up."""
     totals = RunTotals(run, store.dataset_info(run.dataset))
-    rows = store.count_items(run.dataset) * len(totals.raters) * len(totals.views)
+    rows = store.count_items(run.dataset) * len(totals.raters) * len(totals.contexts)
     recurs = any_prompt_recurs(store, run.dataset)
     totals.added = add_lines_up(totals.opened, lambda by: _pages(store, totals, by), recurs, rows > HELD)
     systems = list(dict.fromkeys((key[2], key[3]) for key in totals.added.lines())) or [(None, None)]
     totals.lines = [
-        choice_line(rater, view, system, given, pl.DataFrame())
-        for rater, view, (system, given) in product(totals.raters, totals.views, systems)
+        choice_line(rater, context, system, system_context, pl.DataFrame())
+        for rater, context, (system, system_context) in product(totals.raters, totals.contexts, systems)
     ]
     return totals
 
@@ -193,7 +195,10 @@ def _pages(store: Store, totals: RunTotals, by: str) -> Iterator[pl.DataFrame]:
         if page.is_empty():
             continue
         items = open_items(store, page, info, names)
-        scored = score_items(run, info, items, answers)
+        apart: dict[str, str] = {
+            name: f"slice {name}" for name in ("rater", "context") if name in items.columns
+        }
+        scored = score_items(run, info, items.rename(apart), answers)
         if by == "person":
             totals.items += len(items)
             totals.people += items["person"].n_unique() - (items["person"][0] == last_person)
@@ -202,7 +207,8 @@ def _pages(store: Store, totals: RunTotals, by: str) -> Iterator[pl.DataFrame]:
             totals.sample.add(totals, page, scored, answers)
         yield (
             scored.with_columns(pl.when(counted).then("expect").alias("expect"))
-            .rename({**dict(zip(("rater", "view", *SYSTEM), LINE, strict=True)), "position": PLACE})
+            .rename({**dict(zip(("rater", "context", *SYSTEM), LINE, strict=True)), "position": PLACE})
+            .rename({held: name for name, held in apart.items()})
             .with_columns(unit=pl.col(PLACE))
         )
     if by == "person":

@@ -146,8 +146,8 @@ def run_verdict(
         ran = [
             one for one in ran if one.system is None
         ] or ran  # a rater's total before its scores of one system
-        views = {one.fingerprint: one.view for one in reversed(ran) if one.fingerprint in named}
-        asked = [one for one in whole if (one.fingerprint, one.view) in views.items()]
+        contexts = {one.fingerprint: one.context for one in reversed(ran) if one.fingerprint in named}
+        asked = [one for one in whole if (one.fingerprint, one.context) in contexts.items()]
         if not asked:
             best = max(ran, key=lambda one: one.value or 0.0)
             name = str(best.rater or best.system)
@@ -188,7 +188,7 @@ def _silent(results: Sequence[Result], told: Collection[Any]) -> Iterator[Subjec
             and line not in seen
         ):
             seen.add(line)
-            name = line_name(one.rater, one.system, one.given)
+            name = line_name(one.rater, one.system, one.system_context)
             yield _subject(
                 one, name, f"Nothing can be said about {name}: it gave no answer that could be scored."
             )
@@ -205,22 +205,24 @@ def _headline(kind: str, whole: Sequence[Result], metric: str | None) -> str | N
 
 def _choices(results: Sequence[Result], asked: Sequence[Result], margin: float) -> Iterator[SubjectVerdict]:
     """Yield a sentence for every rater, or for every tested system and its judge."""
-    lifts = {_line(row, row.view): (row, tested) for row, tested in decided_lifts(results, margin)}
+    lifts = {_line(row, row.context): (row, tested) for row, tested in decided_lifts(results, margin)}
     heads = [one for one in asked if one.metric in ("accuracy", "win_rate")]
-    judges = {(one.rater, one.view) for one in heads}
-    views = len({view for _, view in judges}) > 1
-    systems = list(dict.fromkeys((one.system, one.given) for one in heads))
-    for head in sorted(heads, key=lambda one: (one.met_people, systems.index((one.system, one.given)))):
-        own = [one for one in results if _line(one, one.view) == _line(head, head.view)]
-        judge = f"{head.rater} ({head.view})" if views else str(head.rater)
+    judges = {(one.rater, one.context) for one in heads}
+    contexts = len({context for _, context in judges}) > 1
+    systems = list(dict.fromkeys((one.system, one.system_context) for one in heads))
+    for head in sorted(
+        heads, key=lambda one: (one.met_people, systems.index((one.system, one.system_context)))
+    ):
+        own = [one for one in results if _line(one, one.context) == _line(head, head.context)]
+        judge = f"{head.rater} ({head.context})" if contexts else str(head.rater)
         if head.metric == "win_rate":
             said = _won(head, own, len(systems) > 1)
         else:
             said = f"{judge} chooses the right answer {_in_share(head, 'questions')}"
-        lift = lifts.get(_line(head, head.view))
+        lift = lifts.get(_line(head, head.context))
         added = [_lift(*lift)] if lift and not same_words(head) else []
         judged = f" (judged by {judge})" if head.metric == "win_rate" and len(judges) > 1 else ""
-        name = line_name(head.rater, head.system, head.given)
+        name = line_name(head.rater, head.system, head.system_context)
         said = f"{'; '.join([said, *added, *_restraint(head, own)])}{judged}."
         yield _subject(lift[0] if lift else head, name, said)
 
@@ -231,7 +233,7 @@ def _won(head: Result, own: Sequence[Result], several: bool) -> str:
         one.slice["against"]: one for one in own if set(one.slice) == {"against"} and one.metric == "win_rate"
     }
     shown = against.get(GENERIC, head)
-    told = f" ({head.given})" if head.given else ""
+    told = f" ({head.system_context})" if head.system_context else ""
     whose = f"{head.system}{told}: its" if several else "Your assistant’s"
     others = "its own generic ones" if GENERIC in against else "the answers beside them"
     if not shown.n:
@@ -259,7 +261,7 @@ def _lift(row: Result, tested: HypothesisTest | None) -> str:
     if tested is not None and tested.verdict is Conclusion.ABOVE and row.value is not None:
         return f"knowing the right person adds {with_interval(row, unit=' points', difference=True)} over the better control"
     claimed = lift_claim(row, tested).rstrip(".")
-    return claimed.removeprefix(f"{line_name(row.rater, row.system, row.given)}: ")
+    return claimed.removeprefix(f"{line_name(row.rater, row.system, row.system_context)}: ")
 
 
 def _restraint(head: Result, own: Sequence[Result]) -> list[str]:
@@ -271,8 +273,8 @@ def _restraint(head: Result, own: Sequence[Result]) -> list[str]:
     return [f"where the less personal answer is right, it chooses that {_in_share(found, 'questions')}"]
 
 
-def _line(result: Result, view: str | None) -> tuple[str | None, str | None, str | None, str | None]:
-    return result.fingerprint, result.system, result.given, view
+def _line(result: Result, context: str | None) -> tuple[str | None, str | None, str | None, str | None]:
+    return result.fingerprint, result.system, result.system_context, context
 
 
 # -- other kinds -------------------------------------------------------------------------------------------------------
@@ -285,23 +287,31 @@ def _others(
 
     Systems under test come before figures of all systems together.
     """
-    controls = {f"{one.metric} of {one.system}": one for one in whole if one.control and one.given is None}
+    controls = {
+        f"{one.metric} of {one.system}": one for one in whole if one.control and one.system_context is None
+    }
     by_line: dict[Any, dict[str, Result]] = {}
     for one in asked:
-        by_line.setdefault(_line(one, one.view), {}).setdefault(one.metric, one)
+        by_line.setdefault(_line(one, one.context), {}).setdefault(one.metric, one)
     # The measure of a writing run takes the place of a rater; the claim is about the system's context.
-    lifts = decided_lifts((replace(one, rater=None, view=None) for one in asked), margin)
+    lifts = decided_lifts((replace(one, rater=None, context=None) for one in asked), margin)
     added = (
-        {(row.system, row.given): _lift(row, tested) for row, tested in lifts} if kind == "writing" else {}
+        {(row.system, row.system_context): _lift(row, tested) for row, tested in lifts}
+        if kind == "writing"
+        else {}
     )
     write = WORDS.get(kind, _plain) if kind == "dialogue" or headline in HEADLINES.get(kind, ()) else _plain
     judges = {found[headline].rater for found in by_line.values() if headline in found}
     for found in sorted(by_line.values(), key=lambda one: tested and next(iter(one.values())).system is None):
         if (head := found.get(headline)) is not None:
-            name = line_name(head.rater, head.system, head.given)
+            name = line_name(head.rater, head.system, head.system_context)
             judged = f", judged by {head.rater}" if head.system and head.rater and len(judges) > 1 else ""
             met = "; no claim, as it was fitted on people of this run" if head.met_people else ""
-            lift = f"; {added[head.system, head.given]}" if (head.system, head.given) in added else ""
+            lift = (
+                f"; {added[head.system, head.system_context]}"
+                if (head.system, head.system_context) in added
+                else ""
+            )
             yield _subject(head, name, f"{write(head, controls | found)}{lift}{judged}{met}.")
 
 
@@ -312,7 +322,7 @@ def _relevance(head: Result, found: Mapping[str, Result]) -> str:
 
 
 def _preference(head: Result, found: Mapping[str, Result]) -> str:
-    told = f" told “{head.given}”" if head.given else ""
+    told = f" told “{head.system_context}”" if head.system_context else ""
     whose = f"{head.system}{told}: its personalized answers are rated" if head.system else ""
     said = whose or f"{head.rater} rates the personalized answers"
     scale = "on a scale from 1 to 5, where 3 is as good as the generic ones"
@@ -323,7 +333,7 @@ SIMULATED = "users are simulated"
 
 
 def _dialogue(head: Result, found: Mapping[str, Result]) -> str:
-    told = f" told “{head.given}”" if head.given else ""
+    told = f" told “{head.system_context}”" if head.system_context else ""
     done = found.get("completion")
     if head.metric == "personalization":
         said = f"personalization {with_interval(head, 1, 2)} of 4"
@@ -353,7 +363,7 @@ def _injection(head: Result, found: Mapping[str, Result]) -> str:
 
 
 def _writing(head: Result, found: Mapping[str, Result]) -> str:
-    told = f" told “{head.given}”" if head.given else ""
+    told = f" told “{head.system_context}”" if head.system_context else ""
     score = found.get("rouge_l", head)
     return f"{head.system}{told}: what it wrote overlaps with what the person wrote by {_named(score)}, on {items_words(score)}"
 
@@ -363,7 +373,7 @@ LADDER = {"profile": "a profile reader's", "majority": "the majority's"}
 
 
 def _episode(head: Result, found: Mapping[str, Result]) -> str:
-    told = f" told “{head.given}”" if head.given else ""
+    told = f" told “{head.system_context}”" if head.system_context else ""
     said = f"{head.system}{told} did what was asked {_in_share(head, 'episodes')}"
     if (regret := found.get("regret")) is None:
         return said
@@ -377,7 +387,9 @@ def _episode(head: Result, found: Mapping[str, Result]) -> str:
 
 
 def _plain(head: Result, found: Mapping[str, Result]) -> str:
-    return f"{line_name(head.rater, head.system, head.given)} has {_named(head)} on {items_words(head)}"
+    return (
+        f"{line_name(head.rater, head.system, head.system_context)} has {_named(head)} on {items_words(head)}"
+    )
 
 
 WORDS = {

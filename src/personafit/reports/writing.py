@@ -91,7 +91,7 @@ class WritingReport(KindReport):
                 one["source"],
                 slice={"task": task},
                 system=one["model"],
-                given=one["view"],
+                system_context=one["view"],
             )
             for one in self.scores.info.get("published", [])
             for task in self.scores.tasks
@@ -139,11 +139,13 @@ def writing_browser(store: Store, scores: WritingScores) -> dict[str, Any]:
         found = () if line is None else line.frame.select("item", "text").drop_nulls().iter_rows()
         said.append(dict(found))
     near = {
-        (str(line.fingerprint), str(line.given)): dict(line.frame.select("item", METRICS[0]).iter_rows())
+        (str(line.fingerprint), str(line.system_context)): dict(
+            line.frame.select("item", METRICS[0]).iter_rows()
+        )
         for line in written
     }
     asks, told = _asks(store, scores, set(items["item"]), near)
-    first = next(iter(scores.run.config["givens"]), None)
+    first = next(iter(scores.run.system_contexts), None)
     texts, shown = PageTexts(), []
     for item, prompt, person, task in items.select("item", "prompt", "person", "task").iter_rows():
         makers = [maker for maker, of in enumerate(said) if item in of]
@@ -158,7 +160,10 @@ def writing_browser(store: Store, scores: WritingScores) -> dict[str, Any]:
                 answers=[texts.place(said[maker][item]) for maker in makers],
                 makers=makers,
                 asks=asks.get(item, []),
-                told=[[view, text, Status.OK.value, []] for view, text in sorted(told.get(item, {}).items())],
+                told=[
+                    [context, text, Status.OK.value, []]
+                    for context, text in sorted(told.get(item, {}).items())
+                ],
             )
         )
     return pack_items(
@@ -167,8 +172,8 @@ def writing_browser(store: Store, scores: WritingScores) -> dict[str, Any]:
         shown,
         texts,
         list(systems.values()),
-        views=list(scores.run.config["contexts"]),
-        makers=[*MAKERS, *(f"{line.system}, told {line.given}" for line in written)],
+        contexts=list(scores.run.config["contexts"]),
+        makers=[*MAKERS, *(f"{line.system}, told {line.system_context}" for line in written)],
         total=len(scores.own),
         words=WORDS,
         longest_profile=MAX_PROFILE,
@@ -186,25 +191,27 @@ def _asks(
     config = scores.run.config
     systems = [system["fingerprint"] for system in config["systems"]]
     rows = [row for row in scores.answers.iter_rows(named=True) if row["item"] in items]
-    texts = store.texts({row["context"] for row in rows if row["context"]})
+    texts = store.texts({row["context_id"] for row in rows if row["context_id"]})
     asks: dict[str, list[dict[str, Any]]] = {}
     told: dict[str, dict[int, str]] = {}
     for row in rows:
-        item, view = row["item"], config["contexts"].index(row["view"])
-        value = near[row["rater"], row["view"]].get(item)
-        one = {"rater": systems.index(row["rater"]), "view": view, "order": "", "status": row["status"]}
+        item, context = row["item"], config["contexts"].index(row["context"])
+        value = near[row["rater"], row["context"]].get(item)
+        one = {"rater": systems.index(row["rater"]), "context": context, "order": "", "status": row["status"]}
         rounded = None if value is None else round(value, 4)
         asks.setdefault(item, []).append({**one, "detail": row["detail"], "value": rounded})
-        if text := texts.get(row["context"]):
-            told.setdefault(item, {})[view] = text
+        if text := texts.get(row["context_id"]):
+            told.setdefault(item, {})[context] = text
     return asks, told
 
 
-def _verdict(near: Nearness, system: str, given: str | None, item: str) -> str:
+def _verdict(near: Nearness, system: str, system_context: str | None, item: str) -> str:
     """Return a letter: closer than under the better control, as close, farther, or none without a context or if a text is missing."""
-    if given is None:
+    if system_context is None:
         return "n"
-    own, *others = (near[system, told].get(item) for told in (given, "none", f"wrong:{given}"))
+    own, *others = (
+        near[system, told].get(item) for told in (system_context, "none", f"wrong:{system_context}")
+    )
     controls = [other for other in others if other is not None]
     if own is None or len(controls) < len(others):
         return "n"

@@ -72,7 +72,7 @@ class Answering:
     dataset: str
     people: Mapping[str, Person]
     system: Model
-    givens: Sequence[ContextBuilder]
+    system_contexts: Sequence[ContextBuilder]
     selected: frozenset[str] | None = None
     attempt: str = ""
     """The run whose answers are generated anew, separate from all others; ignored if the fingerprint fixes a system's replies."""
@@ -89,7 +89,7 @@ class Answering:
     @property
     def count(self) -> int:
         items = self.store.count_items(self.dataset) if self.selected is None else len(self.selected)
-        return items * len(self.givens) * max(1, self.samples)
+        return items * len(self.system_contexts) * max(1, self.samples)
 
     def items(self) -> Iterator[Item]:
         for item in self.store.items(self.dataset):
@@ -126,9 +126,9 @@ class Answering:
         """Yield every question with its contexts; one that a model failed to make is left out."""
         for item in self.items():
             contexts = []
-            for given in self.givens:
+            for system_context in self.system_contexts:
                 with suppress(Unmade):
-                    contexts.append(given.build(self.people[item.person], item))
+                    contexts.append(system_context.build(self.people[item.person], item))
             yield item, contexts
 
     def _jobs(self) -> Iterator[Job]:

@@ -208,8 +208,8 @@ def _job(state: _State) -> Job:
         item=scene.item.id,
         question=QUESTIONS[part.role],
         rater=part.speaker.fingerprint,
-        view=part.told.name,
-        context=part.told.id,
+        context=part.told.name,
+        context_id=part.told.id,
         sample=scene.sample,
     )
     return ask_job(key, ask, rows, failed=failed, then=then, endpoint=part.speaker.model.endpoint)
@@ -288,8 +288,8 @@ def _ending(state: _State, ask: Ask, step: _Step) -> Product:
         system_name=scene.system.model.name,
         user=scene.user.fingerprint,
         user_name=scene.user.model.name,
-        given=scene.told.name,
-        context=scene.told.id,
+        system_context=scene.told.name,
+        system_context_id=scene.told.id,
         brief=scene.brief.id,
         seed=scene.seed,
         sample=scene.sample,
@@ -319,7 +319,7 @@ class Simulation:
     """Number of tasks."""
     system: Assistant
     user: UserAgent
-    givens: Sequence[ContextBuilder]
+    system_contexts: Sequence[ContextBuilder]
     seed: int = 0
     samples: int = 1
     history: bool = False
@@ -334,7 +334,7 @@ class Simulation:
             name=f"{system.name} dialogues",
             endpoint=system.endpoint,
             jobs=self._jobs(),
-            total=self.count * len(self.givens) * self.samples,
+            total=self.count * len(self.system_contexts) * self.samples,
             max_concurrency=system.max_concurrency,
             chains=system.max_concurrency + sum(endpoints.values()),
             endpoints=endpoints,
@@ -346,9 +346,9 @@ class Simulation:
         for item in self.tasks():
             person = self.people[item.person]
             brief = user_brief(person, item.task, self.history)
-            for given in self.givens:
+            for system_context in self.system_contexts:
                 try:
-                    told = given.build(person, item)
+                    told = system_context.build(person, item)
                 except Unmade:  # a model failed to make the context: no dialogue without it
                     continue
                 who = (self.system, self.user)

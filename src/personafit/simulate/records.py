@@ -3,14 +3,14 @@
 What is stored where:
 
 - Each turn is made by a keyed job of its own and committed as it happens: an `Ask` (question `user turn` or
-  `assistant turn`, `item` the task's item, `rater` the speaker's fingerprint, `view` and `context` what the speaker
+  `assistant turn`, `item` the task's item, `rater` the speaker's fingerprint, `context` and `context_id` what the speaker
   was told) and a `Product` of kind `turn`, whose maker is the speaker's fingerprint
   and whose id is `turn-` and a hash of the ask's id and the text.
 - The ask that ends a dialogue, successfully or not, also writes a `Product` of kind `dialogue`, whose id is
   `dialogue-` and the id of that ask, and whose text is the JSON of everything in `Dialogue` but the turns' texts. Its
   parents are the turns in order; its status is that of the last ask.
 - The task is a `Product` of kind `task` (the JSON of a `Task`), the only product of the data set's item of kind `task`.
-- What the assistant was told (`given`) and what the user agent was told (its brief) are products of kind `context`.
+- What the assistant was told (its system context) and what the user agent was told (its brief) are products of kind `context`.
 
 A slot is a dialogue that a run requires: person, task, systems, context, seed and sample. It can have several dialogues,
 since failed ones are retried; `dialogues` returns the last of each slot, preferring those that did not fail.
@@ -30,13 +30,15 @@ from personafit.store import Product, Status, Store, ended_products
 
 DIALOGUE = "dialogue-"  # prefix of a dialogue's id, before the id of the ask that ended it
 TURN = "turn-"  # prefix of a turn's product id, before a hash of its ask and its text
+STORED = {"system_context": "given", "system_context_id": "context"}
+"""Fields of a dialogue that are stored under another name."""
 QUESTIONS: dict[Role, str] = {"user": "user turn", "assistant": "assistant turn"}
 
 
 def dialogue_product(dialogue: Dialogue, task: str, status: Status) -> Product:
     """Return the dialogue as a product; `task` is the id of the task's product."""
     body: dict[str, Any] = {
-        name: getattr(dialogue, name)
+        STORED.get(name, name): getattr(dialogue, name)
         for name in Dialogue.__dataclass_fields__
         if name not in ("id", "task", "turns")
     }
@@ -51,7 +53,7 @@ def dialogue_product(dialogue: Dialogue, task: str, status: Status) -> Product:
         kind="dialogue",
         text=orjson.dumps(body).decode(),
         maker=dialogue.system,
-        given=dialogue.context,
+        given=dialogue.system_context_id,
         about=dialogue.person,
         parents=[turn.product for turn in dialogue.turns],
         status=status,
@@ -74,6 +76,7 @@ def stored_dialogue(key: str, body: dict[str, Any], texts: dict[str, str]) -> Di
     )
     task = Task.model_validate_json(texts[body["task"]])
     fields = {**body, "task": task, "turns": turns, "stop": StopReason(body["stop"])}
+    fields |= {name: fields.pop(stored) for name, stored in STORED.items()}
     return Dialogue(id=key, **fields)
 
 

@@ -6,9 +6,11 @@ from personafit.store.reading import (
     export_frame,
     gold_answers,
     item_rows,
+    read_slices,
     run_answers,
     run_items,
     run_pages,
+    slice_column,
     spending_rows,
 )
 from personafit.store.records import (
@@ -45,8 +47,10 @@ __all__ = [
     "export_frame",
     "gold_answers",
     "item_rows",
+    "read_slices",
     "run_answers",
     "run_items",
     "run_pages",
+    "slice_column",
     "spending_rows",
 ]

@@ -98,7 +98,7 @@ def _open_to_others(path: Path) -> bool:
     return bool(stat.S_IMODE(path.stat().st_mode) & 0o077)
 
 
-HEAD = "0003"  # the newest file in migrations/versions; a test compares the two
+HEAD = "0004"  # the newest file in migrations/versions; a test compares the two
 _ALEMBIC = threading.Lock()  # Alembic keeps its state in module globals: one migration at a time per process
 _ADVISORY_LOCK = 5_736_201  # an arbitrary key: PostgreSQL's lock for migrating a personafit store
 

@@ -141,8 +141,10 @@ def _asks(
     """Return asks about these items, and asks about, or with a context from, what is the person's alone: products, lists."""
     a, ids = t.asks, {item for _, item in items}
     found, doubtful = set[tuple[str, str]](), set[tuple[str, str]]()
-    for row in _rows(connection, select(a.c.job, a.c.id, a.c.item, a.c.context)):
-        told = row.context in theirs or row.item in theirs  # the judged object may be a product: a dialogue
+    for row in _rows(connection, select(a.c.job, a.c.id, a.c.item, a.c.context_id)):
+        told = (
+            row.context_id in theirs or row.item in theirs
+        )  # the judged object may be a product: a dialogue
         if told or (row.item in ids and row.item not in ambiguous):
             found.add((row.job, row.id))
         elif row.item in ids:

@@ -19,7 +19,7 @@ SPENDING = ("tokens_in", "tokens_out", "tokens_reasoning", "cost", "seconds")
 
 
 def run_answers(store: Store, run: int) -> pl.DataFrame:
-    """Return every job of a run that was tried: item, rater, view, order, sample, status, label, value, costs.
+    """Return every job of a run that was tried: item, rater, context, order, sample, status, label, value, costs.
 
     A job with no final answer appears as `failed`; a final answer wins over failures, a later generation over an
     earlier one, and a later parse of the same reply over an earlier one. An ask about a list, or about several targets,
@@ -34,8 +34,8 @@ def run_answers(store: Store, run: int) -> pl.DataFrame:
             func.coalesce(judgment.c.item, ask.c.item).label("item"),
             ask.c.question,
             ask.c.rater,
-            ask.c.view,
             ask.c.context,
+            ask.c.context_id,
             ask.c.order,
             ask.c.sample,
             ask.c.status.label("ask_status"),
@@ -80,13 +80,13 @@ def spending_rows(store: Store, run: int, raters: Mapping[str, str]) -> pl.DataF
     ask = t.asks.c
     latest = func.row_number().over(partition_by=ask.job, order_by=(ask.generation.desc(), ask.at.desc()))
     ended = (
-        select(ask.job, ask.rater, ask.view, ask.seconds, ask.cost, ask.status, latest.label("place"))
+        select(ask.job, ask.rater, ask.context, ask.seconds, ask.cost, ask.status, latest.label("place"))
         .select_from(t.run_jobs.join(t.asks, ask.job == t.run_jobs.c.job))
         .where(t.run_jobs.c.run == run, ask.status != Status.FAILED.value)
         .subquery()
     )
     query = (
-        select(ended.c.rater, ended.c.view, ended.c.seconds, ended.c.cost)
+        select(ended.c.rater, ended.c.context, ended.c.seconds, ended.c.cost)
         .where(ended.c.place == 1, ended.c.status == Status.OK.value, ended.c.rater.in_(list(raters)))
         .order_by(ended.c.job)
     )
@@ -134,6 +134,16 @@ def gold_answers(store: Store, dataset: str, rater: str | None = None) -> pl.Dat
     return _with_tier(frame)
 
 
+def slice_column(name: str) -> str:
+    """Return the column of a slice; stored items, folders and layouts may say `given` for what a system was told."""
+    return "system_context" if name == "given" else name
+
+
+def read_slices(stored: str) -> dict[str, str]:
+    """Return an item's stored slices by column."""
+    return {slice_column(name): value for name, value in orjson.loads(stored).items()}
+
+
 def item_rows(store: Store, dataset: str) -> pl.DataFrame:
     """Return the items of a data set: id, person, prompt, group and each slice as a column."""
     frame = store.frame(
@@ -143,7 +153,7 @@ def item_rows(store: Store, dataset: str) -> pl.DataFrame:
         .where(t.items.c.dataset == dataset)
         .order_by(t.items.c.position)
     )
-    slices = [orjson.loads(value) for value in frame["slices"]]
+    slices = [read_slices(value) for value in frame["slices"]]
     # A slice must not overwrite a column, such as `item`.
     names = sorted({name for row in slices for name in row} - set(frame.columns))
     columns = [pl.Series(name, [row.get(name) for row in slices], dtype=pl.String) for name in names]
@@ -176,7 +186,7 @@ _SAID = {
     "ask": pl.String,
     "generation": pl.Int64,
     "rater": pl.String,
-    "view": pl.String,
+    "context": pl.String,
     "order": pl.String,
     "sample": pl.Int64,
     "ask_status": pl.String,
@@ -274,7 +284,7 @@ def _stored_answers(
     """Return the query of all tries of a run, with all parses of each, and the column `about`."""
     ask, judgment = t.asks, t.judgments
     of_ask = and_(judgment.c.ask == ask.c.id, judgment.c.item == ask.c.item, judgment.c.target == "")
-    asked = ("job", "id", "generation", "rater", "view", "order", "sample", "status", "detail", "at")
+    asked = ("job", "id", "generation", "rater", "context", "order", "sample", "status", "detail", "at")
     return (
         select(
             about,

@@ -136,15 +136,15 @@ class Ask(Record):
     id: str = Field(
         description="Unique; final asks of one job and generation share it, so none is stored twice."
     )
-    job: str = Field(description="Job key: item, question, rater, view, order and sample.")
+    job: str = Field(description="Job key: item, question, rater, context, order and sample.")
     generation: int = Field(
         0, description="0, then one more each time a final status was retried on purpose."
     )
     item: str = Field(description="Id of the item (or group) asked about.")
     question: str = Field(description="Name of the question asked.")
     rater: str = Field(description="Fingerprint of the rater.")
-    view: str = Field("none", description="Name of the context the rater was shown.")
-    context: str | None = Field(None, description="Id of that context as a product.")
+    context: str = Field("none", description="Name of the context the rater was shown.")
+    context_id: str | None = Field(None, description="Id of that context as a product.")
     order: str = Field(
         "", description="Order the products were shown in, such as '10'; empty if it cannot matter."
     )

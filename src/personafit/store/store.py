@@ -81,6 +81,16 @@ class RunRecord(NamedTuple):
             if note.startswith(f"{rater['name']}{MET}")
         }
 
+    @property
+    def contexts(self) -> list[str]:
+        """The contexts that raters were shown, which the stored configuration calls `views`."""
+        return list(self.config.get("views") or ())
+
+    @property
+    def system_contexts(self) -> list[str]:
+        """The contexts that systems were told, which the stored configuration calls `givens`."""
+        return list(self.config.get("givens") or ())
+
 
 PEOPLE_HELD = 1_024
 PEOPLE_AHEAD = 64

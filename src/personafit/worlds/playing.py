@@ -77,8 +77,8 @@ class EpisodeSlot:
             item=self.item.id,
             question=question,
             rater=rater,
-            view=self.context.name,
-            context=self.context.id,
+            context=self.context.name,
+            context_id=self.context.id,
             sample=self.sample,
         )
 

@@ -74,5 +74,6 @@ def episode_rows(store: Store, run: int) -> Iterator[dict[str, Any]]:
     """Yield every episode of a run that has ended: stored id, status, slot, agent and scores; failed tries included."""
     for row in ended_products(store, run, EPISODE, (AGENT_STEP, USER_STEP, WHOLE)):
         body = orjson.loads(row.text)
-        kept = {name: body[name] for name in ("slot", "item", "agent", "given", "sample")}
+        kept = {name: body[name] for name in ("slot", "item", "agent", "sample")}
+        kept["system_context"] = body["given"]
         yield {"episode": row.id, "status": row.status, "at": row.at, **kept, **body["score"]}

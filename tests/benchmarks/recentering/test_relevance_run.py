@@ -44,8 +44,8 @@ def scores_of(store: Store, finished: Finished) -> RelevanceScores:
     return load_relevance(store, finished.run)
 
 
-def line_of(scores: RelevanceScores, name: str, view: str = "none") -> Line:
-    return next(line for line in scores.lines if (line.rater, line.view) == (name, view))
+def line_of(scores: RelevanceScores, name: str, context: str = "none") -> Line:
+    return next(line for line in scores.lines if (line.rater, line.context) == (name, context))
 
 
 def statuses(line: Line) -> dict[str | None, int]:
@@ -79,7 +79,7 @@ PAIRS, LISTS, GRADED, TEA, SCORED, MUMBLING, OTHERS = RATERS = [
 
 def test_every_way_of_asking_answers_every_pair(usual: tuple[Finished, RelevanceScores]) -> None:
     scores = usual[1]
-    results = [r for r in relevance_results(scores) if not r.slice and r.view == "none"]
+    results = [r for r in relevance_results(scores) if not r.slice and r.context == "none"]
     found = {(r.rater, r.metric): r for r in results if r.control != "published"}
     figures = {key: one.value for key, one in found.items()}
     assert figures[PAIRS, "precision"] == 0.5
@@ -120,7 +120,7 @@ def test_without_the_prompt_an_attribute_is_asked_about_once(
     alone = line_of(scores, PAIRS, "attribute-alone")
     assert statuses(alone) == {"ok": 81, "skipped": 2}
     assert alone.control == "attribute alone"
-    assert not any(line.view == "attribute-alone" for line in scores.lines if line.rater == "rule:bm25")
+    assert not any(line.context == "attribute-alone" for line in scores.lines if line.rater == "rule:bm25")
 
 
 def test_the_same_command_asks_nothing_twice(store: Store, tmp_path: Path, module: str) -> None:
@@ -189,7 +189,9 @@ def test_users_are_chosen_and_unknown_ones_refused(store: Store, tmp_path: Path)
         run(store, config(world(tmp_path), people=str(wanted)))
 
 
-def test_unknown_views_and_raters_are_refused_before_anything_is_asked(store: Store, tmp_path: Path) -> None:
+def test_unknown_contexts_and_raters_are_refused_before_anything_is_asked(
+    store: Store, tmp_path: Path
+) -> None:
     with pytest.raises(UserError, match="attribute-alone"):
         run(store, config(world(tmp_path), contexts=["profile"]))
     with pytest.raises(UserError, match="scores answers, not relevance items"):
@@ -203,7 +205,9 @@ def test_scores_with_one_prompt_only_stay_undecided(store: Store, tmp_path: Path
         store, run(store, config(world(tmp_path, rows(prompts=1, each=1)), name, contexts=["none"]))
     )
     found = {
-        r.metric: r for r in relevance_results(scores) if r.rater == name and not r.slice and r.view == "none"
+        r.metric: r
+        for r in relevance_results(scores)
+        if r.rater == name and not r.slice and r.context == "none"
     }
     assert found["f1"].value is None
     assert "other prompts" in str(found["f1"].note)

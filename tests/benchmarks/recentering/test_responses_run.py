@@ -60,8 +60,8 @@ def test_a_system_answers_told_nothing_all_matched_and_what_people_called_releva
         assert len(endpoint.requests) == calls
     # 4 prompts: a match and four answers each, and three pairs in two orders.
     assert calls == 4 + 16 + 24
-    givens = ("attributes:all", "attributes:matched", "attributes:human")
-    assert sorted(scores.units["given"].unique().to_list()) == sorted(givens)
+    system_contexts = ("attributes:all", "attributes:matched", "attributes:human")
+    assert sorted(scores.units["system_context"].unique().to_list()) == sorted(system_contexts)
     assert {text[-2:] for text in texts} == {"r.", "1.", "2.", "3."}
     assert scores.units["generator"].unique().to_list() == [endpoint.spec()]
 
@@ -78,7 +78,7 @@ def test_a_matcher_may_be_named_and_one_that_only_scores_is_refused(
             systems=[endpoint.spec()],
             system_contexts=["none", "attributes:matched:rule:always-yes"],
         )
-        assert load_preferences(store, finished.run).units["given"].unique().to_list() == [
+        assert load_preferences(store, finished.run).units["system_context"].unique().to_list() == [
             "attributes:matched:rule:always-yes"
         ]
         with pytest.raises(UserError, match="gives scores and no answers"):
@@ -209,8 +209,8 @@ def test_a_system_may_be_given_what_a_model_makes_of_memories(
 
     monkeypatch.setitem(BEHAVIOURS, "speaking", saying(speak))
     endpoint.behave("speaking")
-    givens = ["induced", "memory:k=3,by=bm25+filter"]
-    more: dict[str, Any] = {"systems": [endpoint.spec()], "system_contexts": givens, "limit": 3}
+    system_contexts = ["induced", "memory:k=3,by=bm25+filter"]
+    more: dict[str, Any] = {"systems": [endpoint.spec()], "system_contexts": system_contexts, "limit": 3}
     with Store(tmp_path / "s.db") as store:
         finished = _run(store, Path("starter"), raters=["rule:mention"], **more)
         scores = load_preferences(store, finished.run)
@@ -219,4 +219,4 @@ def test_a_system_may_be_given_what_a_model_makes_of_memories(
         calls = len(endpoint.requests)
         _run(store, Path("starter"), raters=["rule:mention"], **more)
         assert len(endpoint.requests) == calls
-    assert sorted(scores.units["given"].unique().to_list()) == ["induced", "memory:by=bm25+filter"]
+    assert sorted(scores.units["system_context"].unique().to_list()) == ["induced", "memory:by=bm25+filter"]

@@ -30,7 +30,8 @@ def test_best_of_answers(site: Site, rater: Make) -> None:
     ]
     assert all(stored[page.page]["order"] == page.arrangement.order for page in plan)
     assert all(
-        ask["extra"]["perspective"] == "third-party" and ask["view"] == "profile" for ask in stored.values()
+        ask["extra"]["perspective"] == "third-party" and ask["context"] == "profile"
+        for ask in stored.values()
     )
     assert all(
         0 < ask["seconds"] < 60 and abs(ask["client_time"] - ask["at"]) < 60 for ask in stored.values()
@@ -124,7 +125,7 @@ def test_which_attributes_matter(site: Site, rater: Make) -> None:
         page.items[place] for place in site.plan(study)[0].arrangement.places
     ]
     assert {ask["target"] for ask in asks} == {""}
-    assert {ask["view"] for ask in asks} == {"none"}
+    assert {ask["context"] for ask in asks} == {"none"}
 
 
 def test_preferences_are_turned_to_the_personalized_answer(site: Site, rater: Make) -> None:

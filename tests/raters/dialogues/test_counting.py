@@ -38,10 +38,12 @@ FACETS: dict[str, str | list[str]] = {
 }
 
 
-def marks(*turns: str, given: str = "", facets: dict[str, str | list[str]] | None = None) -> list[Mark]:
+def marks(
+    *turns: str, system_context: str = "", facets: dict[str, str | list[str]] | None = None
+) -> list[Mark]:
     mine = FACETS if facets is None else facets
     said = [Said("user" if n % 2 == 0 else "assistant", text) for n, text in enumerate(turns)]
-    return mark_turns(said, preferences_of(mine, list(mine), CLOSED), given)
+    return mark_turns(said, preferences_of(mine, list(mine), CLOSED), system_context)
 
 
 def kinds(found: list[Mark], turn: int) -> list[tuple[str, str, str]]:
@@ -134,15 +136,17 @@ def test_what_a_person_does_not_want_is_covered_by_leaving_it_out() -> None:
 def test_asking_is_a_fault_only_for_what_is_known() -> None:
     question = "Would you like a window or an aisle seat?"
     assert kinds(marks("A train?", question), 1) == []
-    assert kinds(marks("A train?", question, given="Takes a window seat."), 1) == [("reasks", "Seat", "")]
+    assert kinds(marks("A train?", question, system_context="Takes a window seat."), 1) == [
+        ("reasks", "Seat", "")
+    ]
     assert kinds(marks("A train, window seat.", question), 1) == [("reasks", "Seat", "")]
-    assert kinds(marks("A train?", "What cuisine do you like?", given="Loves Greek food."), 1) == [
+    assert kinds(marks("A train?", "What cuisine do you like?", system_context="Loves Greek food."), 1) == [
         ("reasks", "Cuisine", "")
     ]
     # Naming what is known and asking for a yes is a proposal.
-    assert kinds(marks("A train?", "Shall I take a window seat?", given="Takes a window seat."), 1) == [
-        ("covers", "Seat", "before")
-    ]
+    assert kinds(
+        marks("A train?", "Shall I take a window seat?", system_context="Takes a window seat."), 1
+    ) == [("covers", "Seat", "before")]
 
 
 def test_clock_times_stand_for_parts_of_the_day() -> None:
@@ -163,7 +167,7 @@ def test_ranges_are_read(value: str, low: float, high: float) -> None:
 def test_a_memory_needs_a_history() -> None:
     claim = "As you told me last time, you adore cheesecake."
     assert kinds(marks("Dinner?", claim), 1) == [("invents", "", "")]
-    assert kinds(marks("Dinner?", claim, given="She adores cheesecake."), 1) == []
+    assert kinds(marks("Dinner?", claim, system_context="She adores cheesecake."), 1) == []
     assert kinds(marks("I adore cheesecake.", "As you said, you adore cheesecake."), 1) == []
     assert kinds(marks("Dinner?", "What do you usually order?"), 1) == []
 

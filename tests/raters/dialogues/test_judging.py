@@ -114,10 +114,10 @@ def test_a_dialogue_without_an_end_of_its_own_is_put_before_nobody(tmp_path: Pat
     assert sorted(judged["status"]) == ["ok", "skipped"]
 
 
-def test_the_full_view_asks_again_only_what_shows_the_person(tmp_path: Path) -> None:
+def test_the_full_context_asks_again_only_what_shows_the_person(tmp_path: Path) -> None:
     world = make_world(tmp_path, tasks=(SD,))
     world.hold("ann", SD, ["Dinner?", "Thai."])
-    model = world.judge(good_reply(), views=("given", "full"))
+    model = world.judge(good_reply(), contexts=("given", "full"))
     asked = Counter(request.key.split("|")[-2] for request in model.asked)
     assert asked["personalization"] == 2
     assert asked["personalization.turns"] == 2
@@ -125,10 +125,10 @@ def test_the_full_view_asks_again_only_what_shows_the_person(tmp_path: Path) -> 
     shown = [r.messages[0]["content"] for r in model.asked if "|full|personalization|" in r.key]
     assert "Eats out on Fridays." in shown[0]
     results = [r for r in DialogueReport(world.store, world.run).results if not r.slice]
-    assert {r.view for r in results if r.metric == "personalization"} == {"given", "full"}
-    assert {r.view for r in results if r.metric == "completion"} == {"given"}
+    assert {r.context for r in results if r.metric == "personalization"} == {"given", "full"}
+    assert {r.context for r in results if r.metric == "completion"} == {"given"}
     turns = [r for r in DialogueReport(world.store, world.run).results if r.slice == {"turn": "1"}]
-    assert {r.view for r in turns} == {"given", "full"}
+    assert {r.context for r in turns} == {"given", "full"}
 
 
 def test_judges_stand_side_by_side(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_a_function_that_marks_is_asked_as_often_as_it_says(
 def test_completion_can_be_judged_by_the_goal_alone(tmp_path: Path) -> None:
     world = make_world(tmp_path, tasks=(SD,))
     world.hold("ann", SD, ["Dinner?", "Thai."])
-    model = world.judge(good_reply(), views=("full", "none"))
+    model = world.judge(good_reply(), contexts=("full", "none"))
     shown = {request.key.rsplit("|", 3)[1:3] == ["none", "completion"]: request for request in model.asked}
     assert len(model.asked) == QUESTIONS + 1
     by_goal = shown[True].messages[0]["content"]
@@ -183,8 +183,8 @@ def test_completion_can_be_judged_by_the_goal_alone(tmp_path: Path) -> None:
     assert "<preferences>" in with_preferences[0]
     report = DialogueReport(world.store, world.run)
     results = [r for r in report.results if not r.slice]
-    assert {r.view for r in results if r.metric == "completion"} == {"full", "none"}
-    assert {r.view for r in results if r.metric == "personalization"} == {"full"}
+    assert {r.context for r in results if r.metric == "completion"} == {"full", "none"}
+    assert {r.context for r in results if r.metric == "personalization"} == {"full"}
     assert "without the person’s preferences (context `none`)" in (report.table().note or "")
     (kinds,) = [
         piece
@@ -206,7 +206,7 @@ def test_judging_by_the_goal_alone_comes_beside_another_context() -> None:
 def test_a_judge_under_two_contexts_is_one_rater_of_a_study(tmp_path: Path) -> None:
     world = make_world(tmp_path, tasks=(SD,))
     held = [world.hold(person, SD, ["Dinner?", "Thai."]) for person in ("ann", "bob")]
-    world.judge(good_reply(), views=("given", "full", "none"))
+    world.judge(good_reply(), contexts=("given", "full", "none"))
     source = Source("study", {one.id: one.person for one in held}, frozenset())
     _add_judged(source, world.store, world.run, source.people)
     assert {rater.name for rater in source.raters.values()} == {"judge (given)"}

@@ -145,13 +145,13 @@ def test_what_waits_is_scored_together(tmp_path: Path, monkeypatch: pytest.Monke
     assert max(sizes) <= 64
 
 
-def test_the_view_reaches_the_model(tmp_path: Path) -> None:
+def test_the_context_reaches_the_model(tmp_path: Path) -> None:
     folder = save_reward(tmp_path)
     plain = shown(person="")
     told = Context("attributes:all", "- likes tea\n- has no job", ("likes tea", "has no job"), "ann")
-    views = [plain, about(plain, Likes="tea"), about(plain, Likes="coffee"), replace(plain, context=told)]
-    found = [tuple(scores(verdict)) for verdict in rate(make_rater(f"reward:{folder}"), *views)]
-    assert len(set(found)) == len(views)
+    contexts = [plain, about(plain, Likes="tea"), about(plain, Likes="coffee"), replace(plain, context=told)]
+    found = [tuple(scores(verdict)) for verdict in rate(make_rater(f"reward:{folder}"), *contexts)]
+    assert len(set(found)) == len(contexts)
     text = "<|user|> What shall I drink? <|end|> <|assistant|> tea <|end|> "
     assert found[0][0] == pytest.approx(direct(folder, text), abs=1e-4)
 

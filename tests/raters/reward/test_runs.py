@@ -32,8 +32,8 @@ def test_a_run_and_its_resumption(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         answers = run_answers(store, few.run.id).filter(pl_rater(store, few.run.id, spec))
         assert len(answers) == 24
         assert set(answers["status"]) == {Status.OK}
-        views = answers.pivot("view", index="item", values="value").drop("item")
-        assert all(len(set(row)) == 3 for row in views.iter_rows())
+        contexts = answers.pivot("context", index="item", values="value").drop("item")
+        assert all(len(set(row)) == 3 for row in contexts.iter_rows())
         again = run(store, RunConfig("starter", raters=[spec], limit=8))
         assert again.run.name == few.run.name
         assert sum(scored) == 8 * 3 * 2

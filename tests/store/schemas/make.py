@@ -26,8 +26,8 @@ _ASK: dict[str, Any] = {
     "generation": 0,
     "question": "fit",
     "rater": "r1",
-    "view": "profile",
-    "context": "c1",
+    "context": "profile",
+    "context_id": "c1",
     "sample": 0,
     "reasoning": None,
     "tokens_in": 1600,
@@ -211,6 +211,14 @@ def _write_postgresql(version: str, server: PostgresServer) -> None:
     dump_path(version, "postgresql").write_text(text + "\n", encoding="utf-8")
 
 
+def _called_then(row: dict[str, Any], columns: list[str]) -> dict[str, Any]:
+    """Return a row under the names its columns had then."""
+    if "view" not in columns:
+        return row
+    earlier = {"context": "view", "context_id": "context"}
+    return {earlier.get(name, name): value for name, value in row.items()}
+
+
 def _fill(engine: Engine, version: str) -> None:
     """Make the tables as they were in a version and put a few rows into each."""
     config = Config()
@@ -222,7 +230,8 @@ def _fill(engine: Engine, version: str) -> None:
         found.reflect(connection)
         for table in found.sorted_tables:
             if table.name != "alembic_version":
-                connection.execute(table.insert(), ROWS[table.name])
+                rows = [_called_then(row, table.columns.keys()) for row in ROWS[table.name]]
+                connection.execute(table.insert(), rows)
     engine.dispose()
 
 

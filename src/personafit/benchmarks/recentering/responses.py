@@ -26,7 +26,7 @@ from personafit.store import Item, Judgment, Product, RaterRecord
 
 PAIRS = "response_pairs.jsonl"
 CONTROLS = Controls(contexts=[], raters=["rule:length", "rule:mention"])
-GENERATOR, GIVEN = "generator", "given"
+GENERATOR, STORED_CONTEXT = "generator", "given"  # slices; read, the second is `system_context`
 HUMAN, SIMULATED = "human", "simulated"
 
 INFO = BenchmarkInfo(
@@ -39,7 +39,7 @@ INFO = BenchmarkInfo(
     gold="human",
     metric="rating",
     context=CONTEXT.name,
-    layout=[[GENERATOR], [GIVEN]],
+    layout=[[GENERATOR], [STORED_CONTEXT]],
     controls=CONTROLS,
 )
 
@@ -64,7 +64,7 @@ class ResponsePair(NamedTuple):
     situation: Situation
     generator: str
     """The maker of both answers."""
-    given: str
+    system_context: str
     """The system context of the personalized answer."""
     generic: str
     personalized: str
@@ -74,11 +74,11 @@ class ResponsePair(NamedTuple):
 
     @property
     def products(self) -> list[Product]:
-        given = self.given if self.prompt_index is None else None
+        told = self.system_context if self.prompt_index is None else None
         person, relevant = self.situation.person, self.situation.relevant
         return [
             Product(kind="answer", text=self.generic, maker=self.generator),
-            Product(kind="answer", text=self.personalized, maker=self.generator, given=given),
+            Product(kind="answer", text=self.personalized, maker=self.generator, given=told),
             *(Product(kind="attribute", text=text, about=person) for text in relevant),
         ]
 
@@ -102,7 +102,7 @@ class PreferencePairs(Benchmark):
                 prompt=pair.situation.prompt,
                 products=[product.id for product in pair.products],
                 group=pair.situation.id,
-                slices={GENERATOR: pair.generator, GIVEN: pair.given, **index},
+                slices={GENERATOR: pair.generator, STORED_CONTEXT: pair.system_context, **index},
             )
 
 
@@ -328,8 +328,8 @@ class MadeResponses(PreferencePairs):
         self._prompts = prompts
         self._notes = list(notes)
         self.pairs = [
-            ResponsePair(f"{hash_text(system)[:6]}/{given}/{one.id}", one, system, given, generic, personal)
-            for system, given, one, generic, personal in answers
+            ResponsePair(f"{hash_text(system)[:6]}/{told}/{one.id}", one, system, told, generic, personal)
+            for system, told, one, generic, personal in answers
         ]
         source = prompts.source
         self.info = INFO.model_copy(

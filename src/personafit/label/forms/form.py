@@ -41,7 +41,7 @@ class LabelForm(ABC):
     name: str
     """The name that `--question` takes."""
     kinds: tuple[str, ...]
-    view: ClassVar[str] = "profile"
+    context: ClassVar[str] = "profile"
     """Context shown to raters, as named in asks; the same as for models if the two are to be compared."""
     perspective: ClassVar[str] = "third-party"
     listing: ClassVar[str] = ""

@@ -115,7 +115,7 @@ class RelevanceForm(QuestionForm):
     asked = (PAIR,)
     as_models = True
     listing = "attributes"
-    view = "none"
+    context = "none"
 
     def pages(self, source: StudySource) -> Iterator[Page]:
         """Iterate over pages, one for each list of attributes of one person shown with one prompt; long lists are split."""
@@ -147,7 +147,7 @@ class PreferenceForm(QuestionForm):
     asked = (PREFER,)
     as_models = True
     listing = "attributes"
-    view = "attributes"
+    context = "attributes"
 
     def pages(self, source: StudySource) -> Iterator[Page]:
         for item in source.items(self.kinds):
@@ -175,7 +175,7 @@ class DialogueForm(QuestionForm):
     name = "dialogue"
     kinds: tuple[str, ...] = ("dialogue",)
     asked = ASKED
-    view = "given"
+    context = "given"
 
     def pages(self, source: StudySource) -> Iterator[Page]:
         for dialogue in source.dialogues():
@@ -189,7 +189,7 @@ class DialogueForm(QuestionForm):
                 content={
                     "goal": dialogue.task.goal,
                     "preferences": source.preferences(dialogue),
-                    "known": source.text(dialogue.context),
+                    "known": source.text(dialogue.system_context_id),
                     "turns": turns,
                 },
             )
@@ -210,7 +210,7 @@ class ChatForm(DialogueForm):
     name = "chat"
     kinds = ("task",)
     asked = tuple(question for question in ASKED if question.name != NOT_OF_ONESELF)
-    view = "self"
+    context = "self"
     perspective = "self"
 
     def pages(self, source: StudySource) -> Iterator[Page]:
@@ -258,7 +258,7 @@ class AttributesForm(LabelForm):
 
     name = ATTRIBUTES
     kinds = ()
-    view = "conversation"
+    context = "conversation"
 
     def pages(self, source: StudySource) -> Iterator[Page]:
         for conversation, statements, others, left_out in source.stated():

@@ -34,9 +34,9 @@ ENOUGH = 0.5  # the share of a claim's telling words that must have been told
 _UNTELLING = frozenset(stems(LEXICON["untelling"]))
 
 
-def invented_memories(text: str, given: str, heard: Sequence[str]) -> Iterator[tuple[int, int]]:
+def invented_memories(text: str, system_context: str, heard: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Where a text claims to remember what is neither in its context nor in what the user said."""
-    told = frozenset(stems(given)).union(*(stems(one) for one in heard))
+    told = frozenset(stems(system_context)).union(*(stems(one) for one in heard))
     for span in sentences(text):
         sentence = text[span.start : span.end]
         match = SIGNS["claim"].search(sentence)
@@ -103,16 +103,16 @@ class Mark:
 class _Known:
     """What a dialogue has said and asked before one turn."""
 
-    given: str
+    system_context: str
     said: set[tuple[str, str]] = field(default_factory=set)  # (path, value) the user has named
     heard: list[str] = field(default_factory=list)  # what the user has said so far
     asked: set[str] = field(default_factory=set)  # paths the assistant's last turn asked about or touched
     focus: str = ""  # the domain spoken of last
 
 
-def mark_turns(turns: Sequence[Said], preferences: Sequence[Preference], given: str) -> list[Mark]:
+def mark_turns(turns: Sequence[Said], preferences: Sequence[Preference], system_context: str) -> list[Mark]:
     """All marks of a dialogue, in order."""
-    known = _Known(given)
+    known = _Known(system_context)
     marks: list[Mark] = []
     for index, turn in enumerate(turns):
         mentions = _in_focus(turn.text, find_mentions(turn.text, preferences), known)
@@ -190,7 +190,7 @@ def _assistant_marks(
         if one_is_enough and any(m.preference.path == path for m in covered.values()):
             continue
         yield Mark(index, "contradicts", path, bad[0].value, bad[0].start, bad[0].end)
-    for start, end in invented_memories(text, known.given, known.heard):
+    for start, end in invented_memories(text, known.system_context, known.heard):
         yield Mark(index, "invents", "", "", start, end)
     known.asked = asked | {one.preference.path for one in mentions}
 
@@ -246,7 +246,7 @@ def _of_domain(sentence: str, asked: set[str], preferences: Sequence[Preference]
 def _is_known(preference: Preference, known: _Known) -> bool:
     if any(path == preference.path for path, _ in known.said):
         return True
-    return any(says(known.given, value) for value in preference.values)
+    return any(says(known.system_context, value) for value in preference.values)
 
 
 def _user_marks(index: int, text: str, mentions: list[Mention], known: _Known) -> Iterator[Mark]:
@@ -343,12 +343,12 @@ class Counted:
 
 
 def count_dialogue(
-    dialogue: Dialogue, person: Person, closed: Mapping[str, Sequence[str]], given: str
+    dialogue: Dialogue, person: Person, closed: Mapping[str, Sequence[str]], system_context: str
 ) -> Counted:
-    """Count everything in one dialogue; `given` is the text the assistant was told."""
+    """Count everything in one dialogue; `system_context` is the text the assistant was told."""
     preferences = preferences_of(person.facets, dialogue.task.preferences, closed)
     turns = [Said(turn.role, turn.text) for turn in dialogue.turns]
-    marks = mark_turns(turns, preferences, given)
+    marks = mark_turns(turns, preferences, system_context)
     return Counted(dialogue, preferences, tuple(marks), _switches(turns, preferences, marks))
 
 

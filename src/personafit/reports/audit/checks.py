@@ -88,15 +88,15 @@ RULES = EVERY_RULE["answer"]
 
 def score_rules(pairs: AuditPairs, seed: int) -> pl.DataFrame:
     """Add a credit column per rule; `overlap` also with a wrong person, null where nobody shares the language."""
-    views = {name: make_context(name, pairs.people, seed) for name in ("profile", "wrong:profile")}
+    contexts = {name: make_context(name, pairs.people, seed) for name in ("profile", "wrong:profile")}
     leads: dict[str, list[float | None]] = {name: [] for name in (*RULES, STRANGER)}
     for row in pairs.frame.iter_rows(named=True):
         person = pairs.people[row["person"]]
         item = Item(id=row["item"], prompt=row["prompt"], person=row["person"], products=[])
-        texts, told = (row["chosen"], row["rejected"], row["prompt"]), views["profile"].build(person, item)
+        texts, told = (row["chosen"], row["rejected"], row["prompt"]), contexts["profile"].build(person, item)
         for name in RULES:
             leads[name].append(rule_lead(name, *texts, told))
-        wrong = None if person.id in pairs.people.alone else views["wrong:profile"].build(person, item)
+        wrong = None if person.id in pairs.people.alone else contexts["wrong:profile"].build(person, item)
         leads[STRANGER].append(None if wrong is None else rule_lead("overlap", *texts, wrong))
     scored = pairs.frame.with_columns(pl.Series(name, values, pl.Float64) for name, values in leads.items())
     return scored.with_columns(credit(pl.col(name)) for name in leads)

@@ -74,9 +74,9 @@ function askRows(columns) {
 }
 
 function told(place) {
-  return ((data.blocks.told.length && tellings.here(place)) || []).map(([view, text, status, from]) => {
-    if (typeof view === "string") return knew(view, texts.here(text));
-    const title = line(`Told under ${data.views[view]}${status === "ok" ? "" : ` (${status})`}`, ...(from.length ? [`from ${from.join(", ")}`] : []));
+  return ((data.blocks.told.length && tellings.here(place)) || []).map(([context, text, status, from]) => {
+    if (typeof context === "string") return knew(context, texts.here(text));
+    const title = line(`Told under ${data.contexts[context]}${status === "ok" ? "" : ` (${status})`}`, ...(from.length ? [`from ${from.join(", ")}`] : []));
     return element("details", { class: "person" }, [
       element("summary", {}, [element("bdi", { text: title })]),
       scrolling("profile", "What was told", text || "Nothing was found."),
@@ -86,13 +86,13 @@ function told(place) {
 
 function answer(place, text, at, rows) {
   const gold = index.gold[place] === String(at);
-  const by = new Set(rows.filter((ask) => ask.view === data.view && ask.label === String(at)).map((ask) => data.raters[ask.rater]));
+  const by = new Set(rows.filter((ask) => ask.context === data.context && ask.label === String(at)).map((ask) => data.raters[ask.rater]));
   const name = index.makers ? data.makers[index.makers[place][at]] : `Answer ${letter(at)}`;
   const parts = [
     element("h5", { text: line(`${name}${gold ? ` ★ ${data.words.gold}` : ""}`) }),
     scrolling("text", `Text of ${index.makers ? name : `answer ${letter(at)}`}`, texts.here(text)),
   ];
-  if (by.size) parts.push(element("p", { class: "chosen-by", text: line(`Chosen under ${data.views[data.view]} by ${[...by].join(", ")}`) }));
+  if (by.size) parts.push(element("p", { class: "chosen-by", text: line(`Chosen under ${data.contexts[data.context]} by ${[...by].join(", ")}`) }));
   return element("div", { class: gold ? "answer is-gold" : "answer", role: "group", "aria-label": name }, parts);
 }
 

@@ -1,15 +1,15 @@
 // What was said of an item: who chose what, raw replies, and the words searched for marked in them.
 
-// A rater a row, a view a column; in a cell what was chosen in each order, its mark and word, and the lead of A.
+// A rater a row, a context a column; in a cell what was chosen in each order, its mark and word, and the lead of A.
 function choices(place, rows) {
   if (!rows.length) return element("p", { class: "small", text: "Nobody was asked about this item yet." });
-  const views = data.views.map((_, view) => view).filter((view) => rows.some((ask) => ask.view === view));
-  const headings = [data.words.rater ?? "rater", ...views.map((view) => data.views[view])];
+  const contexts = data.contexts.map((_, context) => context).filter((context) => rows.some((ask) => ask.context === context));
+  const headings = [data.words.rater ?? "rater", ...contexts.map((context) => data.contexts[context])];
   const head = element("thead", {}, [element("tr", {}, headings.map((text) => element("th", { scope: "col" }, [element("bdi", { text })])))]);
   const raters = [...new Set(rows.map((ask) => ask.rater))];
   const body = raters.map((rater) => element("tr", {}, [
     element("th", { scope: "row" }, [element("bdi", { text: data.raters[rater] }), ...(data.controls[rater] ? [" ", element("span", { class: "tag", text: "control" })] : [])]),
-    ...views.map((view) => element("td", {}, rows.filter((ask) => ask.rater === rater && ask.view === view).map((ask) => said(place, ask)))),
+    ...contexts.map((context) => element("td", {}, rows.filter((ask) => ask.rater === rater && ask.context === context).map((ask) => said(place, ask)))),
   ]));
   return element("table", { class: "choices" }, [head, element("tbody", {}, body)]);
 }
@@ -40,7 +40,7 @@ function said(place, ask) {
 function replies(rows, wanted) {
   const names = { detail: "Detail", reply: "Reply", reasoning: "Reasoning" };
   const blocks = rows.filter((ask) => SAID.some((kind) => ask[kind])).map((ask) => {
-    const title = line(data.raters[ask.rater], data.views[ask.view], ...(ask.about ? [ask.about] : []), ...(ask.order ? [orderName(ask.order)] : []), ask.status);
+    const title = line(data.raters[ask.rater], data.contexts[ask.context], ...(ask.about ? [ask.about] : []), ...(ask.order ? [orderName(ask.order)] : []), ask.status);
     const kinds = SAID.filter((kind) => ask[kind]);
     const parts = kinds.map((kind) =>
       element("div", { class: "reply", tabindex: "0", role: "group", "aria-label": names[kind] }, [element("strong", { text: `${names[kind]}: ` }), external(ask[kind], "span")]));
