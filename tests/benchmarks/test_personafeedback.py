@@ -220,3 +220,12 @@ def test_two_copies_of_a_tier_are_refused(tmp_path: Path) -> None:
         (tmp_path / "rm_benchmark_all" / f"{name}.jsonl").write_text("", encoding="utf-8")
     with pytest.raises(UserError, match=r"general_medium.jsonl and .*general_mid.jsonl both hold"):
         PersonaFeedback(tmp_path)
+
+
+def test_a_file_named_after_no_tier_is_left_out_aloud(tmp_path: Path) -> None:
+    write(tmp_path / "persona_all" / "a_1.json", PERSONA)
+    for name in ("general_easy", "general_harder"):
+        write(tmp_path / "rm_benchmark_all" / f"{name}.jsonl", {"user_id": "a_1", **ROW})
+    benchmark = PersonaFeedback(tmp_path)
+    assert len(list(benchmark.items())) == 1
+    assert any(note.startswith("general_harder.jsonl is left out") for note in benchmark.notes())

@@ -127,7 +127,7 @@ def test_an_interrupted_run_says_so_and_goes_on(
         _, stderr = process.communicate(timeout=60)
         assert process.returncode == 130, stderr
     (said,) = sentences(stderr)
-    assert said == "interrupted; what was judged is kept and the same command goes on from there."
+    assert said == "interrupted; what was done is kept and the same command goes on from there."
     kept = answers(store)
     assert 0 < len(kept) < JOBS
     assert set(kept) <= set(undisturbed)

@@ -19,7 +19,7 @@ from tests.faults.world import Answer, answers, asks, command, personafit, quiet
 ITEMS, ASKS = 60, 120
 AT_ONCE = 2  # few at once, so that a run takes long enough to be disturbed
 OPTIONS = f",concurrency={AT_ONCE},timeout=1"
-RESUMABLE = "interrupted; what was judged is kept and the same command goes on from there."
+RESUMABLE = "interrupted; what was done is kept and the same command goes on from there."
 
 
 def _line(endpoint: MortalEndpoint, *more: str) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ def say_end(summary: Summary) -> int:
             nothing = lane.finished == lane.failed == lane.reused == 0
             code = max(code, 2 if lane.unusable and nothing else 1)
     if summary.interrupted:
-        hint("personafit: interrupted; what was judged is kept and the same command goes on from there.")
+        hint("personafit: interrupted; what was done is kept and the same command goes on from there.")
         return 130
     if (failed := summary.why_failed) is not None:
         hint(f"personafit: {failed}")

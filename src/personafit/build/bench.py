@@ -329,7 +329,7 @@ class Bench:
     def _took(self, summary: Summary) -> None:
         self.summary.charge(summary)
         if summary.interrupted:
-            raise Stopped("interrupted; what was made is kept and the same command goes on from there.", 130)
+            raise Stopped("interrupted; what was done is kept and the same command goes on from there.", 130)
         for lane in summary.lanes:
             if lane.stopped:
                 nothing = lane.finished == lane.failed == lane.reused == 0

@@ -22,8 +22,8 @@ from personafit.statistics.decisions import (
 
 LEGEND = (
     "Claims are tested together, with Holm's adjustment: the chance that any of them is false is at most 5 %. What a run "
-    "“could have detected” is the smallest true effect that it detects with 80 % power; “equivalent” is shown by two "
-    "one-sided tests against the margin (--margin)."
+    "“could have detected” is the smallest true effect that it detects with 80 % power (a lift over two equal controls: about "
+    "70 %); “equivalent” is shown by two one-sided tests against the margin (--margin)."
 )
 
 

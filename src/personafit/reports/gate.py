@@ -174,7 +174,8 @@ def short_names(results: Sequence[Result]) -> list[Result]:
 
 def _verdict(what: str, bar: float, result: Result) -> GateVerdict:
     decision, whose = gate(result, bar), described(result)
-    name = f"{what} of {whose}"
+    metric, bracket, slice = what.partition("[")
+    name = f"{metric.replace('_', ' ')}{bracket}{slice} of {whose}"
     lower = result.better == "lower"
     if lower and bar:
         result = _up_to_three(result)

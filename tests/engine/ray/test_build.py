@@ -94,7 +94,7 @@ def test_a_build_that_is_interrupted_and_loses_a_worker_and_a_node_is_the_same_a
         assert pipeline_workers()
         build.signalled(signal.SIGINT)
         said = build.end(130)
-    assert said == ["interrupted; what was made is kept and the same command goes on from there."]
+    assert said == ["interrupted; what was done is kept and the same command goes on from there."]
     before, begun = rows(made, STORED[0]), answered(made)
     assert 0 < answered(made) < half, "it was not in the middle of a pipeline"
     deadline = time.monotonic() + PATIENCE

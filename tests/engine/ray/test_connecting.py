@@ -122,7 +122,7 @@ def test_ctrl_c_leaves_nothing_running_and_nothing_to_do_twice(
         before = len(answers_of_models(tmp_path))
         run.signalled(signal.SIGINT)
         said = run.end(130)
-    assert said == ["interrupted; what was judged is kept and the same command goes on from there."]
+    assert said == ["interrupted; what was done is kept and the same command goes on from there."]
     deadline = time.monotonic() + 60
     while left := [title for pid, _, title in processes() if session_of(pid) == run.pid and title]:
         assert time.monotonic() < deadline, f"still running: {left}"
