@@ -244,6 +244,8 @@ def test_a_store_of_the_first_version_is_brought_up_with_all_it_holds(url: str, 
     with engine.begin() as connection:  # as the first version left it
         for table in ("tombstones", *(table for table in metadata.tables if table.startswith(LATER))):
             connection.execute(text(f"DROP TABLE {table}"))
+        connection.execute(text("ALTER TABLE asks RENAME COLUMN context TO view"))
+        connection.execute(text("ALTER TABLE asks RENAME COLUMN context_id TO context"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
     with Store(url) as store:
         assert store.forgotten(["p1"]) == set()
