@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from personafit._hashing import draw
-from personafit.build.asking import WIDE, plain, unfit
+from personafit.build.asking import WIDE, check_language, plain, unfit
 from personafit.build.prompts import WORDINGS
 from personafit.people import Person
 
@@ -20,10 +20,14 @@ _SPACE = re.compile(r"(?<!\s)\s*\n\s*")
 
 
 def answer_reader(people: Sequence[Person], words: int, before: str = "") -> Callable[[str], str]:
-    """Return a reader that accepts an answer of about `words` words, or as long as `before` for a rewrite, naming none of `people`."""
+    """Return a reader that accepts an answer in the language of the first of `people` that names none of them.
+
+    It has about `words` words, or is as long as `before` for a rewrite.
+    """
 
     def read(reply: str) -> str:
         text = without_marks(reply)
+        check_language(text, people[0].language)
         count = length_in_words(text)
         if before:
             check_rewrite(text, before)

@@ -269,7 +269,7 @@ class AnswersStep(BuildStep):
     after = ("people", "questions")
     uses = ("memories", "features")
     section = AnswersSection
-    version = 4
+    version = 5
     roles = ("answerers",)
     prompts = (FOR_PERSON, FOR_ANYBODY, BETTER, LESS_PERSONAL, LESS_HELPFUL)
 

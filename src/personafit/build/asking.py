@@ -60,10 +60,15 @@ def language_of(text: str) -> str:
     return "zh" if len(WIDE.findall(text)) > len(text) / 3 else "en"
 
 
-def check_prose(text: str, language: str) -> None:
-    """Raise Unfit for a text that is in another language, has placeholders, or breaks off."""
+def check_language(text: str, language: str) -> None:
+    """Raise Unfit for a text in another language."""
     if language_of(text) != language:
         raise unfit("language")
+
+
+def check_prose(text: str, language: str) -> None:
+    """Raise Unfit for a text that is in another language, has placeholders, or breaks off."""
+    check_language(text, language)
     if _GAPS.search(text):
         raise unfit("gaps")
 

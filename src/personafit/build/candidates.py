@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import product
 from pathlib import Path
 from typing import TypeVar
 
@@ -65,9 +66,9 @@ class Element(BaseModel):
     subject: str = ""
     """The subject that somebody with this job learnt, where it cannot be any."""
     level: str = ""
-    region: str = ""
     names: str = ""
-    """Of a home: the region its people's names come from."""
+    """Of a home: the `region` of the names that people there have."""
+    region: str = ""
     gender: str = ""
     """Of a first name: f or m; `family` for a family name."""
     composed: bool = False
@@ -125,7 +126,7 @@ class Elements:
         return tuple(dict.fromkeys(job.field for job in self.tables["jobs"]))
 
     @cache  # noqa: B019 - there is one for each language
-    def of_age(self, table: str, age: int, tags: frozenset[str] = frozenset()) -> tuple[Element, ...]:
+    def of_age(self, table: str, age: int, tags: frozenset[str]) -> tuple[Element, ...]:
         """Return the elements valid at an age that do not conflict with any of the tags."""
         return tuple(
             one for one in self.tables[table] if one.ages[0] <= age <= one.ages[1] and not one.against & tags
@@ -148,13 +149,19 @@ class Elements:
             for kind in ("f", "m", "family"):
                 if not self.names(home, kind):
                     yield f"{self.path}: there is no name of gender '{kind}' for the home '{home.text}'"
+        lived = {home.tags: home for home in self.tables["homes"]}.values()
         for job in self.tables["jobs"]:
             if not self.levels(job):
                 yield f"{self.path}: there is no education for the job '{job.text}'"
-            for age in range(job.ages[0], job.ages[1] + 1):
-                for table in ("households", "interests", *LEAVES.values()):
-                    if not self.of_age(table, age, job.tags if table in LEAVES.values() else frozenset()):
-                        yield f"{self.path}: {table} has nothing for the job '{job.text}' at the age of {age}"
+            ages = range(job.ages[0], job.ages[1] + 1)
+            for home, age, table in product(
+                lived, ages, ("households", "values", "interests", *LEAVES.values())
+            ):
+                if not self.of_age(table, age, job.tags | home.tags):
+                    yield (
+                        f"{self.path}: {table} has nothing for the job '{job.text}' at the age of {age} with the home "
+                        f"'{home.text}'"
+                    )
 
 
 @cache
@@ -256,11 +263,10 @@ class CandidateSampler:
         first = known.fill(pick.one(known.names(home, ("f", "m")[gender])), pick)
         family = known.fill(pick.one(known.names(home, "family")), pick)
 
-        def one(table: str, tags: frozenset[str] = frozenset()) -> Element:
-            return known.fill(pick.one(known.of_age(table, age, tags)), pick)
+        tags = job.tags | home.tags
 
         def some(table: str, count: int) -> tuple[Element, ...]:
-            drawn = pick.some(known.of_age(table, age), count)
+            drawn = pick.some(known.of_age(table, age, tags), count)
             return tuple(known.fill(element, pick) for element in drawn)
 
         return ProfileDraft(
@@ -273,11 +279,11 @@ class CandidateSampler:
             mbti="".join(axis[pick.below(2)] for axis in AXES),
             job=job,
             home=home,
-            household=one("households"),
+            household=some("households", 1)[0],
             education=known.fill(pick.one(known.levels(job)), pick, job.subject),
             values=some("values", VALUES_DRAWN),
             interests=some("interests", INTERESTS_DRAWN),
-            leaves={leaf: one(table, job.tags) for leaf, table in LEAVES.items()},
+            leaves={leaf: some(table, 1)[0] for leaf, table in LEAVES.items()},
         )
 
 

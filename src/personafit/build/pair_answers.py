@@ -6,7 +6,7 @@ from functools import partial
 
 from personafit._hashing import draw
 from personafit.build.answer_texts import check_rewrite
-from personafit.build.asking import Generation, Target, plain, unfit
+from personafit.build.asking import Generation, Target, check_language, plain, unfit
 from personafit.build.prompts import PROMPTS, PromptTemplate
 from personafit.build.questions.rules import question_reader
 from personafit.people import Person, render_person
@@ -134,7 +134,7 @@ def _answer(
         unit.person.language,
         values,
         "answer",
-        partial(read_answer, like=(like.text if like else None) or ""),
+        partial(read_answer, language=unit.person.language, like=(like.text if like else None) or ""),
         about=(whom or unit.person).id,
         given=told(whom).id if whom else None,
         parents=tuple(filter(None, parents)),
@@ -142,9 +142,10 @@ def _answer(
     )
 
 
-def read_answer(reply: str, like: str = "") -> str:
-    """Return the answer; raise Unfit if it is too short, or a rewrite that is unchanged or differs too much in length."""
+def read_answer(reply: str, language: str, like: str = "") -> str:
+    """Return the answer; raise Unfit for another language, a short text, or a rewrite that is unchanged or differs too much in length."""
     text = plain(reply)
+    check_language(text, language)
     if len(text) < SHORTEST_ANSWER:
         raise unfit("too-short")
     if like:

@@ -184,7 +184,7 @@ class PairsWriter:
         )
         for unit, twin in zip(whole, twins, strict=True):
             if twin is not None:
-                self.reject(unit, "chosen", f"near-duplicate of: {twin}")
+                self.reject(unit, "chosen", f"near-duplicate: as {twin}")
                 continue
             for kind in unit.negatives:
                 if self._pair(unit, kind):
@@ -246,7 +246,7 @@ class PairsStep(BuildStep):
     after = ("people",)
     uses = ("memories", "features", "questions")
     section = PairsSection
-    version = 4
+    version = 5
     roles = ("writer", "answerers")
     prompts = (QUESTION, PERSONAL, PLAIN, OVERDONE, *SPOILT.values())
 

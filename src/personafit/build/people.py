@@ -140,7 +140,7 @@ class PeopleStep(BuildStep):
 
     name = "people"
     section = PeopleSection
-    version = 4
+    version = 5
     roles = ("writer", "checker")
     prompts = (PROFILE, SCREEN)
 
@@ -247,7 +247,7 @@ def _unneeded(candidate: Candidate, quota: Quota, known: NearDuplicates) -> str:
     person = candidate.person
     habits = " ".join(facet_values(select_facets(person.facets, HABITS)))
     (twin,) = known.add([(person.id, habits)], f"{person.language}|{candidate.work}")
-    return f"near-duplicate of: {twin}" if twin else ""
+    return f"near-duplicate: as {twin}" if twin else ""
 
 
 def _given(bench: Bench) -> list[Person]:
@@ -324,9 +324,9 @@ def lines_reader(language: str, fields: Sequence[str], name: str) -> Callable[[s
     def read(reply: str) -> str:
         found: dict[str, str] = {}
         for line in filter(None, map(str.strip, reply.splitlines())):
-            key, mark, rest = line.lstrip("-*• ").replace("：", ":", 1).partition(":")
-            key = key.strip().strip("*")
-            if not mark or key not in fields:
+            key, *said = re.split(r"[:：]", line.lstrip("-*• "), maxsplit=1)
+            key, rest = key.strip().strip("*"), "".join(said)
+            if not said or key not in fields:
                 raise unfit("field-line", line[:40])
             if key in found:
                 raise unfit("twice", key)

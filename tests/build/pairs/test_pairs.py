@@ -156,7 +156,7 @@ def test_questions_of_a_file_go_round_and_the_same_answer_twice_is_one_pair(tmp_
     kept = all_pairs(tmp_path)["train"]
     assert {row["prompt"][-1]["content"] for row in kept} == {"How do I sleep better?"}
     assert len(kept) < 12, "answers that say almost the same"
-    reasons = {row["reason"].partition(" of")[0] for row in rows(tmp_path / "out" / "rejected.jsonl")}
+    reasons = {row["reason"].partition(":")[0] for row in rows(tmp_path / "out" / "rejected.jsonl")}
     assert "near-duplicate" in reasons
 
 

@@ -99,6 +99,17 @@ def test_who_has_too_few_memories_keeps_them_and_gets_more(tmp_path: Path) -> No
     assert len(said) == 7
 
 
+def test_features_that_serve_too_many_questions_are_warned_of(tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text(ROWS, encoding="utf-8")
+    alike = ASKER.replace("sha256(asked.encode())", 'sha256("".join(sorted(asked)).encode())')
+    config = build_from(tmp_path, "own.csv", 2, more=REST.replace("sampled = 2", "sampled = 6"))
+    (tmp_path / "strong_writer.py").write_text(alike, encoding="utf-8")
+    run_build(config, tmp_path / "out")
+    card = (tmp_path / "out" / "card.md").read_text(encoding="utf-8")
+    assert "One feature serves at most 100%" in card
+    assert "**That is more than a third**" in card
+
+
 @pytest.mark.parametrize(
     ("given", "quota", "sentence"),
     [

@@ -41,7 +41,7 @@ def test_a_pool_is_filtered_matched_and_shared_out(tmp_path: Path) -> None:
     assert Counter(row["person"] for row in made).most_common()[-1][1] == 2
     reasons = {row["text"]: (row["reason"], row["by"]) for row in rows(out, "rejected")}
     twin = next(text for text in TWINS if text in reasons)
-    assert reasons[twin][0].startswith("near-duplicate of: asked.jsonl#")
+    assert reasons[twin][0].startswith("near-duplicate: as asked.jsonl#")
     assert {row["text"] for row in made} <= {*OPEN_ONES, *TWINS} - {twin}
     assert max(Counter(row["text"] for row in made).values()) <= 3, "as `reuse` says"
     assert {row["maker"] for row in made} == {"pool:asked.jsonl"}
@@ -56,8 +56,8 @@ def test_a_text_file_is_a_pool_too_and_may_hold_both_languages(tmp_path: Path) -
     asked = ["What should I read?", "", "周末我该做点什么？", "How do I relax?", "我该怎么放松？"]
     (tmp_path / "asked.txt").write_text("\n".join(asked), encoding="utf-8")
     section = 'specific = 0\ngeneral = 2\npool = ["asked.txt"]\n'
-    run_build(write_questions(tmp_path, section, quota=2, languages='["en", "zh"]'), tmp_path / "out")
-    assert Counter(row["language"] for row in rows(tmp_path / "out")) == {"en": 2, "zh": 2}
+    run_build(write_questions(tmp_path, section, quota=3, languages='["en", "zh"]'), tmp_path / "out")
+    assert Counter(row["language"] for row in rows(tmp_path / "out")) == {"en": 4, "zh": 2}
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,10 @@ LI = Person(
     facets={
         "Name": "李晓雨",
         "Demographics.Work": "幼儿园老师",
+        "Personality.Extraversion_or_Introversion": "E",
+        "Personality.Sensing_or_Intuition": "S",
+        "Personality.Thinking_or_Feeling": "F",
+        "Personality.Judging_or_Perceiving": "J",
         "Local_Life.Food_and_Drink": "早上一定要喝豆浆配油条",
     },
 )
@@ -41,6 +45,7 @@ LI = Person(
         ("Is swimming in a cold lake good for me?", ANNA),
         ("As a mother, what should I do?", ANNA),
         ("李晓雨该怎么办？", LI),
+        ("一个ESFJ 该怎么选？", LI),
         ("幼儿园老师怎么护嗓子？", LI),
         ("早上一定要喝点什么？", LI),
         ("作为一名老师，我该怎么办？", LI),
@@ -57,6 +62,7 @@ def test_what_gives_a_person_away_is_found(question: str, person: Person) -> Non
         ("Which bridge should I cross first?", ANNA),
         ("As a rule, how long should I sleep?", ANNA),
         ("I'm a bit tired. Any ideas?", ANNA),
+        ("What is a good present as small as a watch, and not as a joke?", ANNA),
         ("早上吃点什么好？", LI),
         ("老师节送什么好？", LI),
     ],

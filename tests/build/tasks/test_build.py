@@ -132,7 +132,7 @@ like = {{ "slow" = "很慢" }}
 
 def test_situations_are_drawn_from_a_list_of_ones_own(tmp_path: Path) -> None:
     (tmp_path / "own.toml").write_text(SITUATIONS.format(day="Saturday", device="kiosk"), encoding="utf-8")
-    path = written_config(tmp_path, 2, "single = 2", 'situations = "own.toml"', writer="template")
+    path = written_config(tmp_path, 3, "single = 2", 'situations = "own.toml"', writer="template")
     built(path)
     found = [row["situation"] for row in rows(tmp_path / "out" / "tasks.jsonl")]
     assert {one["device"] for one in found} == {"kiosk", "自助机"}

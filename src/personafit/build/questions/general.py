@@ -29,7 +29,7 @@ NOT_OPEN = {"B": "has one right answer", "C": "cannot be understood by itself"}
 MATCH = PROMPTS["questions.match"]
 MISMATCHES = {"B": "has little to do with the person", "C": "goes against what is known about the person"}
 LETTERS = ("A", "B", "C")
-GENERAL, RULE, LIKENESS = "general", "rule:open-2", "rule:near-duplicates"
+GENERAL, RULE, LIKENESS = "general", "rule:open-3", "rule:near-duplicates"
 ABOUT = ("Demographics.Work", "Demographics.Household", "Demographics.Career_Information")
 
 
@@ -78,7 +78,7 @@ class GeneralQuestions:
             if twin is None:
                 fresh.append(entry)
             else:
-                self._out(entry, f"near-duplicate of: {twin}", LIKENESS)
+                self._out(entry, f"near-duplicate: as {twin}", LIKENESS)
         passed, verdicts = [], await self._bench.judge([_openness(one) for one in fresh], NOT_OPEN, "pool")
         for entry, (_, fault) in zip(fresh, verdicts, strict=True):
             if fault:

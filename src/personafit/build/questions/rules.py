@@ -13,7 +13,7 @@ from personafit.build.prompts import DATA, WORDINGS, read_toml
 from personafit.people import Person, facet_values
 from personafit.raters.text import stems
 
-LEAK = "rule:leaks-1"
+LEAK = "rule:leaks-2"
 _WIDE = re.compile(r"[\u3400-\u9fff]+")
 _RULES = read_toml(DATA / "rules.toml")
 
@@ -23,7 +23,9 @@ def _pattern(alternatives: list[str]) -> re.Pattern[str]:
 
 
 _SELF = {language: _pattern(alternatives) for language, alternatives in _RULES["described_self"].items()}
+_COMPARED = re.compile(r"\b(?:as \w+|not|such) as(?= an? )", re.IGNORECASE)  # "as small as a watch"
 _COMMON = frozenset(stems(WORDINGS["common"]["en"]))
+_AXES = re.compile(r"[EI]?[SN]?[TF]?[JP]?")
 _ROUND = re.compile(r"\d0$")  # round numbers are too common to reveal anybody
 _WHOLE = 2  # shared words of a value that reveal it if they are most of it
 _ROW = {"en": 3, "zh": 5}
@@ -41,8 +43,9 @@ def leaks(question: str, person: Person) -> Iterator[str]:
     numbers = {number for text in said for number in re.findall(r"\d{2,}", text) if not _ROUND.match(number)}
     numbers.add(str(person.facets.get("Demographics.Age", "")))
     yield from (number for number in re.findall(r"\d{2,}", question) if number in numbers)
-    mbti = str(person.facets.get("Personality.MBTI", ""))
-    if mbti and re.search(rf"\b{mbti}\b", question, re.IGNORECASE):
+    axes = (str(value) for path, value in person.facets.items() if path.startswith("Personality."))
+    mbti = "".join(axis for axis in axes if _AXES.fullmatch(axis))  # one field, or one for each axis
+    if len(mbti) == 4 and re.search(rf"(?<![a-z]){mbti}(?![a-z])", question, re.IGNORECASE):
         yield mbti
     for text in said:
         found = _wide_row(question, text) if language == "zh" else _shared_words(question, text)
@@ -52,7 +55,7 @@ def leaks(question: str, person: Person) -> Iterator[str]:
 
 def described_self(question: str, language: str) -> str:
     """Return the words in which a question describes its asker, such as 'as a nurse'; empty if there are none."""
-    found = _SELF[language].search(question)
+    found = _SELF[language].search(_COMPARED.sub("", question))
     return found[0].strip("，, ") if found else ""
 
 

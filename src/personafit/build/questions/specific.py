@@ -245,7 +245,7 @@ class SpecificQuestions:
             twins = self._known.add([(draft.key, draft.text) for draft in drafts])
             for draft, twin in zip(drafts, twins, strict=True):
                 if twin is not None:
-                    self._reject(draft, f"near-duplicate of: {twin}", LIKENESS)
+                    self._reject(draft, f"near-duplicate: as {twin}", LIKENESS)
                 else:
                     kept[draft.person.id, draft.number] = draft
                     self._quota.kept += 1

@@ -21,6 +21,7 @@ from personafit.models.embeddings import make_embedder
 
 HALVES = (SPECIFIC, GENERAL)
 FIRST, BLOCK = 8, 1_000  # people per block, in the first block and in later ones
+FEW = 3  # questions per person; of fewer, one feature always serves a large share
 OWN_OPEN = 33  # open-ended questions of the built-in pool in each language
 
 
@@ -31,7 +32,7 @@ class QuestionsStep(BuildStep):
     after = ("people",)
     uses = ("memories", "features")
     section = QuestionsSection
-    version = 3
+    version = 4
     roles = ("writer", "checker")
     prompts = (WRITE, REPHRASE, CHECK, OPENNESS, MATCH)
 
@@ -111,7 +112,13 @@ def _most_used(rows: list[dict[str, Any]]) -> str:
     most = [max(counts.values()) / asked[person] for person, counts in used.items() if counts]
     if not most:
         return ""
-    return f"One feature serves at most {max(most):.0%} of a person's specific questions ({sum(most) / len(most):.0%} on average). "
+    warning = (
+        "**That is more than a third**: give people more memories (`per_person`), or show the profiler fewer (`sampled`). "
+        if 3 * max(most) > 1 and max(asked.values()) >= FEW
+        else ""
+    )
+    share = f"{max(most):.0%} of a person's specific questions ({sum(most) / len(most):.0%} on average)"
+    return f"One feature serves at most {share}. {warning}"
 
 
 def _write(bench: Bench, one: KeptQuestion) -> None:
