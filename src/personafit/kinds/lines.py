@@ -13,7 +13,7 @@ from typing import Any, Literal
 import polars as pl
 
 from personafit._errors import UserError
-from personafit.statistics import Estimate
+from personafit.statistics import Estimate, mean_by_item
 from personafit.statistics.clusters import ClusteredSums, clustered_sums
 from personafit.store import RunRecord, slice_column
 
@@ -167,10 +167,22 @@ class Metric:
 
     @property
     def difference_bounds(self) -> tuple[float, float] | None:
-        """Return the limits of a difference on its scale; None for pseudo-values, which lie outside it."""
-        if self.bounds is None or self.values is not None:
-            return None
-        return self.bounds[0] - self.bounds[1], self.bounds[1] - self.bounds[0]
+        """Return the limits of a difference on its scale."""
+        return (
+            None
+            if self.bounds is None
+            else (self.bounds[0] - self.bounds[1], self.bounds[1] - self.bounds[0])
+        )
+
+    def difference(self, rows: pl.DataFrame) -> Estimate:
+        """Estimate the mean of the column `difference` of paired rows, with an interval on the scale of differences."""
+        if self.values is None or self.difference_bounds is None:
+            return mean_by_item(rows, "difference", self.difference_bounds)
+        found = mean_by_item(rows, "difference", None)  # pseudo-values lie outside the scale
+        if found.low is None or found.high is None:
+            return found
+        low, high = self.difference_bounds
+        return replace(found, low=max(low, found.low), high=min(high, found.high))
 
     def of(self, frame: pl.DataFrame) -> Estimate:
         """Estimate the figure of some rows, with its clustered interval."""

@@ -45,7 +45,7 @@ from personafit.reports.pieces import (
 )
 from personafit.reports.plots import Panel, PlotRow, dot_of, panels_figure
 from personafit.reports.report import ReportPart
-from personafit.statistics import Estimate, mean_by_item
+from personafit.statistics import Estimate
 from personafit.statistics.clusters import negated
 from personafit.statistics.decisions import (
     MARGIN,
@@ -303,7 +303,7 @@ def _compared(
         for one, two in pairs:
             for tested in (one_metric, *_distances(first, one, two, one_metric)):
                 both = paired_rows(one.line, two.line, tested)
-                gap = mean_by_item(both, "difference", tested.difference_bounds)
+                gap = tested.difference(both)
                 sums = float(both["value"].sum()), float(both["other"].sum())
                 counted = tested.values is None and tested.bounds == UNIT_SCALE
                 found.append((one, two, tested, gap, sums if counted else None))

@@ -19,7 +19,7 @@ import polars as pl
 
 from personafit.kinds.lines import Line, Metric, RunLines, paired_rows
 from personafit.reports.result import Result, marked_met
-from personafit.statistics import Estimate, mean_by_item
+from personafit.statistics import Estimate
 from personafit.statistics.clusters import ClusteredSums, Clusters
 
 LINE = ("line_rater", "line_context", "line_system", "line_system_context")
@@ -462,7 +462,7 @@ def differences_of(
                 )
                 named = replace(metric, name=f"{metric.name}_{suffix}", empty="", note=told)
                 for where, part in _parts(gaps, slices):
-                    gap = mean_by_item(part, "difference", metric.difference_bounds)
+                    gap = metric.difference(part)
                     found.append(record(first, named, (("against", name), *where), gap, coverage, recurs))
     return marked_met(opened.run, found)
 
