@@ -120,11 +120,12 @@ def any_claimed(rng: np.random.Generator, design: Design, machines: int) -> bool
     return any(p is not None and p < LEVEL for p in tested)
 
 
-def stands_in(rng: np.random.Generator, design: Design, gap: float) -> bool | None:
+def stands_in(rng: np.random.Generator, design: Design, gap: float) -> bool:
     """Whether the alternative annotator test lets a machine stand in for one of three people."""
     units = design.units(rng)
     codes = votes(rng, units, design, SKILL, gap=gap)
-    return alternative_annotator(codes, list(range(RATERS)), RATERS, units.person, units.prompt).passes
+    rate = alternative_annotator(codes, list(range(RATERS)), RATERS, units.person, units.prompt).win_rate
+    return rate is not None and rate >= 0.5
 
 
 def coin_tier(rng: np.random.Generator) -> bool | None:

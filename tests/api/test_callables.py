@@ -136,7 +136,8 @@ def test_a_parameter_that_nobody_can_fill_is_named(tmp_path: Path) -> None:
         return 0
 
     with pytest.raises(
-        pf.UserError, match="odd wants 'weather', which it cannot be given; a judge takes person"
+        pf.UserError,
+        match="odd has a parameter 'weather', which judges are not given; they take any of person",
     ):
         judged(odd, tmp_path)
     with pytest.raises(
@@ -266,7 +267,7 @@ def test_what_goes_wrong_in_a_system_is_said_and_no_crash(tmp_path: Path) -> Non
     run = pf.evaluate(
         "answers", systems=sometimes, raters=by_length, limit=4, store=tmp_path / "s.db", progress=False
     )
-    assert any("sometimes left 4 answers unmade" in note for note in run.notes)
+    assert any("sometimes made no answer 4 times" in note for note in run.notes)
 
     def never(person: str, question: str) -> str:
         raise RuntimeError("down")
@@ -277,8 +278,24 @@ def test_what_goes_wrong_in_a_system_is_said_and_no_crash(tmp_path: Path) -> Non
         )
 
 
+def test_a_run_whose_system_never_answered_says_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def never(person: str, question: str) -> str:
+        raise RuntimeError("down")
+
+    run = pf.evaluate(
+        "answers", systems=never, raters=by_length, limit=10, store=tmp_path / "s.db", progress=False
+    )
+    assert not run.judged
+    assert "the last because never raised RuntimeError: down" in run.verdict.sentence
+    assert run._repr_html_().count("RuntimeError: down") == 1
+    run.print()
+    assert "RuntimeError: down" in " ".join(capsys.readouterr().out.split())
+
+
 def test_systems_beside_rows_or_where_nothing_is_answered_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(pf.UserError, match="holds its answers already"):
+    with pytest.raises(pf.UserError, match="already contain answers"):
         pf.evaluate(pairs(), systems=by_length, store=tmp_path / "s.db")
     with pytest.raises(
         pf.UserError, match="--system means nothing in `run starter`: its answers are there already"

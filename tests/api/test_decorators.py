@@ -173,3 +173,9 @@ def test_the_command_runs_a_file_of_rows_as_the_api_does(
     )
     assert run.asked == 0
     assert body == json.loads(json.dumps(run.as_dict()))
+
+
+@pytest.mark.parametrize("named", [pf.rater, pf.context, pf.benchmark, pf.kind])
+def test_a_decorator_without_a_name_says_how_it_is_written(named: Any) -> None:
+    with pytest.raises(pf.UserError, match=rf"write @pf\.{named.__name__}\(NAME\) above pairs"):
+        named(pairs)

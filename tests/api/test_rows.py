@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
@@ -49,6 +50,12 @@ def test_answers_are_compared_with_generic_and_wrong_ones(tmp_path: Path) -> Non
     assert restrained.items["expect"].unique().to_list() == ["generic"]
 
 
+def test_ids_may_be_whole_numbers_of_numpy(tmp_path: Path) -> None:
+    rows = [row | {"person": np.int64(n), "person.likes": "tea"} for n, row in enumerate(pairs())]
+    run = judged(rows, store=tmp_path / "s.db", contexts="profile")
+    assert run.items["person"].to_list() == [str(n) for n in range(len(rows))]
+
+
 def test_people_may_be_known_by_id_from_a_folder(tmp_path: Path) -> None:
     rows = [
         {"person": name, "question": "What?", "answer": f"For {name}", "generic": "None"}
@@ -56,7 +63,7 @@ def test_people_may_be_known_by_id_from_a_folder(tmp_path: Path) -> None:
     ]
     run = judged(rows, data="starter", store=tmp_path / "s.db")
     assert set(run.items["person"]) == {"nadia", "owen"}
-    with pytest.raises(pf.UserError, match=r"line 1, field 'person': nothing is known of 'nadia'"):
+    with pytest.raises(pf.UserError, match=r"line 1, field 'person': nothing is known about 'nadia'"):
         judged(rows, store=tmp_path / "s.db")
     fields = [{**row, "person.job": "cook"} for row in rows]
     assert set(judged(fields, store=tmp_path / "s.db").items["person"]) == {"nadia", "owen"}
@@ -92,7 +99,7 @@ WRONG: dict[str, tuple[Any, str]] = {
         [{"person": "a b", "question": "x", "chosen": "y"}],
         "lack 'rejected'; pairs need",
     ),
-    "two missing": ([{"answer": "y"}], "lack 'person' and 'question'; pairs need"),
+    "two missing": ([{"answer": "y"}], "lack 'person', 'question'; pairs need"),
     "none": ([], "There are no rows to judge"),
     "no rows": (7, "a polars or pandas frame, or a list of dictionaries, not int"),
     "one row": ({"person": "a b"}, "a list of dictionaries, not dict"),

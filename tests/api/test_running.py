@@ -218,7 +218,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "options": ({"options": ["tasks"]}, "options=['tasks']: give names with their values"),
     "stranger": ({"people": ["nobody"]}, "--people: nobody is called 'nobody' in this benchmark"),
     "somebody": ({"people": "nobody.txt"}, "--people nobody.txt: neither a number nor a readable file"),
-    "where": ({"where": {"tier": "x"}}, "no item that is left has that"),
+    "where": ({"where": {"tier": "x"}}, "items have no 'tier'; they have no slices"),
     "retry": ({"retry": "often"}, "'often' is not a valid Status; there are ok, unparsed"),
     "contexts": (
         {"contexts": 3},

@@ -288,9 +288,7 @@ def test_arrays_that_are_a_pickle_run_no_code(
         arrays = dict(kept)
     arrays["weights"] = np.array([Pickled(tmp_path / RAN)], dtype=object)
     np.savez(file, **arrays)
-    with pytest.raises(
-        UserError, match="is no fitted model that can be used: Object arrays cannot be loaded"
-    ):
+    with pytest.raises(UserError, match="cannot be used as a fitted model: Object arrays cannot be loaded"):
         open_fitted(path)
     assert not (tmp_path / RAN).exists()
     with np.load(file, allow_pickle=True) as kept:

@@ -95,5 +95,5 @@ def test_a_link_in_a_folder_is_not_published(tmp_path: Path) -> None:
     folder = hostile_folder(tmp_path / "theirs", {})
     (folder / "card.md").unlink(missing_ok=True)
     (folder / "card.md").symlink_to(tmp_path / "secret.md")
-    with pytest.raises(UserError, match=r"card.md is a link out of the folder"):
+    with pytest.raises(UserError, match=r"card.md is a link to a file outside the folder"):
         push_folder(folder, "me/mine", True, "Apache-2.0", True)

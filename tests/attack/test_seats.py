@@ -76,7 +76,7 @@ def test_an_id_in_the_address_opens_nobody_s_seat(store: Path, parameter: str, b
                 assert (got.status_code, got.url.path) == (200, "/rate/0"), "a seat of their own"
             else:
                 assert got.status_code == 409
-                assert "Somebody takes part under this id already." in got.text
+                assert "Somebody is taking part under this id already." in got.text
                 assert attacker.get("/rate/0").status_code == 401
         assert NOTE in victim.get("/rate/0").text
         assert come(victim, link, **{parameter: "17"}).url.path == "/rate/1", "the cookie is enough to go on"

@@ -210,7 +210,7 @@ def test_a_listing_that_climbs_is_refused_whole(hub: StubHub, tmp_path: Path, na
 
 def test_a_commit_that_is_no_hash_is_not_believed(hub: StubHub, tmp_path: Path) -> None:
     add_feedback(hub).pretends = "../../escaped"
-    assert "is no hub" in refused("personafeedback")
+    assert "is not a hub" in refused("personafeedback")
     assert everything(tmp_path) == set()
 
 
@@ -234,7 +234,7 @@ def test_bad_usage(hub: StubHub, tmp_path: Path) -> None:
     assert "full is there already and not empty" in refused("personafeedback", "full")
     assert "mine.txt is a file" in refused("personafeedback", "full/mine.txt")
     for name in ("nothing", "../up", "org/..", "org/name/more"):
-        assert f"'{name}' is no data set on the hub" in refused(name)
+        assert f"'{name}' is not a data set on the hub" in refused(name)
     assert hub.requests == []
     assert everything(tmp_path) == {"full", "full/mine.txt"}
 

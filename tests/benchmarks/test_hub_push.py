@@ -139,7 +139,7 @@ def test_nothing_is_sent_when_a_check_fails(hub: StubHub, folder: Path, tmp_path
     assert "field 'licence' says 'unknown'" in said
     write_line(folder / "people.jsonl", '{"id": "x", "language": "en", "facets": {"Mail": "x@example.org"}}')
     said = refused(licence="CC-BY-4.0")
-    assert "field 'facets.Mail': an e-mail address seems to stand there (1 such places in all)" in said
+    assert "field 'facets.Mail': an e-mail address seems to be there (1 such places in all)" in said
     assert "x@example.org" not in said
     assert hub.requests == []
     assert push(licence="CC-BY-4.0", anyway=True).licence == "cc-by-4.0"
@@ -151,7 +151,7 @@ def test_nothing_is_sent_when_a_check_fails(hub: StubHub, folder: Path, tmp_path
 def test_a_repository_that_is_not_ours_to_fill(hub: StubHub, folder: Path, tmp_path: Path) -> None:
     hub.repos[NAME] = Repo()
     said = refused(private=True)
-    assert f"{NAME} is there already and public" in said
+    assert f"{NAME} already exists and is public" in said
     hub.repos[NAME].files = {"train.csv": b"a,b\n"}
     said = refused()
     assert f"{NAME} holds other data (train.csv)" in said

@@ -52,7 +52,7 @@ def test_people_of_a_table_may_be_known_by_id_or_are_refused(tmp_path: Path) -> 
     path = write_pairs(tmp_path / "pairs.csv", [row(1, "u1"), row(2, "u2")])
     known = {name: Person(id=name, language="en", facets={"Age": 34}) for name in ("u1", "u2")}
     assert [person.facets for person in file_benchmark(path, known).people()] == [{"Age": 34}] * 2
-    with pytest.raises(UserError, match="line 2, field 'person': nothing is known of 'u1'"):
+    with pytest.raises(UserError, match="line 2, field 'person': nothing is known about 'u1'"):
         file_benchmark(path)
 
 

@@ -139,7 +139,7 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("name", "data"), [("broken.eval", b"not a zip"), ("other.json", b'{"a": 1}')])
 def test_what_is_no_log_is_one_sentence(name: str, data: bytes, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(data)
-    with pytest.raises(UserError, match="is not a log of Inspect"):
+    with pytest.raises(UserError, match="is not an Inspect log"):
         InspectLog(tmp_path / name)
     with pytest.raises(UserError, match="is not there"):
         InspectLog(tmp_path / f"no-{name}")
@@ -150,5 +150,5 @@ def test_choices_are_no_answers(tmp_path: Path) -> None:
     body = json.loads(path.read_text(encoding="utf-8"))
     body["eval"]["task"] = "personafit/choices"
     path.write_text(json.dumps(body), encoding="utf-8")
-    with pytest.raises(UserError, match="holds choices among the answers of a benchmark"):
+    with pytest.raises(UserError, match="is a log of personafit/choices"):
         InspectLog(path)

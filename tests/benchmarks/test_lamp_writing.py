@@ -96,7 +96,7 @@ def test_without_a_system_copying_is_measured(
     world.lamp_writing(tmp_path / "data", ("LaMP_4",))
     invoke(monkeypatch, tmp_path, "run", "lamp-writing", "--data", "data")
     printed = capsys.readouterr().out
-    assert "The best of them, rouge (copied entry), reaches ROUGE-L 57.1 % on 2 items of 2 people." in printed
+    assert "The best of them, rouge (copied entry), reaches ROUGE-1 57.1 % on 2 items of 2 people." in printed
     invoke(monkeypatch, tmp_path, "data", "check", "lamp-writing", "--data", "data")
     assert "2 people, 2 items" in capsys.readouterr().out
 

@@ -36,7 +36,7 @@ FAULTY = [
     ("{\n", "line 2 is not JSON"),
     (line(2, person={"id": "p0", "job": "cook", "cats": 0}), "line 3, field 'person': 'p0' was described differently before, on line 1 ('job')"),
     (line(3, question=" ", expect="both"), "line 4, field 'question' is empty."),
-    (line(4, person="zoe"), "line 5, field 'person': nothing is known of 'zoe'"),
+    (line(4, person="zoe"), "line 5, field 'person': nothing is known about 'zoe'"),
     (line(5, answer=7), "line 6, field 'answer': input should be a valid string."),
     (without(line(6), "answer"), "line 7, field 'answer' is missing; write null where the system made no answer."),
     (line(7, id="1"), "line 8, field 'id': '1' occurs twice, first on line 1; ids must be unique."),
@@ -130,7 +130,10 @@ def test_an_empty_answer_is_an_answer_that_loses(form: str, tmp_path: Path) -> N
     run = pf.evaluate(source, raters="rule:length", store=tmp_path / "s.db", progress=False)
     wins = run.results.filter(rater="rule:length", context="profile", metric="win_rate", slice="")
     assert wins.select("value", "n", "coverage").row(0) == (0.5, 4, 1.0)
-    assert "2 of 4 answers were not made: they lose to every answer they are compared with." in run.notes
+    assert (
+        "2 of 4 personal answers were not made: they lose to every answer they are compared with."
+        in run.notes
+    )
 
 
 def test_repeated_rows_are_read_once_and_counted_the_same_by_every_command(
@@ -171,6 +174,23 @@ def test_a_question_of_several_turns_is_judged_as_a_transcript(tmp_path: Path) -
     assert run.items["question"].unique().to_list() == [shown]
 
 
+def test_time_and_cost_name_the_answers_that_have_them(tmp_path: Path) -> None:
+    rows = [line(0, seconds=1), line(1, seconds=3, cost=0.25), line(2), line(3)]
+    run = pf.evaluate(rows, raters="rule:length", store=tmp_path / "s.db", progress=False)
+    assert "2 of 4 answers of the system took 2 s at the median, 3 s at the 95th percentile." in run.notes
+    assert "1 of 4 answers of the system cost 0.25 USD each, 0.25 USD in all." in run.notes
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_a_table_of_a_spreadsheet_may_have_semicolons_or_tabs(tmp_path: Path, separator: str) -> None:
+    rows = ["person;question;answer;generic", '"ann: likes; tea";A drink, please?;Tea.;Water.']
+    rows += ["bob: likes beer;A drink, please?;Beer.;Water."]
+    text = "\r\n".join(rows) if separator == ";" else "\n".join(rows).replace(";", "\t")
+    (tmp_path / "log.csv").write_text(text, encoding="utf-8-sig")
+    run = pf.evaluate(tmp_path / "log.csv", raters="rule:overlap", store=tmp_path / "s.db", progress=False)
+    assert sorted(set(run.items["question"])) == ["A drink, please?"]
+
+
 def test_time_and_cost_of_served_answers_are_shown(tmp_path: Path) -> None:
     rows = [line(n, seconds=1 + n, cost=0.25, system="v2") for n in range(4)]
     run = pf.evaluate(rows, raters="rule:length", store=tmp_path / "s.db", progress=False)
@@ -183,6 +203,8 @@ def test_time_and_cost_of_served_answers_are_shown(tmp_path: Path) -> None:
         "system": "v2",
         "system_context": None,
         "answers": 4,
+        "timed": 4,
+        "priced": 4,
         "seconds_median": 2.5,
         "seconds_p95": 4.0,
         "cost_mean": 0.25,

@@ -8,7 +8,7 @@ import pytest
 from personafit import Store
 from personafit.benchmarks import RunConfig, check_folder, open_benchmark, write_folder
 from personafit.kinds.rescore import rescore
-from personafit.reports.totals import load_totals, run_results
+from personafit.reports.run_report import open_report
 from personafit.store import run_answers
 from tests.benchmarks import neighbours_world as world
 from tests.scripted import run
@@ -35,7 +35,7 @@ def test_fifteen_tags_are_chosen_from_in_both_orders(
     config = RunConfig("lamp", data=data, raters=[endpoint.spec()], where=["task=LaMP_2"], contexts=["none"])
     with Store(tmp_path / "store.db") as store:
         finished = run(store, config).run
-        results = [r for r in run_results(load_totals(store, finished)) if not r.slice]
+        results = [r for r in open_report(store, finished).results if not r.slice]
         answers = run_answers(store, finished.id)
         assert rescore(store, finished) == (4, 0)
     found = {r.metric: r.value for r in results if (r.rater or "").startswith("openai")}

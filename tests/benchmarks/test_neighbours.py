@@ -9,7 +9,7 @@ from personafit import Store
 from personafit.benchmarks import Benchmark, RunConfig, open_benchmark
 from personafit.benchmarks.hostile import hostile_note
 from personafit.contexts import People, make_context
-from personafit.reports.totals import load_totals, run_results
+from personafit.reports.run_report import open_report
 from tests.benchmarks import neighbours_world as world
 from tests.benchmarks.hub_world import contents, get, hub
 from tests.benchmarks.stub_hub import Repo, StubHub
@@ -51,6 +51,13 @@ def test_prefeval_asks_about_each_preference_in_every_form(tmp_path: Path) -> No
     assert any("copy" in note for note in benchmark.notes())
     # The right one stands first in the file; here its place tells nothing.
     assert len({row.label for row in benchmark.gold()}) > 1
+
+
+def test_prefeval_finds_its_conversations_in_files_of_another_order(tmp_path: Path) -> None:
+    folder = world.prefeval(tmp_path)
+    before = list(open_benchmark("prefeval", folder).people())
+    world.edited(folder / "benchmark_dataset/implicit_preference/choice-based/shop_home.json", list.reverse)
+    assert list(open_benchmark("prefeval", folder).people()) == before
 
 
 def test_prefeval_says_which_topics_lack_a_form(tmp_path: Path) -> None:
@@ -200,7 +207,7 @@ def test_every_neighbour_runs_with_its_controls(name: str, tmp_path: Path) -> No
     config = RunConfig(benchmark=name, data=tmp_path / "data", raters=["rule:name"])
     with Store(tmp_path / "store.db") as store:
         finished = run(store, config)
-        every = run_results(load_totals(store, finished.run))
+        every = open_report(store, finished.run).results
     results = [result for result in every if result.metric == "accuracy" and not result.slice]
     assert {result.rater for result in results} >= {"rule:name", "rule:length"}
     assert all(result.coverage == 1.0 for result in results)
@@ -227,7 +234,7 @@ def test_a_reward_model_is_checked_where_nobody_is_known(tmp_path: Path) -> None
         data = make(tmp_path / make.__name__)
         with Store(tmp_path / "store.db") as store:
             finished = run(store, RunConfig(benchmark="rewardbench", data=data, raters=[spec]))
-            results = run_results(load_totals(store, finished.run))
+            results = open_report(store, finished.run).results
         (total,) = [r for r in results if r.rater == spec and r.metric == "accuracy" and not r.slice]
         assert (total.coverage, total.control) == (1.0, None)
         assert total.value is not None

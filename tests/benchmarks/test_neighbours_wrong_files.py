@@ -19,12 +19,12 @@ FAULTS: dict[str, tuple[str, Callable[[Path], None], str]] = {
         ),
         "shop_home.json, entry 2, field 'classification_task_options': list should have at least 4 items",
     ),
-    "another order": (
+    "another preference": (
         "prefeval",
         lambda root: world.edited(
-            root / "benchmark_dataset/implicit_preference/choice-based/shop_home.json", list.reverse
+            root / "benchmark_dataset/implicit_preference/choice-based/shop_home.json", list.pop
         ),
-        "the preference is not entry 1 of implicit_preference/choice-based",
+        "the preference is not in implicit_preference/choice-based",
     ),
     "no turn": (
         "prefeval",

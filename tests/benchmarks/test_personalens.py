@@ -248,6 +248,23 @@ def test_numbers_and_nothing_in_a_profile_are_counted_and_stop_nobody(tmp_path: 
     assert found["situation placeholder"] == (1, ["user2"])
 
 
+def test_lists_and_objects_where_texts_belong_are_counted_and_stop_nobody(tmp_path: Path) -> None:
+    folder = write_lens(tmp_path)
+    own = profile("user2")
+    write_user(
+        folder,
+        "user2",
+        affinities=own["affinities"] | {"Books": {"Genre": {"Fiction": ["crime", ["war"]], "Other": None}}},
+        demographics=own["demographics"] | {"nationality": ["Chile", "Peru"]},
+        situation={"Guests": {"family": 2, "friends": "a few"}},
+    )
+    (person,) = (one for one in PersonaLens(folder).people() if one.id == "user2")
+    assert person.facets["Books.Genre"] == ["crime", "war"]
+    assert person.facets["Demographics.nationality"] == "Chile, Peru"
+    assert tasks_of(folder, "user2")["SD-Books-task-1"].situation["Guests"] == "2, a few"
+    assert repairs(folder)["value nested"] == (3, ["user2"])
+
+
 def test_folders_of_tools_beside_the_people_are_no_people(tmp_path: Path) -> None:
     folder = write_lens(tmp_path / "lens")
     before = len(PersonaLens(folder).users)

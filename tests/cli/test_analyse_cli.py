@@ -81,8 +81,7 @@ def test_aspects_prints_tables_and_report_writes_the_heat_map(
 
 def test_failures_counts_a_raters_choices_by_rules(monkeypatch: pytest.MonkeyPatch, world: Path) -> None:
     printed = invoke(monkeypatch, world, "analyze", "failures", "last")
-    assert "chosen by the rater" in printed
-    assert "counted by rules without a model" in printed
+    assert "The rules find no failure mode in the answers that python:analysed:shorter chose." in printed
     ruled = json.loads(
         invoke(monkeypatch, world, "analyze", "failures", "last", "--rater", "rule:length", "--json")
     )

@@ -118,7 +118,7 @@ def test_a_lift_of_a_third_with_an_interval_from_below_zero_cannot_be_told(
     rows = [row | {"answer": None if n % 5 < 2 else row["answer"]} for n, row in enumerate([*rows, *more])]
     (tmp_path / "log.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     missing = personafit(*command, "--undecided", "pass", code=1).err
-    assert re.search(r"made of the system is 0\.5\d\d, below 0\.95\.", missing), missing
+    assert re.search(r"share of answers made by the system is 0\.5\d\d, below 0\.95\.", missing), missing
 
 
 @pytest.mark.slow
@@ -137,7 +137,9 @@ def test_with_two_answers_of_five_missing_nothing_passes(
     body = gate(*command, "--fail-under", "lift=0.01", code=1)
     lift, made = body["gate"]
     assert (lift["outcome"], made["outcome"]) == ("passes", "fails")
-    assert re.search(r"made of python:flaky:answer given profile is 0\.\d+, below 0\.95\.", body["said"])
+    assert re.search(
+        r"share of answers made by python:flaky:answer given profile is 0\.\d+, below 0\.95\.", body["said"]
+    )
     (share,) = (row["value"] for row in body["results"] if row["metric"] == "made")
     assert 0.5 < share < 0.7
     assert body["made"] < 300
@@ -222,6 +224,7 @@ def test_any_slice_of_the_questions_is_gated_and_a_misspelt_bar_is_found_before_
     for bar, said in (
         ("win_rate[teir=hard]=0.5", "items have no 'teir'; their slices are against, category, expect, half"),
         ("win_rate[tier=heard]=0.5", "no item has tier=heard; there are easy, hard, medium."),
+        ("lift=5", "lift is never above 1; write a fraction, such as lift=0.05."),
         ("accuracy=0.5", "there is no metric 'accuracy'; there are consistency, lift, restraint, win_rate"),
     ):
         assert said in personafit(*command, "--fail-under", bar, code=2).err

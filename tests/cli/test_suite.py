@@ -204,4 +204,4 @@ def test_what_cannot_be_run_is_said_before_anything_is(
     assert "holds no LaMP task" in capsys.readouterr().err
     assert not (tmp_path / ".personafit" / "store.db").exists() or asks(tmp_path) == 0
     invoke(monkeypatch, tmp_path, "run", "suites/all.toml", "--rater", "rule:length", code=2)
-    assert "says itself what is evaluated" in capsys.readouterr().err
+    assert "already says what is evaluated" in capsys.readouterr().err

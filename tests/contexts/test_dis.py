@@ -90,7 +90,7 @@ def test_somebody_elses_history_is_whole_and_in_the_same_language() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("D+X", "no sum of D, I and S"),
+        ("D+X", "not a sum of D, I and S"),
         ("I+I", "name each at most once"),
     ],
 )

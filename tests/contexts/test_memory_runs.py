@@ -151,14 +151,14 @@ def test_people_without_memories_are_one_sentence(name: str, says: str) -> None:
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("memory:k=0", "'k=0' is no option; write k=NUMBER"),
-        ("memory:k=many", "'k=many' is no option"),
-        ("memory:by=magic", "'by=magic' is no option; write k=NUMBER, by=bm25|dense|hybrid"),
-        ("memory:depth=3", "'depth=3' is no option"),
+        ("memory:k=0", "'k=0' is not an option; write k=NUMBER"),
+        ("memory:k=many", "'k=many' is not an option"),
+        ("memory:by=magic", "'by=magic' is not an option; write k=NUMBER, by=bm25|dense|hybrid"),
+        ("memory:depth=3", "'depth=3' is not an option"),
         ("memory@openai:m", "plain memory needs no model"),
         ("memory+filter", "needs a model to make it, and this run names none"),
-        ("induced:often", "is no context"),
-        ("induced+filter@openai:m", "is no context"),
+        ("induced:often", "is not a context"),
+        ("induced+filter@openai:m", "is not a context"),
         ("memory:embedder=nobody", "There is no embedder 'nobody'"),
     ],
 )

@@ -66,4 +66,5 @@ def test_a_slice_that_is_not_there_is_one_sentence(
     invoke(monkeypatch, tmp_path, "run", "starter", "--rater", "rule:length", "--where", "mood=sad", code=2)
     assert "--where mood=sad: items have no 'mood'; write NAME=VALUE with one of" in capsys.readouterr().err
     invoke(monkeypatch, tmp_path, "run", "starter", "--rater", "rule:length", "--where", "half=third", code=2)
-    assert "--where half=third: no item that is left has that" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "--where half=third: no item that is left has half=third; there are general, specific." in said

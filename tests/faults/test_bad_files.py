@@ -104,7 +104,7 @@ FOLDER_FAULTS: dict[str, tuple[Fault, str]] = {
     ),
     "one product": (
         edit("items.jsonl", 2, products=["i1-0"]),
-        "village/items.jsonl, line 2, field 'products': a choice is between 2 to 20 products, not 1.",
+        "village/items.jsonl, line 2, field 'products': a choice is between 2 and 20 products, not 1.",
     ),
     "same person twice": (
         edit("people.jsonl", 2, id="p0"),

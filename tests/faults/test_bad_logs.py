@@ -35,7 +35,7 @@ LOG_FAULTS: dict[str, tuple[bytes, str]] = {
     ),
     "unknown person": (
         b'{"person": "zoe", "question": "q", "answer": "a"}',
-        "log.jsonl, line 2, field 'person': nothing is known of 'zoe'",
+        "log.jsonl, line 2, field 'person': nothing is known about 'zoe'",
     ),
     "nameless person": (
         b'{"person": {}, "question": "q", "answer": "a"}',

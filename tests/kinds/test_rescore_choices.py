@@ -14,7 +14,7 @@ from personafit.benchmarks import ImportedPairs, RunConfig, write_folder
 from personafit.items import ChoiceQuestion
 from personafit.kinds.choice import ChoiceKind
 from personafit.kinds.rescore import rescore
-from personafit.reports.totals import load_totals, run_results
+from personafit.reports.run_report import open_report
 from personafit.store import RunRecord, run_answers
 from personafit.store import tables as t
 from tests.scripted import run, simple_pairs, write_lines, write_pairs
@@ -74,7 +74,7 @@ def said(store: Store, judged: RunRecord) -> dict[tuple[str, str], tuple[str, st
 def coverage(store: Store, judged: RunRecord) -> float | None:
     (total,) = (
         result
-        for result in run_results(load_totals(store, judged))
+        for result in open_report(store, judged).results
         if (result.rater or "").startswith("replay") and result.metric == "accuracy" and not result.slice
     )
     return total.coverage

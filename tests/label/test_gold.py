@@ -1,6 +1,7 @@
 """From votes to a benchmark that `personafit run` takes, with people and models in one table."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from personafit import Store, UserError
 from personafit.benchmarks import check_folder
 from personafit.label import Studies, disputes, import_votes, simulate_votes, write_benchmark
 from personafit.label.adjudicating import decide
-from personafit.label.gold import study_gold
+from personafit.label.gold import EASY_REJECTS, study_gold
 from personafit.label.votes import study_votes
 from tests.conftest import Command
 from tests.label.served import new_study
@@ -113,7 +114,11 @@ def test_a_decision_is_gold_whether_votes_were_tied_or_not(personafit: Command, 
     new_study(store, "pair", count=4, overlap=3, seats=3)
     with Store(store) as opened:
         studies = Studies(opened)
+        rejects = {item.id: item.slices.get("reject") for item in opened.items(studies.study("pair").dataset)}
         items = [page.id for page in studies.pages("pair")]
+        items.sort(
+            key=lambda item: rejects[item] in EASY_REJECTS
+        )  # the tied one is in a tier by construction
         said = {"ana": "1111", "ben": "1100", "cleo": "1-0-"}
         rows = [
             {"item": item, "rater": rater, "label": label}
@@ -123,7 +128,10 @@ def test_a_decision_is_gold_whether_votes_were_tied_or_not(personafit: Command, 
         ]
         (tmp_path / "votes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         import_votes(studies, "pair", tmp_path / "votes.jsonl")
-        assert study_gold(studies, "pair").undecided == (items[3],)
+        before = study_gold(studies, "pair")
+        assert before.undecided == (items[3],)
+        tiers = Counter(row.extra["tier"] for row in before.rows if row.extra and "tier" in row.extra)
+        assert before.sizes == tiers, "an item without gold is in no tier"
         decided = {items[2]: "1", items[3]: "1"}  # against the majority, and where there is none
         for dispute in disputes(studies, "pair"):
             decide(studies, "pair", dispute.key, decided[dispute.field.item])

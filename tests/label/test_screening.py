@@ -96,8 +96,8 @@ def test_what_most_raters_drop_is_replaced_and_the_card_says_so(
             vote(studies, server.address, 1, {gone: "drop", bad: "drop"})
             vote(studies, server.address, 2, {bad: "drop", tied: None})
     told = personafit("label", "export", "screening", "--benchmark", "out", *store)
-    assert "1 of 2 people and 1 of 4 questions are to be dropped" in told.out
-    assert "1 have as many votes to keep as to drop, and are kept" in told.err
+    assert "1 of 2 people and 1 of 4 questions are marked as dropped" in told.out
+    assert "1 are tied and so kept" in told.err
     row = read_review(out, "people")[gone]
     assert sorted(row["votes"].values()) == ["drop", "drop", "keep"]
     assert all(re.fullmatch(r"human:r-[0-9a-f]{8}", rater) for rater in row["votes"])

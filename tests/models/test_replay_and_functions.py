@@ -12,7 +12,7 @@ from personafit.benchmarks import FolderBenchmark, ImportedPairs, RunConfig, wri
 from personafit.items import FIT
 from personafit.items.reading import replay_key
 from personafit.models import ChatRequest, Unanswerable, make_model
-from personafit.reports.totals import load_totals, run_results
+from personafit.reports.run_report import open_report
 from tests.scripted import run, shown, simple_pairs, write_lines, write_pairs, write_recording
 
 
@@ -79,7 +79,7 @@ def test_an_unknown_key_fails_that_ask_only(tmp_path: Path) -> None:
     with Store(tmp_path / "store.db") as store:
         config = RunConfig(str(tmp_path / "mine"), raters=[f"replay:{path}"], contexts=["profile"])
         finished = run(store, config)
-        results = run_results(load_totals(store, finished.run))
+        results = open_report(store, finished.run).results
     (lane,) = (lane for lane in finished.summary.lanes if lane.name.startswith("replay"))
     assert (lane.finished, lane.failed, lane.stopped) == (7, 1, None)
     (accuracy,) = (r for r in results if r.rater == f"replay:{path}" and r.metric == "accuracy")

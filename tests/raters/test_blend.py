@@ -155,7 +155,7 @@ def test_servers_are_asked_and_paid_for(reward: str) -> None:
         (f"blend:{FITTED}+", "name two or more raters joined by +"),
         (f"blend:+{FITTED}", "name two or more raters joined by +"),
         (f"blend:rule:length+{FITTED}", "rule:length cannot be blended, because its margin was not fitted"),
-        (f"blend:blend:{FITTED}+fitted:x", "a blend holds no blend"),
+        (f"blend:blend:{FITTED}+fitted:x", "a blend cannot contain a blend"),
         (f"blend:{FITTED}+{FITTED}", "are the same rater; name each once"),
         (f"blend:{FITTED}+fitted:{SHIPPED / 'general-zh.json'}", "are the same rater; name each once"),
         (f"blend:{FITTED}+reward:nowhere", "reward:nowhere: there is no such folder"),

@@ -10,7 +10,7 @@ from personafit import Store, UserError
 from personafit.benchmarks import ImportedPairs, RunConfig, write_folder
 from personafit.models import Unanswerable
 from personafit.raters import Rater, Verdict, make_rater
-from personafit.reports.totals import load_totals, run_results
+from personafit.reports.run_report import open_report
 from tests.helpers import count_status
 from tests.scripted import run, shown, simple_pairs, write_pairs
 
@@ -167,7 +167,7 @@ def test_in_a_run_an_exception_is_a_failed_ask_and_the_others_stand(tmp_path: Pa
     config = RunConfig(str(tmp_path / "mine"), raters=[f"python:{judges}:sometimes"], contexts=["profile"])
     with Store(tmp_path / "store.db") as store:
         finished = run(store, config)
-        results = run_results(load_totals(store, finished.run))
+        results = open_report(store, finished.run).results
         assert count_status(store, finished.run.id)["failed"] == 1
     assert finished.summary.failed == 1
     assert "raised RuntimeError: not this one" in (finished.summary.last_failure or "")

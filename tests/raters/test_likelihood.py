@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from personafit import ChatReply, Shown, Status, UserError
+from personafit.items.relevance import ATTRIBUTES
 from personafit.models import ChatRequest, Unanswerable, make_model
 from personafit.raters import Verdict, make_rater
 from personafit.raters.prompted import TELLING, LikelihoodRater
@@ -80,6 +81,9 @@ def test_a_spec_that_cannot_be_weighed_is_one_sentence() -> None:
         make_rater("embedded,ask=twice")
     with pytest.raises(UserError, match=r"that can weigh a text it did not write; embedded, hf, replay can"):
         make_rater("openai:m@http://localhost:1/v1,ask=likelihood")
+    for option in ("ask=likelihood", "guard=all"):
+        with pytest.raises(UserError, match=r"= is for choices and means nothing for relevance items"):
+            make_rater(f"embedded,{option}", ATTRIBUTES)
 
 
 @needs_weights

@@ -11,7 +11,7 @@ import personafit as pf
 from personafit.reports.agree import agreement_part, agreements, conclusions, published_figures
 from personafit.reports.agree_ratings import VOTE, Source, VotingRater
 from personafit.reports.collect import study_part
-from personafit.reports.pieces import Grid, Picture, Piece, Prose, Sentences, text_grid
+from personafit.reports.pieces import Grid, Picture, Piece, Prose, Row, Sentences
 from personafit.reports.report_page import render_page
 from tests.scripted import simple_pairs, write_pairs
 
@@ -109,7 +109,7 @@ def test_a_study_says_who_rated_before_how_they_agree() -> None:
     agreement = agreement_part(asked, agreements(asked), pictures=False)
     standing: list[Piece] = [
         Sentences(["pilot (relevance, open): 90 of 90 pages answered."]),
-        text_grid("Raters", "", ["rater"], [["r1"]]),
+        Grid("Raters", "", ["rater"], [], [Row(["r1"], [])]),
     ]
     part = study_part("pilot", standing, agreement, True, 2)
     assert part.sentences == [

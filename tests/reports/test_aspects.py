@@ -24,7 +24,7 @@ from personafit.reports.aspects import (
     published_aspects,
 )
 from personafit.reports.pieces import Grid, Picture
-from personafit.reports.totals import load_totals, run_results
+from personafit.reports.run_report import open_report
 from tests.scripted import run, simple_pairs, write_lines, write_pairs
 
 MODULE = """
@@ -102,7 +102,7 @@ def test_accuracy_by_aspect_is_the_ordinary_one_with_a_target(
     assert helpful.low < 2 / 3 < helpful.high
     (main,) = (
         r
-        for r in run_results(load_totals(store, scores.run))
+        for r in open_report(store, scores.run).results
         if r.rater == helpful.rater and r.metric == "accuracy" and not r.slice
     )
     assert (main.value, main.low, main.high) == (helpful.value, helpful.low, helpful.high)

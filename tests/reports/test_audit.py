@@ -116,7 +116,7 @@ def test_too_few_pairs_are_no_pass(tmp_path: Path) -> None:
     ]
     (verdict,) = [one for one in audit_of(tmp_path, *rows).verdicts() if one.check == "length rule"]
     assert verdict.grade == "cannot tell"
-    assert "right by length alone; these data could have detected" in verdict.finding
+    assert "right by length alone; these data are too few to tell any score from chance" in verdict.finding
     (verdict,) = [one for one in audit_of(tmp_path, *rows[:4]).verdicts() if one.check == "length rule"]
     assert (verdict.grade, verdict.finding) == (
         "cannot tell",

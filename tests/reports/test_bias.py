@@ -211,7 +211,7 @@ def test_one_feature_alone_cannot_tell_taste_from_steadiness(biases: dict[str, R
     (unscaled,) = decide_together([Question(Estimate(None, None, None, 9, 9, NO_SCALE))])
     alone = replace(found, tests=(*found.tests[:2], unscaled))
     assert str(alone.sentence).startswith(
-        "fair: prefers the longer answer; whether more or less than people do cannot"
+        "fair: prefers the longer answer; this cannot be compared with people"
     )
 
 

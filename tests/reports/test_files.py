@@ -3,26 +3,9 @@
 import csv
 from pathlib import Path
 
-import pytest
-
 from personafit.reports.files import latex, markdown, write_tables
-from personafit.reports.pieces import Cell, Grid, Row, Section, text_cell
+from personafit.reports.pieces import Cell, Grid, Row, Section
 from personafit.reports.report import ReportPart
-
-
-@pytest.mark.parametrize(
-    ("text", "cell"),
-    [
-        ("72.6\n62.2–83.0", Cell("72.6", "62.2–83.0", 72.6)),
-        ("-0.03 (-0.18 to 0.14)", Cell("−0.03", "−0.18 to 0.14", -0.03)),
-        ("1,144", Cell("1,144", "", 1144.0)),
-        ("1.000 (a)", Cell("1.000 (a)", "", 1.0)),
-        ("python:own (mine)", Cell("python:own (mine)")),
-    ],
-)
-def test_a_number_is_read_with_its_interval(text: str, cell: Cell) -> None:
-    assert text_cell(text) == cell
-
 
 HOSTILE = "=cmd & 50% of_{it} \\input{x} $a^2$ ~\u202e#"
 
@@ -56,7 +39,7 @@ def test_tables_are_written_as_csv_without_formulas_and_as_latex_without_command
     with (tmp_path / "controls-gains.csv").open(encoding="utf-8", newline="") as file:
         header, first, second, third, fourth = csv.reader(file)
     assert header == ["rater", "control", "published in", "lift", "lift, interval", "in words"]
-    assert first == [f"'{HOSTILE}", "longest answer", "", "-1.5", "−2.0 to −1.0", "'@said"]
+    assert first == [f"'{HOSTILE}", "longest answer", "", "-1.5", "-2.0 to -1.0", "'@said"]
     assert second[:4] == ["quoted", "", "Paper, Table 3", "70.0"]
     assert third[3:] == ["1.0", "'=1+1", "'\ufeff =1+1"]
     assert fourth[3:] == ["2.0", "+1.0 to +3.0", "'＝1+1"]
@@ -92,3 +75,11 @@ def test_remarks_go_with_the_empty_columns_that_refer_to_them() -> None:
     assert list(grid.columns) == ["a", "c"]
     assert list(grid.remarks) == ["too few"]
     assert grid.rows[0].cells == [Cell("1.0"), Cell("2.0", notes=(1,))]
+
+
+def test_a_control_is_named_where_it_stands_and_people_are_no_control() -> None:
+    judged = Row(["our assistant", "rule:length"], [Cell("50.0")], "longest answer", named=1)
+    assert judged.called == ["our assistant", "rule:length (control: longest answer)"]
+    assert Row(["author"], [Cell("3.5")], "labels in the data").called == ["author (labels in the data)"]
+    text = latex(Grid("Scores", "", ["system", "rater"], ["win rate"], [judged]))
+    assert "our assistant & rule:length (control: longest answer) & 50.0" in text

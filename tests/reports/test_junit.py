@@ -168,7 +168,7 @@ def test_a_gate_on_anything_wants_the_answers_made() -> None:
     made = replace(lift, metric="made", rater=None, context=None, value=0.6, low=None, high=None)
     passes, missing = gate_verdicts([lift, made], [("lift", 0.05)])
     assert (passes.outcome, missing.outcome) == ("passes", "fails")
-    assert missing.reason == "made of us given profile is 0.600, below 0.95."
+    assert missing.reason == "share of answers made by us given profile is 0.600, below 0.95."
     assert [one.outcome for one in gate_verdicts([lift, made], [("lift", 0.05), ("made", 0.5)])] == [
         "passes"
     ] * 2

@@ -8,8 +8,9 @@ import pytest
 from personafit import Store
 from personafit.api.places import results_object
 from personafit.benchmarks import FolderBenchmark, ImportedPairs, RunConfig, write_folder
+from personafit.reports.line_results import results_of
 from personafit.reports.result import Result
-from personafit.reports.totals import RunTotals, load_totals, run_results
+from personafit.reports.totals import RunTotals, load_totals
 from tests.scripted import SHOWN_UNDER, run, simple_pairs, write_pairs, write_recording
 
 Decide = Callable[[str, int, str], str | None]
@@ -54,7 +55,7 @@ def number(
     """The one result of that name."""
     (found,) = (
         result
-        for result in run_results(scores)
+        for result in results_of(scores.opened, scores.added)
         if (result.rater or "").startswith(rater)
         and (result.metric, result.context, result.slice) == (metric, context, where)
     )
@@ -77,7 +78,7 @@ def test_lift_is_the_context_minus_the_larger_control_paired_by_item(lifted: Run
 
 
 def test_numbers_of_items_are_whole_numbers(lifted: RunTotals) -> None:
-    found = run_results(lifted)
+    found = results_of(lifted.opened, lifted.added)
     assert {type(count) for one in found for count in (one.n, one.people)} == {int}
 
 
@@ -102,7 +103,7 @@ def test_lift_can_be_negative_and_is_given_by_slice(store: Store, folder: Path) 
 def test_control_contexts_have_no_lift_and_without_controls_lift_is_null_with_a_note(
     store: Store, folder: Path, lifted: RunTotals
 ) -> None:
-    assert {r.context for r in run_results(lifted) if r.metric == "lift"} == {"profile"}
+    assert {r.context for r in results_of(lifted.opened, lifted.added) if r.metric == "lift"} == {"profile"}
     alone = judged(store, folder, with_person, contexts=("profile", "none"))
     lift = number(alone, "lift")
     assert (lift.value, lift.low, lift.high, lift.n) == (None, None, None, 0)
@@ -172,7 +173,7 @@ def test_consistency_stands_apart_from_accuracy(store: Store, folder: Path) -> N
 
 def test_controls_are_marked(lifted: RunTotals) -> None:
     scores = lifted
-    marks = {(r.rater or "", r.context): r.control for r in run_results(scores)}
+    marks = {(r.rater or "", r.context): r.control for r in results_of(scores.opened, scores.added)}
     replay = next(name for name, _ in marks if name.startswith("replay"))
     assert marks == {
         (replay, "profile"): None,
@@ -191,7 +192,7 @@ def test_recurring_prompts_are_said(lifted: RunTotals) -> None:
 
 def test_records_are_flat_with_exactly_the_promised_keys_and_no_nan(store: Store, folder: Path) -> None:
     scores = judged(store, folder, lambda context, item, order: "right" if context == "profile" else None)
-    body = results_object("mine", run_results(scores))
+    body = results_object("mine", results_of(scores.opened, scores.added))
     assert list(body) == ["benchmark", "results"]
     assert body["results"]
     for record in body["results"]:

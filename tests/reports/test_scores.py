@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 from polars.testing import assert_frame_equal
 
+import personafit as pf
 from personafit import Store
 from personafit.kinds.choice import load_scores
+from personafit.reports.run_report import open_report
 from personafit.reports.totals import load_totals
 from personafit.store import Judgment, run_answers
 from tests.reports.test_report_page import make_report
@@ -43,3 +45,16 @@ def test_what_was_said_of_parts_of_answers_stands_apart(tmp_path: Path) -> None:
         scores = load_scores(store, run)
         assert len(scores.parts) == 1
         assert_frame_equal(scores.answers, answers)
+
+
+def test_a_run_without_the_contexts_of_a_lift_says_which_one_it_lacks(tmp_path: Path) -> None:
+    store = tmp_path / "store.db"
+    pf.evaluate("starter", contexts=["profile", "none"], limit=4, store=store, progress=False)
+    pf.evaluate("starter", limit=4, store=store, progress=False)
+    with Store(store) as opened:
+        whole, part = (
+            open_report(opened, run).table()
+            for run in sorted(opened.runs(), key=lambda one: len(one.contexts), reverse=True)
+        )
+    assert part.note.endswith("Lift needs --context wrong:profile.")
+    assert "needs" not in whole.note

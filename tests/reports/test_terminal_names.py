@@ -33,9 +33,11 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    write_folder(
-        tmp_path / "mine", ImportedPairs(write_pairs(tmp_path / "m.csv", simple_pairs(6, tier=TIER)))
+    pairs = simple_pairs(6, tier=TIER)
+    pairs[0]["rejected"] = (
+        "I'm sorry, but I can't help with that."  # a failure mode, or there is no table of them
     )
+    write_folder(tmp_path / "mine", ImportedPairs(write_pairs(tmp_path / "m.csv", pairs)))
     info = tmp_path / "mine" / "benchmark.toml"
     lines = info.read_text().splitlines()
     info.write_text("\n".join(f'title = "{TITLE}"' if line.startswith("title") else line for line in lines))

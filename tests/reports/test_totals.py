@@ -11,7 +11,8 @@ import pytest
 from personafit import Status, Store
 from personafit.kinds.choice import load_scores
 from personafit.people import Person
-from personafit.reports.totals import load_totals, run_results
+from personafit.reports.line_results import results_of
+from personafit.reports.totals import load_totals
 from personafit.store import Ask, Item, Judgment, Outcome, Product, RaterRecord, RunRecord, run_pages
 from tests.reports.per_item import results_by_item
 
@@ -158,7 +159,7 @@ def test_sums_give_the_numbers_of_whole_frames(
         monkeypatch.setattr("personafit.reports.totals.HELD", 0)
     run = random_run(store, 3 + prompts, metric, prompts, selected)
     totals, scores = load_totals(store, run), load_scores(store, run)
-    added_up, by_item = run_results(totals), results_by_item(scores)
+    added_up, by_item = results_of(totals.opened, totals.added), results_by_item(scores)
     assert sum(result.low is not None for result in by_item) > 20, "the run must have something to say"
     assert [_words(result) for result in added_up] == [_words(result) for result in by_item]
     for new, old in zip(added_up, by_item, strict=True):

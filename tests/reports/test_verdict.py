@@ -8,6 +8,7 @@ import pytest
 import personafit as pf
 from personafit.reports.result import Result
 from personafit.reports.verdict import run_verdict
+from personafit.statistics.clusters import CONSTANT
 
 
 def result(metric: str, value: float | None, low: float | None, high: float | None, **given: Any) -> Result:
@@ -78,13 +79,52 @@ def test_two_systems_get_two_sentences_with_their_names() -> None:
     first, second = run_verdict("run", "choice", rows).sentences
     assert first.startswith("us (profile): its answers beat its own generic ones in 75.0 %")
     assert second.startswith("them (profile): its answers beat")
+    (said,) = run_verdict("run", "choice", answers((0.22, 0.01, 0.44)), several=True).sentences
+    assert said.startswith("us (profile): its answers beat"), "beside other runs"
+
+
+def test_two_judges_of_one_assistant_are_named_first() -> None:
+    rows = [*answers((0.22, 0.01, 0.44)), *answers((0.02, -0.1, 0.14), rater="other", fingerprint="g")]
+    first, second = run_verdict("run", "choice", rows).sentences
+    assert first.startswith("Judged by judge, your assistant’s answers beat its own generic ones in 75.0 %")
+    assert second.startswith("Judged by other, your assistant’s answers beat")
+
+
+def test_a_log_that_does_not_name_its_system_is_still_about_its_answers() -> None:
+    rows = answers((0.0, -0.1, 0.1), system=None, system_context=None)
+    rows[3] = result("lift", 0.0, None, None, note=CONSTANT)
+    (said,) = run_verdict("run", "choice", rows).sentences
+    assert "the judge chooses the same whether it is told about the person or about nobody" in said
+
+
+def test_a_run_with_only_questions_where_the_person_should_not_matter_has_a_verdict() -> None:
+    told = {"system": "us", "n": 6}
+    rows = [
+        result("win_rate", None, None, None, **told | {"n": 0}),
+        result("consistency", 1.0, None, None, **told),
+        result("restraint", 1.0, 0.54, 1.0, **told | {"slice": {"expect": "generic"}}),
+    ]
+    verdict = run_verdict("run", "choice", rows)
+    assert verdict.sentence == "Your assistant holds back where it should in 6 of 6 questions."
+
+
+def test_one_of_anything_is_singular() -> None:
+    (said,) = run_verdict("run", "choice", [result("accuracy", 0.5, None, None, n=1, people=1)]).sentences
+    assert said == "judge chooses the right answer in 0.5 of 1 question."
+
+
+def test_a_judge_that_gave_no_answer_is_named_after_the_system() -> None:
+    rows = [*answers((0.22, 0.01, 0.44)), result("win_rate", None, None, None, n=0, system="v2")]
+    said = run_verdict("run", "choice", rows).sentences
+    assert said[0].startswith("us (profile): its answers beat")
+    assert said[1] == "v2: nothing can be said, as judge gave no answer that could be scored."
 
 
 def test_a_control_asked_for_by_name_is_described_as_any_rater_is() -> None:
     rows = [result("f1", 0.4, 0.3, 0.5, rater="rule:overlap", control="shared words", fingerprint="o")]
     (said,) = run_verdict("run", "relevance", rows, named=("o",)).sentences
     assert said.startswith(
-        "rule:overlap picks the attributes that people call relevant with F1 40.0 (30.0–50.0)"
+        "rule:overlap picks the attributes that people call relevant with F1 40.0 % (30.0–50.0)"
     )
     (said,) = run_verdict("run", "relevance", rows).sentences
     assert said.startswith(

@@ -188,7 +188,9 @@ def test_an_answer_that_was_not_made_loses_to_the_one_that_was(
     command += ["--rater", f"python:{name}:Judge"]
     invoke(monkeypatch, world, *command)
     printed = " ".join(capsys.readouterr().out.split())
-    assert "2 of 8 answers were not made: they lose to every answer they are compared with." in printed
+    assert (
+        "2 of 8 personal answers were not made: they lose to every answer they are compared with." in printed
+    )
     invoke(monkeypatch, world, "report", "last", "--format", "json")
     found = results(capsys)
     generic, wrong = (found["Judge", "profile", "win_rate", against] for against in ("generic", "wrong"))
@@ -294,7 +296,7 @@ def test_a_person_whose_language_nobody_shares_loses_that_control_and_not_the_ru
     judge = f"python:{module(world)}:Judge"
     invoke(monkeypatch, world, "run", "log.jsonl", "--rater", judge)
     printed = " ".join(capsys.readouterr().out.split())
-    assert "1 items are of people whose language and script nobody shares" in printed
+    assert "1 item is about people whose language and script nobody else has" in printed
     invoke(monkeypatch, world, "report", "last", "--format", "json")
     found = results(capsys)
     assert found["Judge", "profile", "win_rate", "generic"]["n"] == 4
@@ -306,7 +308,7 @@ def test_a_person_whose_language_nobody_shares_loses_that_control_and_not_the_ru
     ("arguments", "sentence"),
     [
         (("answers",), "run answers needs --system SPEC"),
-        (("log.jsonl", "--system", "python:x:y"), "what is evaluated here holds its answers already"),
+        (("log.jsonl", "--system", "python:x:y"), "these rows already contain answers"),
         (("answers", "--system", "python:os:getcwd"), "Nobody judges the answers: name a judge with --rater"),
         (("answer", "--system", "python:x:y"), "There is no benchmark 'answer'; did you mean answers?"),
     ],
@@ -364,7 +366,7 @@ def test_people_of_a_log_may_come_from_a_folder(
     invoke(monkeypatch, world, *command, "--data", "mine")
     assert results(capsys)["Judge", "profile", "win_rate", "generic"]["value"] == 1.0
     invoke(monkeypatch, world, *command, code=2)
-    assert "log.jsonl, line 1, field 'person': nothing is known of 'person0'" in capsys.readouterr().err
+    assert "log.jsonl, line 1, field 'person': nothing is known about 'person0'" in capsys.readouterr().err
 
 
 def answered(*replies: ChatReply) -> tuple[Outcome, ScriptedModel]:

@@ -150,10 +150,10 @@ def test_files_that_do_not_belong_together_are_refused(matcher: Matcher, tmp_pat
     path.write_text(
         json.dumps(document | {"model": document["model"] | {"settings": {"unknown": 1}}}), encoding="utf-8"
     )
-    with pytest.raises(UserError, match="no fitted model that can be used"):
+    with pytest.raises(UserError, match="cannot be used as a fitted model"):
         open_fitted(tmp_path, "relevance")
     (tmp_path / "fitted.npz").write_bytes(b"no archive")
-    with pytest.raises(UserError, match="no fitted model that can be used"):
+    with pytest.raises(UserError, match="cannot be used as a fitted model"):
         open_fitted(tmp_path, "relevance")
     with pytest.raises(UserError, match="nowhere is missing"):
         open_fitted(tmp_path / "nowhere", "relevance")

@@ -190,13 +190,13 @@ def test_too_little_is_refused(choices: list[PreferencePair]) -> None:
         (lambda d: d.pop("format"), "lacks"),
         (lambda d: d.update(version=99), "version 99"),
         (lambda d: d["model"].pop("grams"), "lacks 'grams'"),
-        (lambda d: d["model"].update(grams={"你": "many"}), "no fitted model that can be used"),
-        (lambda d: d["model"].update(grams={"你": float("nan")}), "no fitted model that can be used"),
+        (lambda d: d["model"].update(grams={"你": "many"}), "cannot be used as a fitted model"),
+        (lambda d: d["model"].update(grams={"你": float("nan")}), "cannot be used as a fitted model"),
         (
             lambda d: d["model"]["surface"].update(unheard_of={"scale": 1, "soft": 0, "sharp": 0}),
             "unheard_of",
         ),
-        (lambda d: d["model"].update(surface=[]), "no fitted model that can be used"),
+        (lambda d: d["model"].update(surface=[]), "cannot be used as a fitted model"),
         (lambda d: d["model"]["grams"].update({"你": 9.0}), "changed after it was written"),
     ],
 )
@@ -213,7 +213,7 @@ def test_damaged_files_are_refused(model: PairwiseModel, tmp_path: Path, edit: A
 def test_files_that_are_no_rater_are_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "rater.json"
     path.write_bytes(content)
-    with pytest.raises(UserError, match="is no fitted model that can be used"):
+    with pytest.raises(UserError, match="cannot be used as a fitted model"):
         open_fitted(path, "choice")
 
 

@@ -172,7 +172,7 @@ def small_folder(folder: Path, labels: Sequence[dict[str, Any]]) -> Path:
         ([{"conversation": "c9", "text": "x"}], "there is no conversation 'c9'"),
         ([{"conversation": "c0", "text": "x", "label": "fine"}], "line 1, field 'label'"),
         ([{"conversation": "c0", "text": "x", "label": "rejected"}], "needs a failure"),
-        ([{"conversation": "c0", "text": "x", "failure": "bad"}], "'bad' is no failure"),
+        ([{"conversation": "c0", "text": "x", "failure": "bad"}], "'bad' is not a failure mode"),
         ([{"conversation": "c0", "text": "x", "failure": "task-context"}], "about 1 people"),
         (
             [

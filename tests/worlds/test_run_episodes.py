@@ -367,7 +367,7 @@ def test_the_agents_own_model_induces_the_profile_it_is_told(tmp_path: Path) -> 
         ("forgets", "context python:world_contexts:forgets raised KeyError for "),
         ("slow", "context python:world_contexts:slow must return a text, not coroutine"),
         ("nothing", "world_contexts has no 'nothing'"),
-        ("__name__", "a context is a function of a person, and of the item if it wants it"),
+        ("__name__", "a context is a function that takes a person, and the item if it wants"),
         ("recall,version=2", "unknown option 'version'"),
     ],
 )

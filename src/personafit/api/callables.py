@@ -49,8 +49,9 @@ class Callables:
             named = found
         scores = what == "raters" and callable(getattr(named, "score", None))
         if not (callable(named) or scores):
+            spec = "rule:length" if what == "raters" else "openai:gpt-4.1-mini"
             raise UserError(
-                f"{what} takes specs such as 'rule:length' and callables, not {type(named).__name__} ({named!r:.60})."
+                f"{what} takes specs such as '{spec}' and callables, not {type(named).__name__} ({named!r:.60})."
             )
         return f"python:{self._name(named)}"
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from personafit._errors import UserError, writing
+from personafit._errors import UserError, counted, writing
 from personafit.api.frames import benchmark_of
 from personafit.api.places import write_lines
 from personafit.api.run import load
@@ -100,7 +100,7 @@ def check_data(benchmark: str, data: Path | None = None) -> DataCheck:
         return found
     found.counts, found.more = _count_items(opened)
     repeated = found.more["repeated"]
-    again = f"Items that repeat an earlier one (same person, history, question and answers): {repeated:,}."
+    again = f"{counted(repeated, 'item repeats', 'items repeat')} an earlier one (same person, history, question and answers); each counts."
     found.notes = [*opened.notes(), *([again] if repeated else []), *filter(None, [hostile_note(opened)])]
     return found
 
@@ -132,7 +132,7 @@ def _count_tasks(opened: TaskBenchmark) -> tuple[dict[str, int], dict[str, Any]]
 def import_file(
     path: Path, out: Path | None = None, person: str = "person", generic: Path | None = None
 ) -> list[str]:
-    """Write pairs from a file as a benchmark folder, or a log of Inspect as a log of answers; returns sentences on what was done."""
+    """Write pairs from a file as a benchmark folder, or an Inspect log as a log of answers; returns sentences on what was done."""
     if path.suffix in SUFFIXES:
         return _import_log(path, out or path.with_suffix(".jsonl"), person, generic)
     folder = out or path.with_suffix("")
@@ -168,13 +168,19 @@ def convert_benchmark(source: str, out: Path, data: Path | None = None, to: str 
         return f"Wrote {len(pairs):,} pairs to {out}."
     benchmark = open_whole(source, data)
     if isinstance(benchmark, TaskBenchmark):
-        raise UserError(f"{source} has tasks and no items: it makes no folder; `run {source}` reads it.")
+        raise UserError(
+            f"{source} has tasks and no items, so it cannot be written as a folder; `run {source}` reads it."
+        )
     _write(out, benchmark)
     return f"Wrote {out}."
 
 
 def convert_run(run: str, out: Path, store: str | Path | Store | None = None) -> str:
     """Write a run's judgments as a table with person, prompt and gold; returns a sentence on what was done."""
+    if run in BENCHMARKS:
+        raise UserError(
+            f"--out {out}: a benchmark becomes a folder, or a file with --to trl; tables are of the judgments of a run."
+        )
     with closing(load(run, store=store)) as opened:
         about = opened.items.select("item", "person", pl.col("question").alias("prompt"), "gold")
         frame = opened.judgments.join(about, on="item", how="left", maintain_order="left")

@@ -45,6 +45,8 @@ def rater(
         order_matters: Whether it is asked in both orders; else once, in an order drawn for each item.
     """
 
+    _check_name("raters", name)
+
     def named(function: F) -> F:
         settings = {NAME: name, "version": version, "order_matters": order_matters}
         return _registered("raters", name, function, settings)
@@ -60,6 +62,8 @@ def context(name: str) -> Callable[[F], F]:
     Args:
         name: Its name in `contexts=[...]`; `wrong:NAME` is the context of a wrong person.
     """
+
+    _check_name("contexts", name)
 
     def named(function: F) -> F:
         def made(argument: str, people: "People", seed: int) -> "ContextBuilder":
@@ -80,6 +84,8 @@ def benchmark(name: str) -> Callable[[F], F]:
     Args:
         name: Its name in `evaluate(NAME)`.
     """
+
+    _check_name("benchmarks", name)
 
     def named(function: F) -> F:
         def opened(data: Path | None) -> "Benchmark":
@@ -109,6 +115,8 @@ def kind(name: str) -> Callable[[type[K]], type[K]]:
         name: The value of `kind` of its items, in a folder's items.jsonl or in `Item(kind=NAME)`.
     """
 
+    _check_name("kinds", name)
+
     def named(cls: type[K]) -> type[K]:
         from personafit.kinds import Kind
 
@@ -120,7 +128,10 @@ def kind(name: str) -> Callable[[type[K]], type[K]]:
     return named
 
 
-def _registered(group: Group, name: str, function: F, settings: dict[str, Any], made: Any = None) -> F:
+def _check_name(group: Group, name: Any) -> None:
+    """Raise a UserError if the decorator was used without a name, or with one that cannot be used."""
+    if callable(name):
+        raise UserError(f"Give a name: write @pf.{group[:-1]}(NAME) above {getattr(name, '__name__', name)}.")
     if not isinstance(name, str) or not name or set(name) & set(":,@ \n"):
         raise UserError(
             f"{name!r} is no name for one of your {group}: use letters, digits, '-', '_' and '.'."
@@ -130,6 +141,9 @@ def _registered(group: Group, name: str, function: F, settings: dict[str, Any], 
         raise UserError(
             f"{name} is one of the {group} that personafit brings; choose another name for yours."
         )
+
+
+def _registered(group: Group, name: str, function: F, settings: dict[str, Any], made: Any = None) -> F:
     if not callable(function):
         raise UserError(f"{name}: only something that can be called can be one of your {group}.")
     for attribute, value in {**settings, FACTORY: made}.items():

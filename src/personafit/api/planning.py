@@ -109,8 +109,8 @@ def _prepare_suite(path: Path, **asked: Any) -> EvaluationPlan:
     suite = read_suite(path)
     if any(asked.get(name) for name in OF_SUITES) or asked.get("samples", 1) != 1:
         raise UserError(
-            f"{path} says itself what is evaluated, by whom and on what; beside it only --limit, --budget, --retry, "
-            "--fail-under, --undecided, --reuse, --junit, --dry-run, --backend, --store, --out and --json mean something."
+            f"{path} already says what is evaluated, by whom and on what; beside it only --limit, --budget, --retry, "
+            "--fail-under, --undecided, --reuse, --junit, --dry-run, --backend, --store, --out and --json can be given."
         )
     shared = {name: asked[name] for name in ("retry", "reuse") if name in asked}
     runs: list[Evaluation] = []
@@ -163,8 +163,8 @@ def _prepare(benchmark: Any, **asked: Any) -> Evaluation:
     if not isinstance(benchmark, str | Path) or is_file(benchmark):
         if config.systems:
             raise UserError(
-                "A system (--system, systems=) goes with a benchmark whose questions it answers, such as `answers`; what is "
-                "evaluated here holds its answers already."
+                "A system (--system, systems=) needs a benchmark with questions to answer, such as `answers`; these rows "
+                "already contain answers."
             )
         from personafit.api.frames import benchmark_of
 
@@ -211,7 +211,7 @@ def _gated(one: Evaluation, bars: list[str], fresh: bool) -> Evaluation:
     config, kind = one.config, one.kind
     if bars and kind.judged and not (config.raters or kind.default_raters()):
         raise UserError(
-            "--fail-under needs a judge: name one with --rater SPEC; rules that run as controls pass no gate."
+            "--fail-under needs a judge: name one with --rater SPEC; rules that run as controls do not count."
         )
     return replace(one, config=replace(config, gate=bars, fresh=config.fresh or fresh))
 
@@ -268,7 +268,12 @@ def check_bars(one: Evaluation, bars: Sequence[str]) -> None:
     kind, contexts = one.kind, one.config.contexts
     metrics, slices = gate_metrics(one), None
     for text in bars:
-        metric, within = bar_metric(parse_bar(text, metrics)[0])
+        what, least = parse_bar(text, metrics)
+        metric, within = bar_metric(what)
+        if least > 1 and (metric in (COVERAGE, MADE) or kind.name in ("choice", "relevance")):
+            raise UserError(
+                f"--fail-under {text}: {metric} is never above 1; write a fraction, such as {what}={least / 100:g}."
+            )
         for name, value in within.items():
             slices = known_slices(one) if slices is None else slices
             # Computed slices are known once the run is loaded.
@@ -282,7 +287,7 @@ def check_bars(one: Evaluation, bars: Sequence[str]) -> None:
         told_apart = "none" in contexts and any(name.startswith("wrong:") for name in contexts)
         if metric == "lift" and kind.name == "choice" and contexts and not told_apart:
             raise UserError(
-                f"--fail-under {text}: a lift is over choices told of nobody and of somebody else; add --context none and "
+                f"--fail-under {text}: a lift is measured against no person and a wrong person; add --context none and "
                 "--context wrong:profile, or name no context."
             )
 

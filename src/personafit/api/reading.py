@@ -263,7 +263,9 @@ def analyze(
             )
         return analyze_retrieval(str(run), embedder)
     if what not in ANALYSES:
-        raise UserError(f"There is no analysis {what!r:.40}; there are {', '.join(ANALYSES)} and retrieval.")
+        raise UserError(
+            f"There is no analysis {what!r:.40}; there are {', '.join(ANALYSES)} and retrieval, as in analyze(run, 'power')."
+        )
     for name, count in {"people": people, "items": items, "prompts": prompts}.items():
         if count is not None:
             at_least_one(name, count)

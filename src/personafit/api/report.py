@@ -70,7 +70,7 @@ def collect_parts(names: Sequence[str], store: Store, margin: float = MARGIN) ->
         if name in folders
         else _of_study(name, store, votes_part(sources[name], margin))
         if name in sources
-        else run_part(store, runs[name], margin)
+        else run_part(store, runs[name], margin, len(runs) > 1)
         for name in names
     ]
     compared = compared_part(store, list(runs.values()), margin)

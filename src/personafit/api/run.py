@@ -237,7 +237,8 @@ class Run:
     def verdict(self) -> RunVerdict:
         """The verdict at the top of the report: a sentence for everything that was tested, and the gate's outcome."""
         if not self.judged:
-            return RunVerdict((), note=f"Nothing has been judged in {self.name} yet.")
+            why = [f"Nothing has been judged in {self.name} yet.", *self.stopped]
+            return RunVerdict((), note=" ".join(why))
         return verdict_of(self._report, self._store, self.record, self.bars, self._margin)
 
     @cached_property
@@ -282,6 +283,9 @@ class Run:
 
     def print(self, console: Console | None = None) -> None:
         """Print the verdict and the first table."""
+        if not self.judged:
+            print_pieces([Sentences([self.verdict.sentence])], console or Console())
+            return
         part = self.part(brief=True)
         of = Prose(" · ".join([part.title, *part.facts]), "small")
         said = [note for note in dict.fromkeys(self.notes) if note.strip() != part.about]
@@ -318,7 +322,8 @@ class Run:
             from personafit.reports.report_page import notebook_html
 
             parts.append(notebook_html(self._report.brief().lead))
-        parts += [f"<p>{escape(sentence)}</p>" for sentence in [*self.stopped, *self.notes]]
+        said = [*(self.stopped if self.judged else ()), *self.notes]  # else the verdict says why it stopped
+        parts += [f"<p>{escape(sentence)}</p>" for sentence in said]
         return "\n".join(parts)
 
     @property

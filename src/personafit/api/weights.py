@@ -34,7 +34,7 @@ def get_weights(name: str, sha256: str | None = None, file: Path | None = None) 
     if name in CATALOG:
         source = CATALOG[name]
         if sha256 is not None and sha256.lower() != source.sha256:
-            raise UserError(f"{name} is pinned to SHA-256 {source.sha256}; leave --sha256 away.")
+            raise UserError(f"{name} is pinned to SHA-256 {source.sha256}; leave out --sha256.")
     elif is_address(name):
         source = hub_source(name, sha256)
     else:

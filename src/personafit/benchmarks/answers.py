@@ -137,7 +137,7 @@ class Answers(HeldBenchmark):
     def _note_missing(self) -> None:
         if lost := sum(not row.answer for row in self.rows):
             self._notes.append(
-                f"{lost} of {len(self.rows)} answers were not made: they lose to every answer they are compared with."
+                f"{lost:,} of {len(self.rows):,} personal answers were not made: they lose to every answer they are compared with."
             )
         compared = dict.fromkeys(("generic", "wrong"), 0)
         for item, _, _ in self._pairs:

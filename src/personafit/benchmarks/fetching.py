@@ -42,7 +42,7 @@ def fetch_dataset(
     with hub_errors(repo, "fetched"):
         info = api.dataset_info(repo, revision=revision)
         if not re.fullmatch("[0-9a-f]{40}", commit := info.sha or ""):
-            raise UserError(f"{repo} cannot be fetched: what answers at {api.endpoint} is no hub.")
+            raise UserError(f"{repo} cannot be fetched: the server at {api.endpoint} is not a hub.")
         sizes = _files(api, repo, commit)
         layout = layout_of(list(sizes))
         if layout is None:
@@ -121,14 +121,14 @@ def _download(api: "HfApi", repo: str, commit: str, names: list[str], partial: P
     checked = api.verify_repo_checksums(repo, repo_type="dataset", revision=commit, local_dir=partial)
     if missing := sorted(set(checked.missing_paths) & set(names)):
         raise UserError(
-            f"{repo}: {len(missing)} of {len(names)} files did not arrive, such as {missing[0]}; the same command goes on."
+            f"{repo}: {len(missing)} of {len(names)} files were not downloaded, such as {missing[0]}; the same command continues."
         )
     for wrong in checked.mismatches:
         (partial / wrong["path"]).unlink(missing_ok=True)
     if checked.mismatches:
         raise UserError(
             f"{repo}: what arrived as {checked.mismatches[0]['path']} is not what the hub lists ({len(checked.mismatches)} such "
-            "files); it was thrown away and the same command fetches it again."
+            "files); it was deleted, and the same command fetches it again."
         )
 
 

@@ -23,7 +23,7 @@ ANY = 1_000_000
 COUNTS = {
     "relevance": (1, 1, "a relevance item has one product, the attribute"),
     "preference": (3, ANY, "a preference item has two answers, then the attributes"),
-    "choice": (2, MOST, f"a choice is between 2 to {MOST} products, not {{}}"),
+    "choice": (2, MOST, f"a choice is between 2 and {MOST} products, not {{}}"),
 }
 """By kind of item: least and greatest number of products, and the message if it differs."""
 ANSWERS = {

@@ -119,7 +119,7 @@ def repo_of(name: str) -> str:
     repo = REPOS.get(name, name)
     if not _REPO.fullmatch(repo) or ".." in repo:
         raise UserError(
-            f"'{name}' is no data set on the hub: give {', '.join(REPOS)}, or a repository as org/name."
+            f"'{name}' is not a data set on the hub: give {', '.join(REPOS)}, or a repository as org/name."
         )
     return repo
 

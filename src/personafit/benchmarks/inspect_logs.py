@@ -24,7 +24,7 @@ class InspectLog:
         self._header = _header(path)
         if OURS in (self._header.eval.task, self._header.eval.task_registry_name):
             raise UserError(
-                f"{path} holds choices among the answers of a benchmark and no answers; `run BENCHMARK --rater inspect:MODEL` reports those."
+                f"{path} is a log of personafit/choices, which holds no answers of a system; `run BENCHMARK --rater inspect:MODEL` reports those."
             )
         self.model = str(self._header.eval.model)
 
@@ -68,7 +68,7 @@ class InspectLog:
         if not isinstance(asked, str):
             asked = next((message.text for message in reversed(asked) if message.role == "user"), "")
         if not asked.strip():
-            raise UserError(f"{self.path}, sample '{sample.id}' has no question of a user.")
+            raise UserError(f"{self.path}, sample '{sample.id}' has no message of a user.")
         return asked
 
     def _samples(self) -> Iterator["EvalSample"]:
@@ -98,7 +98,7 @@ def _header(path: Path) -> "EvalLog":
     try:
         return read_eval_log(str(path), header_only=True)
     except Exception as error:  # reading a non-log can raise anything
-        raise UserError(f"{path} is not a log of Inspect ({one_line(error)}).") from error
+        raise UserError(f"{path} is not an Inspect log ({one_line(error)}).") from error
 
 
 def _key(sample: "EvalSample") -> str:

@@ -131,13 +131,18 @@ def read_csv(
 ) -> Iterator[tuple[int, dict[str, str | None]]]:
     """Iterate over the rows of a CSV file with the numbers of their first lines; empty cells are None.
 
-    `needed` are the columns it must have. A row with too few or too many cells is passed to `complain` and skipped.
+    Cells are separated by commas, semicolons or tabs, whichever the first line has most of. `needed` are the columns it must have.
+    A row with too few or too many cells is passed to `complain` and skipped.
     """
     number = 1
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             csv.field_size_limit(LONGEST_CELL)
-            reader = csv.DictReader(line.replace("\x00", "\ufffd") for line in file)  # NUL cannot be stored
+            first = file.readline()
+            file.seek(0)
+            separator = max(",;\t", key=first.count)  # Excel writes semicolons where the comma is in numbers
+            lines = (line.replace("\x00", "\ufffd") for line in file)  # NUL cannot be stored
+            reader = csv.DictReader(lines, delimiter=separator)
             names = list(reader.fieldnames or [])
             if missing := [name for name in needed if name not in names]:
                 raise UserError(
@@ -274,7 +279,8 @@ def validated(model: type[M], row: dict[str, Any], path: object, number: int | N
     except ValidationError as error:
         found: dict[str, str] = {}  # a field of a union type has a message for each member
         for one in error.errors():
-            found.setdefault(field_name(one["loc"]), one["msg"][0].lower() + one["msg"][1:])
+            what = one["msg"].partition(" or instance of ")[0]
+            found.setdefault(field_name(one["loc"]), what[0].lower() + what[1:])
         faults = [f"{located(path, number, field)}: {what}." for field, what in found.items()]
         try:
             refuse_faults(faults, located(path, number))

@@ -159,7 +159,7 @@ def _meant_key(key: str, value: object) -> str:
 def _find_sources(folder: Path) -> list[_Source]:
     if not folder.is_dir():
         raise UserError(
-            f"{folder} is not a folder; --data takes a PersonaFeedback folder in its published layout."
+            f"{folder} is not a folder; --data takes a benchmark folder, or PersonaFeedback in its published layout."
         )
     found = []
     for path in sorted((folder / "rm_benchmark_all").glob("*.jsonl")):

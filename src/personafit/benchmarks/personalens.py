@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import Field
 
@@ -49,6 +49,7 @@ REPAIRS = {
     "value missing": "demographics not known or not told, left out",
     "value empty": "preferences that are empty, left out",
     "value number": "numbers and truth values where texts are expected, taken as texts",
+    "value nested": "lists and objects where texts or lists of texts are expected, taken as the texts in them",
     "value case": "values with other capitals than in the ontology, written as there",
     "value foreign": "values of closed lists that the ontology does not have, kept",
     "preference empty": "references of tasks to an empty preference, left out",
@@ -71,7 +72,7 @@ _PREAMBLE = re.compile(
 _PLACEHOLDER = re.compile(r"\[[A-Za-z][^\[\]\n]{2,40}\]")
 
 
-Value = str | int | float | bool | None
+Value = str | int | float | bool | None | list[Any] | dict[str, Any]
 """A value of a profile or situation: a text as a rule; among 1,500 generated users anything else may occur."""
 
 
@@ -98,11 +99,11 @@ class _DefinitionLine(PublishedLine):
 class _TaskEntry(PublishedLine):
     task_id: str
     situations: dict[str, Value]
-    named: list[str] = Field(alias="Relevant Affinity Types")
+    named: Any = Field(None, alias="Relevant Affinity Types")
 
 
 class _Profile(PublishedLine):
-    affinities: dict[str, dict[str, Value | list[Value]]]
+    affinities: dict[str, dict[str, Value]]
     demographics: dict[str, Value]
     interests: dict[str, int | bool]
     interactions: dict[str, str | None]
@@ -259,11 +260,19 @@ class PersonaLens(TaskBenchmark):
         """Return a value as text; null as an empty one."""
         if isinstance(value, str) or value is None:
             return value or ""
+        if isinstance(value, list | dict):
+            self._note("value nested", user)
+            return ", ".join(text for one in _leaves(value) if (text := self._text(one, user).strip()))
         self._note("value number", user)
         return str(value)
 
-    def _value(self, raw: Value | list[Value], attribute: _Attribute | None, user: str) -> FacetValue:
+    def _value(self, raw: Value, attribute: _Attribute | None, user: str) -> FacetValue:
         """Return a preference with its values spelled as in the ontology; empty values are dropped."""
+        if isinstance(raw, dict) or (
+            isinstance(raw, list) and any(isinstance(one, list | dict) for one in raw)
+        ):
+            self._note("value nested", user)
+            raw = list(_leaves(raw))
         kept = []
         for value in raw if isinstance(raw, list) else [raw]:
             each = self._text(value, user)
@@ -344,6 +353,15 @@ class PersonaLens(TaskBenchmark):
                 self._note("situation wording" if usual else "situation unclear", user)
             situation[name] = usual or value
         return situation
+
+
+def _leaves(value: Value) -> Iterator[Value]:
+    """Yield the values within a list or object, at any depth."""
+    if isinstance(value, list | dict):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(one)
+    else:
+        yield value
 
 
 def _usual(name: str, value: str) -> str | None:

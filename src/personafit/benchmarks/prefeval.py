@@ -119,7 +119,7 @@ class PrefEval(ChoiceBenchmark):
             histories = {EXPLICIT: said([("user", preference)], EXPLICIT)}
             for form, entries in told.items():
                 if entries is not None:
-                    histories[form] = _matching(entries, number, preference, form, place)
+                    histories[form] = _matching(entries, number, line, form, place)
             person = Person(
                 id=f"{path.stem}/{number + 1}",
                 language="en",
@@ -148,14 +148,22 @@ class PrefEval(ChoiceBenchmark):
 
 
 def _matching(
-    entries: list[tuple[str, dict[str, Any]]], number: int, preference: str, form: str, place: str
+    entries: list[tuple[str, dict[str, Any]]], number: int, line: _ChoiceLine, form: str, place: str
 ) -> list[Memory]:
-    """Return the conversation that implies this preference."""
-    if number >= len(entries) or _bare(entries[number][1].get("preference")) != _bare(preference):
+    """Return the conversation that implies the preference: that of the same number or, in files cut or sorted otherwise, of the same texts."""
+    found = entries[number : number + 1]
+    if not found or _bare(found[0][1].get("preference")) != _bare(line.preference):
+        asked = _bare(line.preference), _bare(line.question)
+        found = [
+            one
+            for one in entries
+            if (_bare(one[1].get("preference")), _bare(one[1].get("question"))) == asked
+        ]
+    if not found:
         raise UserError(
-            f"{place}: the preference is not entry {number + 1} of implicit_preference/{IMPLICIT[form]}; take both from one copy."
+            f"{place}: the preference is not in implicit_preference/{IMPLICIT[form]}; take both files from one copy."
         )
-    where, row = entries[number]
+    where, row = found[0]
     if form == "choice":
         one = validated(_ChoiceTalk, row, where, None).conversation
         texts = [one.query, one.assistant_options, one.user_selection, one.assistant_acknowledgment]

@@ -147,18 +147,18 @@ def push_folder(folder: Path, repo: str, private: bool, licence: str | None, any
     for name in FOLDER_FILES:
         if (folder / name).exists() and not (folder / name).resolve().is_relative_to(folder.resolve()):
             raise UserError(
-                f"{folder / name} is a link out of the folder, and would publish what lies there; copy the file."
+                f"{folder / name} is a link to a file outside the folder, which would be published; copy the file instead."
             )
     info = read_info(folder / "benchmark.toml")
     allowed = publishable(info.licence, licence, str(folder / "benchmark.toml"))
     if not anyway and (found := find_private(folder)):
         raise UserError(
-            f"{found[0]} seems to stand there ({len(found)} such places in all); take it out, or push with --anyway if it is "
+            f"{found[0]} seems to be there ({len(found)} such places in all); take it out, or push with --anyway if it is "
             "meant to be public.",
             code=1,
         )
     if not hub_token():
-        raise UserError(f"Pushing needs a token that may write, in the environment variable {TOKEN}.")
+        raise UserError(f"Pushing needs a token with write access, in the environment variable {TOKEN}.")
     api = hub_client()
     with hub_errors(repo, "pushed"):
         card = dataset_card(folder, info, repo, allowed)
@@ -178,7 +178,7 @@ def _prepare(api: "HfApi", repo: str, private: bool) -> set[str]:
     info = api.dataset_info(repo)
     if private and not info.private:
         raise UserError(
-            f"{repo} is there already and public; make it private on its page, or push to another."
+            f"{repo} already exists and is public; make it private on its page, or push to another."
         )
     there = set(api.list_repo_files(repo, repo_type="dataset"))
     if "benchmark.toml" not in there and (others := sorted(there - OURS)):

@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from difflib import get_close_matches
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -212,7 +213,7 @@ def _benchmark(rows: Numbered, checks: RowChecks, seed: int, name: str, source: 
     if missing := [column for column in (PAIRS if pairs else ANSWERS) if column not in columns]:
         place = "The rows" if in_memory else f"The lines of {checks.place}"
         checks.faults.append(
-            f"{place} lack {' and '.join(repr(column) for column in missing)}; pairs need {', '.join(PAIRS)}; answers need "
+            f"{place} lack {', '.join(map(repr, missing))}; pairs need {', '.join(PAIRS)}; answers need "
             f"{', '.join(ANSWERS)}, and generic or wrong to be compared with."
         )
         checks.refuse()
@@ -303,7 +304,7 @@ def _person(row: Row, question: str, number: int, checks: RowChecks) -> Person |
     if told is None or (isinstance(told, str) and not told.strip()):
         checks.add(number, "person", "is empty.")
         return None
-    if not isinstance(told, str | int):
+    if not isinstance(told, str | Integral):  # NumPy's whole numbers too
         checks.add(number, "person", f"must be a text or an object, not {json_kind(told)}.")
         return None
     words = str(told)
@@ -337,7 +338,7 @@ def _refuse_bare_ids(rows: Numbered, checks: RowChecks) -> None:
         checks.add(
             number,
             "person",
-            f": nothing is known of '{text}'; say who it is in words or as an object, add fields such as 'person.job', or "
+            f": nothing is known about '{text}'; say who it is in words or as an object, add fields such as 'person.job', or "
             "give the folder with people.jsonl that has this id (--data).",
         )
 

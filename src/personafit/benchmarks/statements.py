@@ -130,7 +130,9 @@ def _check_row(row: StatementLabel, conversations: dict[str, Conversation], plac
             f"{place}: a statement that is not accepted needs a failure, and an accepted one has none."
         )
     if row.failure is not None and row.failure not in (*MODES, *FINER):
-        raise UserError(f"{place}: '{row.failure}' is no failure; there are {', '.join((*MODES, *FINER))}.")
+        raise UserError(
+            f"{place}: '{row.failure}' is not a failure mode; there are {', '.join((*MODES, *FINER))}."
+        )
 
 
 def _check(statements: Statements) -> None:

@@ -67,7 +67,7 @@ def push(
         str | None, typer.Option(metavar="NAME", help="Licence, where the folder states none.")
     ] = None,
     anyway: Annotated[
-        bool, typer.Option("--anyway", help="Publish although something looks like private data.")
+        bool, typer.Option("--anyway", help="Publish even if something looks like private data.")
     ] = False,
 ) -> None:
     """Publish a benchmark folder as a data set on the Hugging Face hub; the token is read from HF_TOKEN.
@@ -141,7 +141,7 @@ def import_pairs(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="Pairs as .csv, .jsonl or .parquet (question, chosen, rejected, person, person.FIELD), or a log of Inspect (.eval, .json).",
+            help="Pairs as .csv, .jsonl or .parquet (question, chosen, rejected, person, person.FIELD), or an Inspect log (.eval, .json).",
         ),
     ],
     out: Annotated[
@@ -158,7 +158,7 @@ def import_pairs(
         typer.Option(metavar="LOG", help="Log of the same samples, answered without knowing the person."),
     ] = None,
 ) -> None:
-    """Import pairs as a benchmark folder, or a log of Inspect as a log of answers.
+    """Import pairs as a benchmark folder, or an Inspect log as a log of answers.
 
     **Examples**
 
@@ -228,7 +228,7 @@ def best_of(
     ] = 0.8,
     no_length_control: Annotated[
         bool,
-        typer.Option("--no-length-control", help="Keep in the scores what length alone explains."),
+        typer.Option("--no-length-control", help="Leave in the scores what length alone explains."),
     ] = False,
     seed: SeedOption = 0,
     budget: BudgetOption = None,

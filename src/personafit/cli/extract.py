@@ -23,7 +23,7 @@ from personafit.cli.options import (
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Extract people's attributes from conversations, and measure what they are worth.",
+    help="Extract people's attributes from conversations, and measure their quality.",
 )
 
 
@@ -51,7 +51,7 @@ def run(
         typer.Option(
             metavar="STEPS",
             help="Steps of preparation, separated by commas: language=CODE, scripted, minimum, assistant, diverse=N; all "
-            "is the three in the middle.",
+            "means scripted, minimum and assistant.",
         ),
     ] = None,
     verifier: Annotated[
@@ -204,7 +204,7 @@ def flow(
     ] = "rule:mention",
     json: JsonOption = False,
 ) -> None:
-    """Measure how errors flow: replace people by models at one stage after the other.
+    """Measure how errors propagate: replace people by models, one stage at a time.
 
     **Example**
 

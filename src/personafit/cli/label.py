@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from personafit import label
 from personafit._errors import UserError, counted
 from personafit.api.places import find_run, hint, store_url
 from personafit.cli.common import console, print_object
@@ -83,9 +84,7 @@ def new(
 
         personafit label new talk --from own --question chat --model openai:MODEL@URL --overlap 30
     """
-    from personafit.label import ExtraPages, StudyConfig, make_study
-
-    config = StudyConfig(
+    config = label.StudyConfig(
         title=title or study,
         language=language,
         overlap=overlap,
@@ -101,9 +100,9 @@ def new(
         completion_code=completion_code,
         completion_url=completion_url,
     )
-    extra = ExtraPages(gold, attention, practice)
+    extra = label.ExtraPages(gold, attention, practice)
     with opened_studies(store) as studies:
-        made = make_study(
+        made = label.make_study(
             studies.store, study, source, question, config, find_run, data, stratify, limit, extra
         )
     each = f"{counted(overlap, 'rater', 'raters')} each, {counted(config.seats, 'seat', 'seats')}"
@@ -151,10 +150,8 @@ def invite(
 
         personafit label invite pilot --participants ids.txt
     """
-    from personafit.label import Access, RaterState, find_seat
-
     with opened_studies(store) as studies:
-        access = Access(studies.engine)
+        access = label.Access(studies.engine)
         joining = f"{(address or access.address() or ADDRESS).rstrip('/')}/join/"
         if participants is not None:
             lines = _read("--participants", participants).splitlines()
@@ -172,9 +169,9 @@ def invite(
                 )
             print(f"{joining}{access.invite(study, None)}")
         elif rater is not None:
-            print(f"{joining}{access.invite(study, find_seat(studies, study, rater).seat)}")
+            print(f"{joining}{access.invite(study, label.find_seat(studies, study, rater).seat)}")
         else:
-            free = [seat for seat in studies.seats(study) if seat.state is RaterState.FREE]
+            free = [seat for seat in studies.seats(study) if seat.state is label.RaterState.FREE]
             if not free:
                 raise UserError(
                     f"{study} has no free seat; `personafit label extend {study} --raters N` adds some, "
@@ -208,9 +205,7 @@ def serve(
 
         personafit label serve --model openai:MODEL@URL
     """
-    from personafit.label import serve_studies
-
-    serve_studies(store_url(store), host, port, model or [], proxy or [])
+    label.serve_studies(store_url(store), host, port, model or [], proxy or [])
 
 
 @app.command("simulate")
@@ -221,10 +216,8 @@ def simulate(study: Study, store: StoreOption = None) -> None:
 
         personafit label new dry --from starter --simulated && personafit label simulate dry && personafit label status dry
     """
-    from personafit.label import simulate_votes
-
     with opened_studies(store) as studies:
-        count = simulate_votes(studies.store, study)
+        count = label.simulate_votes(studies.store, study)
     console().print(f"{study}: {count:,} simulated answers.")
 
 
@@ -237,14 +230,13 @@ def status(study: Study, json: JsonOption = False, store: StoreOption = None) ->
         personafit label status pilot --json
     """
     from personafit.api.report import print_pieces
-    from personafit.label import status_object, status_pieces, study_overview
 
     with opened_studies(store) as studies:
-        numbers = study_overview(studies, study)
+        numbers = label.study_overview(studies, study)
     if json:
-        print_object(status_object(numbers))
+        print_object(label.status_object(numbers))
     else:
-        print_pieces(status_pieces(numbers), console())
+        print_pieces(label.status_pieces(numbers), console())
 
 
 app.registered_commands.extend(steering.registered_commands)

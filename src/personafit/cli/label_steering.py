@@ -3,17 +3,15 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from personafit import label
 from personafit._errors import UserError, counted
 from personafit.api.places import hint, store_url
 from personafit.cli.common import console, print_object
 from personafit.cli.options import JsonOption, StoreOption
-
-if TYPE_CHECKING:
-    from personafit.label import Studies
 
 app = typer.Typer()
 
@@ -22,19 +20,18 @@ MOST = 10_000  # maximum number of raters, and of pages besides the items: more 
 Study = Annotated[str, typer.Argument(metavar="STUDY", help="Name of the study.")]
 Rater = Annotated[str, typer.Argument(metavar="RATER", help="Pseudonym, as `label status` prints it.")]
 OneRater = Annotated[str | None, typer.Argument(metavar="[RATER]", help="Only this one.")]
-Message = Annotated[str, typer.Argument(help="Shown on every page; empty takes it away.")]
+Message = Annotated[str, typer.Argument(help="Message shown on every page; an empty one removes it.")]
 Reason = Annotated[str, typer.Option(metavar="TEXT", help="Reason, stored in the audit trail.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
 @contextmanager
-def opened_studies(store: str | None) -> Iterator["Studies"]:
+def opened_studies(store: str | None) -> Iterator["label.Studies"]:
     """Open the studies of a store within a context."""
     from personafit import Store
-    from personafit.label import Studies
 
     with Store(store_url(store)) as opened:
-        yield Studies(opened)
+        yield label.Studies(opened)
 
 
 @app.command("import")
@@ -54,13 +51,11 @@ def import_(
 
         personafit label import pilot votes.csv
     """
-    from personafit.label import import_votes
-
     with opened_studies(store) as studies:
-        done = import_votes(studies, study, votes, simulated)
+        done = label.import_votes(studies, study, votes, simulated)
     again = f"; {done.known:,} were there already" if done.known else ""
     taken, raters = counted(done.votes, "vote", "votes"), counted(done.raters, "rater", "raters")
-    print(f"{taken} of {raters} taken into {study}{again}.")
+    print(f"{taken} of {raters} imported into {study}{again}.")
 
 
 @app.command("adjudicate")
@@ -89,18 +84,17 @@ def adjudicate(
         personafit label adjudicate pilot --decide starter/marlene/backups=1 --reason "the other one only mentions her job"
     """
     from personafit.api.report import print_pieces
-    from personafit.label import decide_item, dispute_pieces, disputes
 
     with opened_studies(store) as studies:
         for given in decide or []:
-            item, sign, label = given.rpartition("=")
+            item, sign, answer = given.rpartition("=")
             if not sign or not item:
                 raise UserError(f"--decide {given}: write ITEM=ANSWER, such as starter/marlene/backups=1.")
             try:
-                decide_item(studies, study, item, label or None, question, target, reason)
+                label.decide_item(studies, study, item, answer or None, question, target, reason)
             except UserError as error:
                 raise UserError(f"--decide {given}: {error}") from error
-        found = disputes(studies, study)
+        found = label.disputes(studies, study)
     if json:
         rows = [
             one.field.model_dump(include={"item", "question", "target"})
@@ -111,7 +105,7 @@ def adjudicate(
     elif not found:
         print(f"The raters of {study} disagree about nothing.")
     else:
-        print_pieces(dispute_pieces(study, found), console())
+        print_pieces(label.dispute_pieces(study, found), console())
 
 
 @app.command("export")
@@ -147,20 +141,16 @@ def export(
         raise UserError("Say where to: --out DIR for the votes, --benchmark DIR for a benchmark.")
     if out is None and format is not None:
         raise UserError(f"--format {format} says how votes are written to --out, which is missing.")
-    from personafit.label import export_study
-
     with opened_studies(store) as studies:
         if out is not None:
-            done = export_study(studies, study, out, format or "jsonl")
+            done = label.export_study(studies, study, out, format or "jsonl")
             votes = counted(done.votes.height, "vote", "votes")
             raters = counted(done.votes["rater"].n_unique(), "rater", "raters")
             print(f"{votes} of {raters} written to {out} ({format or 'folder'}).")
         if benchmark is not None and studies.study(study).form == "screen":
             _decide(studies, study, benchmark)
         elif benchmark is not None:
-            from personafit.label import write_benchmark
-
-            gold = write_benchmark(studies.store, study, benchmark)
+            gold = label.write_benchmark(studies.store, study, benchmark)
             items = counted(len({row.item for row in gold.rows}), "item", "items")
             print(f"Gold for {items} written to {benchmark}.")
             if tiers := ", ".join(f"{count:,} {tier}" for tier, count in sorted(gold.sizes.items())):
@@ -169,18 +159,16 @@ def export(
                 hint(sentence)
             if gold.undecided:
                 left = counted(len(gold.undecided), "item has", "items have")
-                hint(f"{left} no majority and no decision, and so no gold: label adjudicate.")
+                hint(f"{left} no majority and no decision, and therefore no gold; label adjudicate decides.")
 
 
-def _decide(studies: "Studies", study: str, folder: Path) -> None:
+def _decide(studies: "label.Studies", study: str, folder: Path) -> None:
     """Write a screening's decisions into the folder of its build, and print the outcome."""
-    from personafit.label import write_decisions
-
-    found = write_decisions(studies, study, folder)
+    found = label.write_decisions(studies, study, folder)
     drops = " and ".join(f"{one.dropped:,} of {one.screened:,} {step}" for step, one in found.items())
-    print(f"{study}: {drops} are to be dropped, which {folder / 'review'} says now.")
+    print(f"{study}: {drops} are marked as dropped in {folder / 'review'}.")
     if ties := sum(one.ties for one in found.values()):
-        hint(f"{ties:,} have as many votes to keep as to drop, and are kept: label adjudicate {study}.")
+        hint(f"{ties:,} are tied and so kept; label adjudicate {study} decides them.")
     hint(f"personafit build CONFIG.toml --out {folder} replaces what was dropped.")
 
 
@@ -190,18 +178,17 @@ def extend(
     raters: Annotated[int, typer.Option(min=1, max=MOST, help="Seats to add.")],
     store: StoreOption = None,
 ) -> None:
-    """Add raters; what raters have seen stays as it is.
+    """Add seats to a study; pages that raters may have seen stay as they are.
 
     **Example**
 
         personafit label extend pilot --raters 3
     """
-
     with opened_studies(store) as studies:
         studies.extend(study, raters)
         added = studies.seats(study)[-raters:]
         idle = sum(not studies.assigned(study, seat.seat) for seat in added)
-    print(f"{study}: {counted(raters, 'seat', 'seats')} more.")
+    print(f"{study}: {counted(raters, 'seat', 'seats')} added.")
     if idle:
         hint(f"{idle:,} of the seats have no pages, since all have their raters.")
     hint(f"personafit label invite {study}")
@@ -215,14 +202,11 @@ def pause(study: Study, rater: OneRater = None, store: StoreOption = None) -> No
 
         personafit label pause pilot
     """
-    from personafit.label import find_seat, set_state
-    from personafit.label import pause as pause_rater
-
     with opened_studies(store) as studies:
         if rater is None:
-            set_state(studies, study, "paused")
+            label.set_state(studies, study, "paused")
         else:
-            pause_rater(studies, find_seat(studies, study, rater), "")
+            label.pause(studies, label.find_seat(studies, study, rater), "")
     print(f"{rater or study} is paused.")
 
 
@@ -234,15 +218,12 @@ def resume(study: Study, rater: OneRater = None, store: StoreOption = None) -> N
 
         personafit label resume pilot r-1a2b3c4d
     """
-    from personafit.label import find_seat, set_state
-    from personafit.label import resume as resume_rater
-
     with opened_studies(store) as studies:
         if rater is None:
-            set_state(studies, study, "open")
+            label.set_state(studies, study, "open")
         else:
-            resume_rater(studies, find_seat(studies, study, rater))
-    print(f"{rater or study} goes on.")
+            label.resume(studies, label.find_seat(studies, study, rater))
+    print(f"{rater or study} is resumed.")
 
 
 @app.command("close")
@@ -253,10 +234,8 @@ def close(study: Study, store: StoreOption = None) -> None:
 
         personafit label close pilot
     """
-    from personafit.label import set_state
-
     with opened_studies(store) as studies:
-        set_state(studies, study, "closed")
+        label.set_state(studies, study, "closed")
     print(f"{study} is closed.")
 
 
@@ -268,12 +247,9 @@ def warn(study: Study, rater: Rater, message: Message, store: StoreOption = None
 
         personafit label warn pilot r-1a2b3c4d "Please take more time for each page."
     """
-    from personafit.label import find_seat
-    from personafit.label import warn as warn_rater
-
     with opened_studies(store) as studies:
-        warn_rater(studies, find_seat(studies, study, rater), message)
-    print(f"{rater} is shown the message." if message.strip() else f"{rater} is shown no message any more.")
+        label.warn(studies, label.find_seat(studies, study, rater), message)
+    print(f"{rater} now sees the message." if message.strip() else f"{rater} sees no message any more.")
 
 
 @app.command("exclude")
@@ -284,11 +260,8 @@ def exclude(study: Study, rater: Rater, reason: Reason, store: StoreOption = Non
 
         personafit label exclude pilot r-1a2b3c4d --reason "three seconds a page"
     """
-    from personafit.label import exclude as exclude_rater
-    from personafit.label import find_seat
-
     with opened_studies(store) as studies:
-        exclude_rater(studies, find_seat(studies, study, rater), reason)
+        label.exclude(studies, label.find_seat(studies, study, rater), reason)
     print(f"{rater} is excluded; nothing was deleted.")
 
 
@@ -300,15 +273,13 @@ def erase(study: Study, rater: Rater, yes: Yes = False, store: StoreOption = Non
 
         personafit label erase pilot r-1a2b3c4d
     """
-    from personafit.label import REMAIN, erase_rater, find_seat
-
     with opened_studies(store) as studies:
-        seat = find_seat(studies, study, rater)
+        seat = label.find_seat(studies, study, rater)
         if not yes and not typer.confirm(f"Delete everything of {rater} for good?"):
             raise UserError("Nothing was erased.")
-        done = erase_rater(studies, seat)
+        done = label.erase_rater(studies, seat)
     gone = ", ".join(f"{count:,} {what}" for what, count in done.counts.items() if count)
     print(f"{rater} is erased from {study}: {gone or 'there was nothing yet'}.")
-    print("Exports and backups already made are outside its reach: delete those yourself.")
+    print("Exports and backups made before still have these data; delete them yourself.")
     if done.remains is not None:
-        raise UserError(REMAIN.format(why=done.remains), code=1)
+        raise UserError(label.REMAIN.format(why=done.remains), code=1)

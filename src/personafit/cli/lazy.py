@@ -1,5 +1,6 @@
 """Commands that are imported when they are used, so that `--help` and `--version` stay fast."""
 
+import textwrap
 from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
@@ -27,6 +28,11 @@ class PlainCommand(TyperCommand):
         """Return the parameters, flags without a type."""
         return _untyped_flags(super().get_params(ctx))
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Print the help, each command of the examples on a line of its own."""
+        self.help = _fenced(self.help or "")
+        super().format_help(ctx, formatter)
+
 
 class PlainGroup(TyperGroup):
     """A group whose help lists no type beside its flags."""
@@ -36,11 +42,20 @@ class PlainGroup(TyperGroup):
         return _untyped_flags(super().get_params(ctx))
 
 
+def _fenced(help: str) -> str:
+    """Return a help text whose indented examples are fenced: typer loses an indentation that all but the first line share."""
+    told, mark, examples = help.partition("\n\n    ")
+    lines = filter(str.strip, textwrap.dedent("    " + examples).splitlines())
+    return "\n".join([told, "", "```", *lines, "```"]) if mark else help
+
+
 def _untyped_flags(params: list[Any]) -> list[Any]:
-    """Keep typer from printing `<bool>` beside flags."""
+    """Keep typer from printing `<bool>` beside flags and the names of arguments in lower case."""
     for one in params:
         if getattr(one, "is_flag", False) and one.metavar is None:
             one.metavar = ""
+        elif one.param_type_name == "argument" and one.metavar is None:
+            one.metavar = one.name.upper()
     return params
 
 

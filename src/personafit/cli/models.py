@@ -44,10 +44,10 @@ def get(
         ),
     ] = None,
     file: Annotated[
-        Path | None, typer.Option(metavar="FILE.gguf", help="A copy of your own, in place of a download.")
+        Path | None, typer.Option(metavar="FILE.gguf", help="Use this file instead of a download.")
     ] = None,
 ) -> None:
-    """Download weights, or take a copy of your own, and check their hash.
+    """Download weights, or take them from a file, and check their hash.
 
     **Example**
 

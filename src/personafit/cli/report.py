@@ -53,7 +53,9 @@ def report(
     form: Annotated[
         ReportFormat,
         typer.Option(
-            "--format", help="A page, Markdown, tables as CSV or LaTeX, figures as PNG and SVG, or JSON."
+            "--format",
+            metavar="NAME",
+            help="html, md, csv or latex (tables), figures (PNG and SVG), or json.",
         ),
     ] = ReportFormat.HTML,
     margin: MarginOption = MARGIN,
@@ -150,7 +152,7 @@ def agree(
     margin: MarginOption = MARGIN,
     json: JsonOption = False,
 ) -> None:
-    """Measure how far raters agree with each other and with gold, beside what one person reaches.
+    """Measure how far raters agree with each other and with gold, and compare it with the human ceiling.
 
     A run brings its raters, its gold, and people who voted on its items. A study or a folder brings its votes and the stored runs on
     the same items, so that people and judges stand side by side.

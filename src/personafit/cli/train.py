@@ -104,7 +104,7 @@ def matcher(
     seed: SeedOption = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Train a rater of which attributes matter for a prompt, and measure it on held-out prompts.
+    """Train a rater that says which attributes matter for a prompt, and measure it on held-out prompts.
 
     **Examples**
 
@@ -193,7 +193,7 @@ def reward(
         typer.Option(
             min=0,
             metavar="RATIO",
-            help="Add RATIO swapped pairs per personal pair: one answer before its own person and another.",
+            help="Add RATIO swapped pairs per personal pair: one answer, read for its own person and for another.",
         ),
     ] = 0.0,
     lora: Annotated[
@@ -223,7 +223,7 @@ def reward(
         typer.Option(
             min=1,
             metavar="N",
-            help="Pairs of one person kept together in a batch: 1 shuffles all, which is slower; default all of them.",
+            help="Keep N pairs of one person together in a batch; default all. 1 shuffles freely, which is slower.",
         ),
     ] = None,
     learning_rate: Annotated[

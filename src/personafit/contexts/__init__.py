@@ -129,7 +129,7 @@ def _remembered_context(name: str, people: People, model: str | None) -> Context
     match = _MEMORY.fullmatch(name)
     if match is None:
         raise UserError(
-            f"'{name}' is no context; write memory[:k=3,by=hybrid], memory[:OPTIONS]{SUFFIX}[{BY_PROFILE}][@MODEL] or "
+            f"'{name}' is not a context; write memory[:k=3,by=hybrid], memory[:OPTIONS]{SUFFIX}[{BY_PROFILE}][@MODEL] or "
             "induced[@MODEL]; plain memory needs no model."
         )
     argument, filtered, named = match.groups()

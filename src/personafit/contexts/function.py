@@ -40,7 +40,7 @@ def python_context(argument: str) -> ContextBuilder:
     function = load_instance(spec)
     if not callable(function) or not (takes(function, 1) or takes(function, 2)):
         raise UserError(
-            f"{spec.text}: a context is a function of a person, and of the item if it wants it, that returns a text, as in "
+            f"{spec.text}: a context is a function that takes a person, and the item if it wants, and returns a text, as in "
             "def recall(person, item): ..."
         )
     return FunctionContext(spec.text, function)

@@ -116,7 +116,7 @@ def history_context(argument: str, people: People) -> ContextBuilder:
     if argument and (option != "budget" or not (value.isascii() and value.isdecimal() and int(value) > 0)):
         raise UserError(f"{name}: write history:budget=TOKENS, such as history:budget=8000.")
     if not any(has_memories(person) for person in people.values()):
-        raise UserError(f"{name}: nobody here has memories to tell; add `memories` to people.jsonl.")
+        raise UserError(f"{name}: nobody here has memories; add `memories` to people.jsonl.")
     return HistoryContext(int(value) if argument else BUDGET)
 
 
@@ -214,7 +214,7 @@ def memory_settings(argument: str, name: str) -> MemorySettings:
     except ValidationError as error:
         wrong = str(error.errors()[0]["loc"][0])
         raise UserError(
-            f"{name}: '{wrong}={options[wrong]}' is no option; write k=NUMBER, by={'|'.join(WAYS)}, budget=TOKENS or embedder=NAME."
+            f"{name}: '{wrong}={options[wrong]}' is not an option; write k=NUMBER, by={'|'.join(WAYS)}, budget=TOKENS or embedder=NAME."
         ) from error
 
 

@@ -161,11 +161,11 @@ def dis_context(name: str, people: People) -> ContextBuilder:
     """Make a sum of D, I and S; the order of the parts in `name` does not matter."""
     named = name.split("+")
     if not re.fullmatch(SUM, name) or len(set(named)) < len(named):
-        raise UserError(f"'{name}' is no sum of D, I and S; name each at most once, as in D+I+S.")
+        raise UserError(f"'{name}' is not a sum of D, I and S; name each at most once, as in D+I+S.")
     if "D" in named and not any(select_facets(person.facets, [DEMOGRAPHICS]) for person in people.values()):
-        raise UserError(f"{name}: nobody here has demographics, which D would tell.")
+        raise UserError(f"{name}: nobody here has demographics, which D needs.")
     if "I" in named and not any(person.summaries for person in people.values()):
-        raise UserError(f"{name}: nobody here has summaries of earlier conversations, which I would tell.")
+        raise UserError(f"{name}: nobody here has summaries of earlier conversations, which I needs.")
     return DisContext("+".join(part for part in PARTS if part in named))
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from personafit._errors import counted
 from personafit._hashing import content_hash, hash_text
 from personafit.benchmarks.answers import RESERVED, AnswerRow, Answers
 from personafit.benchmarks.benchmark import Benchmark, Prompts
@@ -69,7 +70,10 @@ def _answers(
         made, missing = _answer_rows(answering, system_context_names, tiers)
         rows += made
         if missing:
-            notes.append(f"{answering.system.name} left {missing} answers unmade (failed, refused or empty).")
+            notes.append(
+                f"{answering.system.name} made no answer {counted(missing, 'time', 'times')} (failed, refused or empty), "
+                "counting its generic answers and those for somebody else."
+            )
     done.refuse_nothing(row.answer for row in rows)
     return Answers(rows, dict(people), seed, notes)
 

@@ -13,6 +13,7 @@ import orjson
 import polars as pl
 from sqlalchemy import select
 
+from personafit._errors import counted
 from personafit.benchmarks.benchmark import Benchmark
 from personafit.benchmarks.config import RunConfig
 from personafit.items.choice import CHOICES, TESTED_ANSWER, UNMADE_NOTE
@@ -29,7 +30,7 @@ from personafit.kinds.lines import (
     layouts_of,
     own_context,
 )
-from personafit.raters.rater import fitted_mark
+from personafit.raters.rater import Rater, fitted_mark
 from personafit.statistics import Estimate, choice_scores
 from personafit.statistics.clusters import ClusteredSums
 from personafit.store import (
@@ -99,6 +100,11 @@ class ChoiceKind(Kind):
         why = f"there is no {unmade} answer to compare with: nobody was asked"
         return Part(item.id, content=item.hash, skip=why)
 
+    def count(self, plan: RunPlan, rater: Rater) -> int:
+        wrong = sum(name.startswith("wrong:") for name in plan.contexts)
+        each = plan.config.samples * (2 if rater.order_matters else 1)
+        return super().count(plan, rater) - _without_wrong(plan) * wrong * each
+
     def facts(self, plan: RunPlan) -> dict[str, Any]:
         found = {name: value for name, value in super().facts(plan).items() if name != "kind"}
         if alone := _without_wrong(plan):
@@ -111,8 +117,8 @@ class ChoiceKind(Kind):
             yield from note_fitted(plan.raters, map(fitted_mark, people), "the people")
         if alone := _without_wrong(plan):
             yield (
-                f"{alone:,} items are of people whose language and script nobody shares: they are not judged under "
-                "the wrong person, and leave the lift over it."
+                f"{counted(alone, 'item is', 'items are')} about people whose language and script nobody else has: no wrong person "
+                "can stand in for them, so these items do not count in the lift over the wrong person."
             )
 
     async def make(

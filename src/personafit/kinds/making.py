@@ -42,7 +42,7 @@ class Answered:
         """Raise an error if not one answer could be made."""
         if not any(answers):
             why = self.summary.last_failure or "the systems answered nothing"
-            raise UserError(f"No answer could be made: {why}", code=1)
+            raise UserError(f"No answer could be made: {why.rstrip('.')}.", code=1)
 
 
 async def let_answer(
@@ -106,9 +106,9 @@ def estimate_answers(config: RunConfig, questions: int, contexts: int, pairs: in
     lines = []
     for spec in config.systems:
         model, calls = make_model(spec), questions * contexts
-        line = f"{model.name}: {calls:,} answers, about {calls * USUAL_TOKENS:,} tokens out"
+        line = f"{model.name}: at most {calls:,} answers, about {calls * USUAL_TOKENS:,} tokens out"
         if model.price is not None:
             line += f", about {calls * USUAL_TOKENS * model.price[1] / 1e6:.2f} USD"
-        lines.append(f"{line}; what has to be matched or made first comes on top.")
-    lines.append(f"Each judge that sees an order: {asks:,} asks over {pairs:,} pairs.")
+        lines.append(f"{line}; calls that prepare its contexts are not counted.")
+    lines.append(f"Each rater asked in both orders: at most {asks:,} asks over {pairs:,} pairs.")
     return lines

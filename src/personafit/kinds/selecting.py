@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from personafit._errors import UserError
+from personafit._errors import MOST_LISTED, UserError
 from personafit._hashing import hash_text
 from personafit.benchmarks.config import RunConfig, chosen_people
 from personafit.store import slice_column
@@ -43,11 +43,16 @@ def rows_where(rows: pl.DataFrame, config: RunConfig) -> pl.DataFrame:
     for condition in config.where:
         name, _, value = condition.partition("=")
         name = slice_column(name)
-        names = [column for column in rows.columns if column not in ("item", "person", "prompt", "grp")]
+        unsliced = ("item", "person", "prompt", "grp")
+        names = [one for one in rows.columns if one not in unsliced and rows[one].null_count() < len(rows)]
         if name not in names:
             there = f"write NAME=VALUE with one of {', '.join(names)}" if names else "they have no slices"
             raise UserError(f"--where {condition}: items have no '{name}'; {there}.")
+        values = sorted(rows[name].cast(pl.String).drop_nulls().unique())
         rows = rows.filter(pl.col(name).cast(pl.String) == value)
         if rows.is_empty():
-            raise UserError(f"--where {condition}: no item that is left has that; check the value.")
+            listed = ", ".join(values[:MOST_LISTED]) + (", ..." if len(values) > MOST_LISTED else "")
+            raise UserError(
+                f"--where {condition}: no item that is left has {name}={value}; there are {listed}."
+            )
     return rows

@@ -78,7 +78,7 @@ def decide(studies: Studies, name: str, key: str, label: str | None, why: str = 
     """Store a decision about a disputed answer; a label of None takes back the current one."""
     dispute = next((one for one in disputes(studies, name) if one.key == key), None)
     if dispute is None:
-        raise UserError(f"{name} has no such disagreement; it may have been settled meanwhile.")
+        raise UserError(f"{name} has no such disagreement; it may have been settled in the meantime.")
     _store(studies, name, dispute, _answer(studies, name, dispute, label), why)
 
 

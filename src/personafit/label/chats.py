@@ -84,13 +84,13 @@ class Chat:
         if any(row.key == key for row in rows):
             return
         if not rows:
-            raise NotNow("Nothing is kept before you have agreed to it.")
+            raise NotNow("Please agree first; nothing is stored before that.")
         if rows[-1].role == END:
             raise NotNow("This chat has ended.")
         if rows[-1].role == "user":
             raise NotNow("The assistant has not answered your last message yet.")
         if len(rows) > MOST_MESSAGES:
-            raise NotNow("This chat is as long as it can be; please end it.")
+            raise NotNow("This chat has reached its maximum length; please end it.")
         added = self._add(rows[-1].turn + 1, "user", storable(text), key)
         if not added and all(row.key != key for row in self.rows()):  # another tab sent a message first
             raise NotNow("The assistant has not answered your last message yet.")

@@ -42,6 +42,7 @@ class StudyGold:
     undecided: tuple[str, ...]
     """Items whose votes have no majority and that have not been adjudicated."""
     sizes: dict[str, int]
+    """Number of items with gold by tier."""
 
 
 def study_gold(studies: Studies, name: str) -> StudyGold:
@@ -75,7 +76,9 @@ def study_gold(studies: Studies, name: str) -> StudyGold:
             Judgment(rater=rater, label=label, value=value, **about) for rater, (label, value) in by.items()
         ]
     rater = ADJUDICATED if decided else majority
-    return StudyGold(rater, tuple(rows), tiers, tuple(undecided), dict(Counter(tier_of.values())))
+    kept = {row.item for row in rows}
+    sizes = Counter(tier for item, tier in tier_of.items() if item in kept)
+    return StudyGold(rater, tuple(rows), tiers, tuple(undecided), dict(sizes))
 
 
 def write_benchmark(store: Store, name: str, folder: Path) -> StudyGold:

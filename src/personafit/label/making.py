@@ -92,7 +92,7 @@ def make_study(
     if config.guidelines and form.as_models:
         notes.append(OWN_GUIDELINES)
     extra = [
-        f"{counted(counts[role], f'{role} page', f'{role} pages')} besides."
+        f"{counted(counts[role], f'{role} page', f'{role} pages')} added."
         for role in Role
         if role is not Role.ITEM and counts[role]
     ]

@@ -17,8 +17,9 @@ from personafit.label.agreement import QuestionAgreement, study_agreement
 from personafit.label.forms.questions import ChoiceForm
 from personafit.label.records import Arrangement, RaterState, Role
 from personafit.label.studies import Seat, Studies, Study, rater_kind
+from personafit.label.texts import text
 from personafit.label.votes import adjudicated_votes, study_remarks, study_votes
-from personafit.reports.pieces import Cell, Grid, Piece, Row, Sentences, count_row, result_cell, text_grid
+from personafit.reports.pieces import Cell, Grid, Piece, Row, Sentences, count_row, result_cell
 from personafit.statistics import Estimate
 
 AWAY = (RaterState.FREE, RaterState.ERASED)
@@ -26,7 +27,7 @@ LEFT_OUT = (RaterState.EXCLUDED, RaterState.ERASED)
 FEWEST_GOLD, LOW_GOLD = 3, 0.6
 FEWEST_TIMED, HASTY = 5, 1 / 3  # HASTY: as a fraction of the study's median time
 FEWEST_SIDES, ONE_SIDED = 15, 0.85
-MOST_NAMED = 12  # raters listed as having open pages
+MOST_NAMED = 12  # raters that each line below the table lists
 RATERS = (
     "rater", "state", "done", "open", "median s", "with others", "gold", "attention", "can't tell", "flags",
 )  # fmt: skip
@@ -216,11 +217,16 @@ def status_pieces(numbers: Overview) -> list[Piece]:
         f"{numbers.complete_pages:,} of {counted(numbers.item_pages, 'item has all its raters', 'items have all their raters')}, "
         f"{counted(numbers.free, 'free seat', 'free seats')}."
     ]
-    raters = text_grid("Raters", "", RATERS, [_rater_row(one) for one in numbers.raters])
+    raters = Grid("Raters", "", RATERS[:1], RATERS[1:], [_rater_row(one) for one in numbers.raters])
     after = []
     if waiting := [one.seat.code for one in numbers.taking_part if one.open]:
         named = ", ".join(waiting[:MOST_NAMED]) + (" …" if len(waiting) > MOST_NAMED else "")
         after.append(f"{counted(len(waiting), 'rater has', 'raters have')} open pages: {named}")
+    after += [
+        f"Worth a look: {one.seat.code} ({', '.join(text('en', key) for key in one.concerns)})"
+        for one in numbers.raters
+        if one.concerns
+    ][:MOST_NAMED]
     if not numbers.agreement:
         after.append("No agreement yet: it takes two raters who answered the same item.")
         return [Sentences(said), raters, Sentences(after)]
@@ -236,22 +242,26 @@ def status_pieces(numbers: Overview) -> list[Piece]:
     return [Sentences(said), raters, Sentences(after), agreement, Sentences(list(notes), small=True)]
 
 
-def _rater_row(one: RaterNumbers) -> list[str]:
-    others = figure(one.with_others)
-    return [
-        one.seat.code + (" (simulated)" if one.kind == "simulated" else ""),
-        one.seat.state.value,
-        f"{one.done}/{one.planned}",
-        str(one.open or "–"),
-        "–" if one.median_seconds is None else f"{one.median_seconds:.1f}",
-        f"{others.text} ({others.interval})" if others.interval else others.text or "–",
-        *(
-            f"{known.right}/{known.answered}" if known.answered else "–"
-            for known in (one.gold, one.attention)
-        ),
-        str(one.cannot_tell),
-        str(one.flags),
+def _rater_row(one: RaterNumbers) -> Row:
+    known = (
+        Cell(f"{score.right}/{score.answered}" if score.answered else "–")
+        for score in (one.gold, one.attention)
+    )
+    cells = [
+        Cell(one.seat.state.value),
+        Cell(f"{one.done}/{one.planned}"),
+        _number(one.open or None),
+        _number(one.median_seconds, 1),
+        figure(one.with_others),
+        *known,
+        _number(one.cannot_tell),
+        _number(one.flags),
     ]
+    return Row([one.seat.code + (" (simulated)" if one.kind == "simulated" else "")], cells)
+
+
+def _number(value: float | None, digits: int = 0) -> Cell:
+    return Cell("–") if value is None else Cell(f"{value:.{digits}f}", sort=value)
 
 
 def dispute_pieces(study: str, found: Sequence[Dispute]) -> list[Piece]:
@@ -259,10 +269,11 @@ def dispute_pieces(study: str, found: Sequence[Dispute]) -> list[Piece]:
     rows = []
     for one in found:
         votes = ", ".join(f"{label} × {count}" for label, count in one.counts.items())
-        about = [one.field.item, one.field.question, one.field.target]
-        rows.append([*about, votes, f"{one.share:.2f}", one.decided or ""])
-    columns = ("item", "question", "target", "votes", "largest share", "decided")
-    pieces: list[Piece] = [text_grid(f"{study}: what raters disagree about", "", columns, rows)]
+        about = Cell(one.field.question), Cell(one.field.target)
+        cells = [*about, Cell(votes), _number(one.share, 2), Cell(one.decided or "")]
+        rows.append(Row([one.field.item], cells))
+    columns = ["question", "target", "votes", "largest share", "decided"]
+    pieces: list[Piece] = [Grid(f"{study}: what raters disagree about", "", ["item"], columns, rows)]
     if left := sum(one.decided is None for one in found):
         how = f"label adjudicate {study} --decide ITEM=ANSWER, or in the browser: label serve."
         pieces.append(Sentences([f"{left} of {len(found)} to be decided: {how}"]))

@@ -65,7 +65,7 @@ def _check_proxies(named: Sequence[str]) -> None:
             ) from error
         if network.prefixlen == 0:
             raise UserError(
-                f"--proxy {one} would believe everybody; name the address or the network of the proxy."
+                f"--proxy {one} would trust every client; name the address or the network of the proxy."
             )
 
 

@@ -75,7 +75,7 @@ def exclude(studies: Studies, seat: Seat, reason: str) -> None:
     """Exclude a rater's answers from all results; nothing is deleted, and `resume` includes them again."""
     _present(seat)
     if not reason.strip():
-        raise UserError("Say why: an exclusion has a reason, and it stands in the trail.")
+        raise UserError("An exclusion needs a reason, which the audit trail keeps.")
     _change(studies, seat, "excluded", RaterState.EXCLUDED, reason)
 
 
@@ -83,7 +83,7 @@ def resume(studies: Studies, seat: Seat) -> None:
     """Let a paused or excluded rater continue, with all existing answers."""
     _present(seat)
     if seat.state not in (RaterState.PAUSED, RaterState.EXCLUDED):
-        raise UserError(f"{seat.code} is {seat.state}; only a paused or excluded rater is taken in again.")
+        raise UserError(f"{seat.code} is {seat.state}; only a paused or excluded rater can be resumed.")
     back = RaterState.DONE if seat.finished else RaterState.ACTIVE
     if seat.state is RaterState.PAUSED:
         _change(studies, seat, "resumed", back, "")

@@ -97,7 +97,9 @@ def _members(spec: Spec, asks: QuestionSet) -> list[Rater]:
     found: dict[str, Rater] = {}
     for member in map(parse_spec, texts):
         if member.kind == spec.kind:
-            raise UserError(f"{spec.text}: a blend holds no blend; name all members after one blend:.")
+            raise UserError(
+                f"{spec.text}: a blend cannot contain a blend; name all members after one blend:."
+            )
         if member.kind not in MEMBERS:
             raise UserError(
                 f"{spec.text}: {member.text} cannot be blended, because its margin was not fitted to be the log-odds of people's choices; "

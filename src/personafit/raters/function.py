@@ -36,7 +36,7 @@ def python_rater(spec: Spec, asks: QuestionSet, people: Mapping[str, Person], fu
     )
     if callable(getattr(found, "score", None)):
         if samples > 1:
-            raise UserError(f"{spec.text}: what gives scores is asked once; leave samples= out.")
+            raise UserError(f"{spec.text}: an object that scores is asked once; leave out samples=.")
         return ObjectRater(found, spec, asks)
     if not callable(found):
         raise UserError(
@@ -141,8 +141,8 @@ def _wanted(name: str, function: Any, asks: QuestionSet) -> tuple[tuple[str, ...
         return None, False
     if unknown := [one for one in needed if one not in NAMES]:
         raise UserError(
-            f"{name} wants '{unknown[0]}', which it cannot be given; a judge takes {', '.join(NAMES)}, as many of them as it "
-            "wants, or one parameter for all that is shown."
+            f"{name} has a parameter '{unknown[0]}', which judges are not given; they take any of {', '.join(NAMES)}, or one "
+            "parameter for everything that is shown."
         )
     return tuple(one for one in NAMES if one in taken or (takes_any and one in ALWAYS)), False
 
@@ -150,7 +150,7 @@ def _wanted(name: str, function: Any, asks: QuestionSet) -> tuple[tuple[str, ...
 @cache
 def _say_earlier(name: str) -> None:
     print(
-        f"personafit: {name} takes prompt and attributes, as such functions did before; that is read for one more release. Take one "
+        f"personafit: {name} takes prompt and attributes, a form that is accepted for one more release. Take one "
         "parameter, what is shown, and use its prompt, attributes and answers.",
         file=sys.stderr,
     )

@@ -214,8 +214,13 @@ def prompted_rater(spec: Spec, asks: QuestionSet) -> Rater:
         return PromptedRater(model, (asks.prefixed[spec.kind],), name=f"{spec.kind}:{model.name}")
     spec, samples = without_samples(spec, asks)
     questions, options = asks.asked, dict(spec.options)
-    how = options.pop("ask", None) if asks.kind == CHOICES.kind else None
-    if how is None and asks.kind == CHOICES.kind and "guard" in options:
+    for name in ("ask", "guard"):
+        if name in options and asks.kind != CHOICES.kind:
+            raise UserError(
+                f"{spec.text}: {name}= is for choices and means nothing for {asks.kind} items; leave it out."
+            )
+    how = options.pop("ask", None)
+    if how is None and "guard" in options:
         questions = (guarded_question(options.pop("guard")),)
     model_spec = replace(spec, options=options)
     if how is None:

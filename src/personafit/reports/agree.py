@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from personafit._errors import UserError
+from personafit._errors import UserError, counted
 from personafit.items.preference import PREFERENCE
 from personafit.items.relevance import RELEVANCE
 from personafit.kinds.lines import CONTROL_RATERS
@@ -419,7 +419,11 @@ def agreement_part(source: Source, found: Sequence[Agreement], pictures: bool = 
         sections += [replace(section, title=question + section.title) for section in _sections(one)]
     raters = {rater.name for one in found for rater in one.ratings.raters}
     units = max((len(one.ratings.codes) for one in found), default=0)
-    facts = [f"{len(raters)} raters", f"{units:,} judged", people_words(len(set(source.people.values())))]
+    facts = [
+        counted(len(raters), "rater", "raters"),
+        f"{counted(units, 'item', 'items')} judged",
+        people_words(len(set(source.people.values()))),
+    ]
     return ReportPart(source.name, f"Agreement on {source.name}", said, lead, sections, facts=facts)
 
 

@@ -310,7 +310,7 @@ def _preference(feature: str, judge: HypothesisTest, people: HypothesisTest, gap
     if judge.decided and people.decided and judge.verdict is not people.verdict:
         return f"{said}, unlike people, who prefer {more if people.verdict is Conclusion.ABOVE else less}"
     if gap.estimate.note == NO_SCALE:
-        return f"{said}; whether more or less than people do cannot be told from how steadily it chooses"
+        return f"{said}; this cannot be compared with people, who do not clearly go by any other feature"
     if gap.p is None:
         return said
     if not gap.decided:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from personafit._errors import UserError
+from personafit._errors import UserError, counted
 from personafit.contexts import is_remembered
 from personafit.kinds.choice import RESTRAINT, RunScores, columns_of, load_scores, missing_halves
 from personafit.kinds.lines import layouts_of
@@ -28,7 +28,7 @@ from personafit.store import RunRecord, Store
 
 DEFINITIONS = {
     "accuracy": "share of items on which the gold answer was chosen, averaged over both orders; a tie counts ½",
-    "win_rate": "share of comparisons that the tested answer won, averaged over both orders; a tie counts ½",
+    "win_rate": "share of all comparisons, with generic and with wrong-person answers, that the tested answer won; a tie counts ½",
     "accuracy_debiased": "accuracy of the choice that both orders together speak for, so a preference for a position cancels",
     "win_rate_debiased": "win rate of the choice that both orders together speak for, so a preference for a position cancels",
     "win_rate_length_controlled": "win rate that a logistic regression predicts for two answers of equal length",
@@ -86,7 +86,7 @@ class ChoiceReport(KindReport):
         )
 
     def counts(self) -> list[str]:
-        return [f"{self.totals.items:,} items", people_words(self.totals.people)]
+        return [counted(self.totals.items, "item", "items"), people_words(self.totals.people)]
 
     def answered(self) -> tuple[int, int]:
         return self.totals.coverage()
@@ -183,13 +183,20 @@ class ChoiceReport(KindReport):
     def table(self) -> Grid:
         columns: list[Column] = [(self.shown, self.metric, {}), ("lift", "lift", {})]
         columns.append(("restraint", "restraint", EXPECTED))
-        known = [name for _, name, _ in columns[1:] if self._has(name)]
+        known = [name for _, name, _ in columns if self._has(name)]
         restraint = " and restraint" if "restraint" in known else ""
         lift = ", lift in points" if "lift" in known else ""
         judged = "One row per system and judge. " if self.metric == "win_rate" else ""
         caption = f"{judged}{self.shown.capitalize()}{restraint} in %{lift}; 95 % intervals, clustered by person and, where prompts recur, by prompt."
         lines = dict([*self._headlined.items()][:MOST_ROWS])
-        return self.grid("Scores", caption, lines, columns, coverage=self.metric, note=legend(known))
+        note = " ".join([legend(name for name in known if name != "accuracy"), *self._no_lift()])
+        return self.grid("Scores", caption, lines, columns, coverage=self.metric, note=note.strip())
+
+    def _no_lift(self) -> list[str]:
+        """Return why there is no lift, if the run leaves out contexts that the benchmark's own runs have."""
+        why = next((one.note for one in self.results if one.metric == "lift" and one.note), None)
+        possible = self.info.get("controls", {}).get("views")  # the stored name of contexts
+        return [f"{why[:1].upper()}{why[1:]}."] if why and possible and not self._has("lift") else []
 
     def _has(self, metric: str) -> bool:
         return any(one.metric == metric and one.value is not None for one in self.results)
@@ -243,7 +250,7 @@ class ChoiceReport(KindReport):
             self.lines_of(self.metric),
             columns,
             coverage=self.metric,
-            note=legend(dict.fromkeys(one.metric for one in self.results)),
+            note=legend(one.metric for one in self.results if one.value is not None),
         )
 
     # -- the rest --------------------------------------------------------------------------------------------------------

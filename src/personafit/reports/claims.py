@@ -105,7 +105,7 @@ def claim(
     """
     estimate, verdict = tested.estimate, tested.verdict
     if estimate.value is None:
-        return f"{subject}: nothing can be said of its {figure}."
+        return f"{subject}: nothing can be said about its {figure}."
     number = f"{figure} {_number(estimate.value, unit, signed_figure)}" if figure else ""
     if verdict is Conclusion.CONSTANT:
         return f"{subject}: {words.constant}" + (
@@ -129,6 +129,8 @@ def null_words(tested: HypothesisTest, unit: FigureUnit = POINTS) -> str:
     if tested.detectable is None:
         return "without an interval nothing can be told"
     could = f"this run could have detected {unit.plain(tested.detectable)} or more"
+    if unit is POINTS and tested.detectable > 1:  # no share and no difference of shares is that large
+        could = "this run was too small to detect any effect"
     within = unit.within(tested.margin)
     if tested.verdict is Conclusion.EQUIVALENT:
         return f"{could}; equivalent within {within}, p {shown_p(tested.p_equivalent)}"
@@ -246,10 +248,10 @@ def lift_words(row: Result, tested: HypothesisTest) -> ClaimWords:
         other = "somebody else" if wrong else "nobody"
         return ClaimWords(
             above="its answers fit the person they are for",
-            below=f"its answers win less often with a judge who knows the person than with one who knows {other}",
+            below=f"its answers win less often with a judge told about the person than with one told about {other}",
             unclear="no evidence that its answers fit the person they are for",
-            equivalent=f"knowing the person changes how often its answers win by less than {POINTS.plain(tested.margin)}",
-            constant=f"the judge chooses the same whether it knows the person or {other}",
+            equivalent=f"telling the judge about the person changes how often its answers win by less than {POINTS.plain(tested.margin)}",
+            constant=f"the judge chooses the same whether it is told about the person or about {other}",
         )
     return ClaimWords(
         above=f"uses {told}",

@@ -42,11 +42,11 @@ def study_part(
     )
 
 
-def run_part(store: Store, run: RunRecord, margin: float = MARGIN) -> ReportPart:
-    """Return the complete report part of a run."""
+def run_part(store: Store, run: RunRecord, margin: float = MARGIN, several: bool = False) -> ReportPart:
+    """Return the complete report part of a run, one of `several` or the only one."""
     report = open_report(store, run, margin)
     report.complete = True
-    return with_verdict(report.part(), verdict_of(report, store, run, run_bars(run), margin))
+    return with_verdict(report.part(), verdict_of(report, store, run, run_bars(run), margin, several))
 
 
 def votes_part(source: Source, margin: float = MARGIN) -> ReportPart:

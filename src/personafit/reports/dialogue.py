@@ -100,7 +100,7 @@ class DialogueReport(KindReport):
         "explained": "What is marked in the turns was counted by fixed rules, which miss paraphrases and can err.",
     }
 
-    asks_whether: ClassVar[str] = "does the assistant use what it is told of the person?"
+    asks_whether: ClassVar[str] = "does the assistant use what it is told about the person?"
 
     def __init__(self, store: Store, run: RunRecord) -> None:
         self.run = load_dialogues(store, run)

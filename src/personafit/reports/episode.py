@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle
 from typing import Any, ClassVar
 
+from personafit._errors import counted
 from personafit.kinds.episode import COUNTS, MOST_QUESTIONS, REGRET, episode_lines, questions_label
 from personafit.kinds.lines import Line
 from personafit.reports.claims import ClaimWords, FigureUnit, claim, legend_for, people_words
@@ -79,9 +80,8 @@ class EpisodeReport(KindReport):
 
     def counts(self) -> list[str]:
         frame = self.opened.lines[0].frame
-        requests = frame["request"].n_unique()
-        found = f"{requests:,} request{'s' if requests != 1 else ''}"
-        return [found, people_words(frame["person"].n_unique())]
+        requests = counted(frame["request"].n_unique(), "request", "requests")
+        return [requests, people_words(frame["person"].n_unique())]
 
     @property
     def _ladder(self) -> dict[LineId, str | None]:
@@ -102,7 +102,7 @@ class EpisodeReport(KindReport):
             (Panel("Regret (0: the best choice)", digits=2), "regret", {}),
             (Panel("Did what was asked, %", limits=(-4.0, 104.0)), "success", {}),
         ]
-        caption = "By regret, the least first; bars are 95 % intervals, hollow marks are scripted controls, which show what can be reached with what knowledge."
+        caption = "Sorted by regret, lowest first. Bars are 95 % intervals; hollow squares are scripted controls, which show what can be reached with what knowledge."
         return self.plot("Systems among the controls", caption, self._ladder, panels)
 
     def table(self) -> Grid:

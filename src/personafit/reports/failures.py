@@ -400,6 +400,10 @@ LEAD = (
     "Answers that make heavy use of the profile, are generic, name the person, refuse, or contradict the profile. Heavy use and naming "
     "are descriptions, not faults. The answers that gold chose and rejected are shown for comparison."
 )
+MEANING = (
+    "Heavy profile use: it takes up three statements of the profile or more, and twice the other answer's share. Generic: long, and "
+    "neither addressed to the reader nor nearer to this profile than to a stranger's. Named: it calls the person by name."
+)
 LONGEST = 120  # characters of a text in a table
 
 
@@ -412,7 +416,8 @@ def analyze_failures(
         who = find_rater(scores, rater)
         results = failure_results(scores, answer_failures(store, scores, who), who)
         title, said = f"Failure modes of {run.name}", _modes_in_words(results)
-        part = ReportPart(run.name, title, said, [failures_grid(scores, results)])
+        grid = failures_grid(scores, results)
+        part = ReportPart(run.name, title, said, [grid] if grid.rows else [])
         return Analysis(scores.info["name"], results, part, {"note": "rules only"}, choice_hints(scores))
     opened = run_lines(store, run)
     found = line_failures(opened, rater)
@@ -430,8 +435,10 @@ def _modes_in_words(results: Sequence[Result]) -> list[str]:
     if not whole:
         return []
     shown = [f"{one.slice['mode']} {with_interval(one, unit=' %')}" for one in whole if one.value]
-    found = ", ".join(shown) or "none shows a failure mode"
-    return [f"Of the answers that {whole[0].rater} chose: {found}."]
+    rater = whole[0].rater
+    if not shown:
+        return [f"The rules find no failure mode in the answers that {rater} chose."]
+    return [f"Of the answers that {rater} chose: {', '.join(shown)}."]
 
 
 def failures_grid(scores: RunScores, results: Sequence[Result]) -> Grid:
@@ -442,19 +449,21 @@ def failures_grid(scores: RunScores, results: Sequence[Result]) -> Grid:
     columns = [
         (name, where) for name, where in columns_of(scores) if _key(where) in present and (where or whole)
     ]
+    shown = {one.slice["mode"] for one in results if one.value}
     rows = []
     for who in WHO:
-        for mode in MODES:
+        for mode in filter(shown.__contains__, MODES):
             cells = [index.get(_key({**where, "mode": mode, "answers": who})) for _, where in columns]
             if any(cells):
                 rows.append(Row([who, mode], [percent_cell(cell) for cell in cells]))
     heads = [name for name, _ in columns]
     return Grid(
         "Share of answers with each failure mode",
-        "In %, counted by rules without a model; 95 % intervals below.",
+        "In %, counted by rules without a model; 95 % intervals below. Modes that no answer shows are left out.",
         ["answers", "mode"],
         heads,
         rows,
+        note=MEANING,
     )
 
 

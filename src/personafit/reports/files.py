@@ -69,7 +69,7 @@ def _markdown_table(grid: Grid) -> str:
     headings = [*_heads(grid), *grid.columns]
     rows = [
         [
-            *map(_markdown, (row.called, *row.names[1:])),
+            *map(_markdown, row.called),
             *(f"{one.text} ({one.interval})" if one.interval else one.text for one in row.cells),
         ]
         for row in grid.rows
@@ -94,12 +94,13 @@ def latex(grid: Grid) -> str:
         "\\midrule",
     ]
     for row in grid.rows:
-        first = _latex(f"{row.called} (published)" if row.source else row.called)
+        first, *others = row.called
+        first = f"{first} (published)" if row.source else first
         cells = [
             _latex(cell.text) + (f" {{\\scriptsize {_latex(cell.interval)}}}" if cell.interval else "")
             for cell in row.cells
         ]
-        lines.append(" & ".join([first, *map(_latex, row.names[1:]), *cells]) + r" \\")
+        lines.append(" & ".join([*map(_latex, (first, *others)), *cells]) + r" \\")
     lines += ["\\bottomrule", "\\end{tabular}"]
     lines += [f"% {_line(text)}" for text in (*grid.remarks, grid.note) if text]
     return "\n".join(lines) + "\n"
@@ -115,11 +116,12 @@ def _write_csv(grid: Grid, path: Path) -> None:
         writer = csv.writer(file)
         writer.writerow(map(inert, header))
         for row in grid.rows:
-            cells = [inert(text) for text in (*row.names, row.tag, row.source or "")]
+            cells = [inert(text) for text in (*row.names, row.kind, row.source or "")]
             for cell, wide in zip(row.cells, with_interval, strict=True):
-                text = cell.text.replace("−", "-")
+                text, ends = cell.text.replace("−", "-"), cell.interval.replace("−", "-")
+                if re.fullmatch(r"[\d,]+", text):
+                    text = text.replace(",", "")
                 cells.append(text if cell.sort is not None else inert(text))
-                ends = cell.interval
                 cells += [ends if ENDS.fullmatch(ends) else inert(ends)] if wide else []
             writer.writerow(cells)
 

@@ -176,6 +176,8 @@ def _verdict(what: str, bar: float, result: Result) -> GateVerdict:
     decision, whose = gate(result, bar), described(result)
     metric, bracket, slice = what.partition("[")
     name = f"{metric.replace('_', ' ')}{bracket}{slice} of {whose}"
+    if metric == MADE:
+        name = f"share of answers made by {whose}"
     lower = result.better == "lower"
     if lower and bar:
         result = _up_to_three(result)

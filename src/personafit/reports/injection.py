@@ -6,6 +6,7 @@ from typing import Any
 
 import polars as pl
 
+from personafit._errors import counted
 from personafit.benchmarks.injection import ATTACKED, ATTACKS, CLEAN, PLACEBO
 from personafit.kinds.injection import RIGHT, UNIT, Effects, load_effects, opened_injection, right_lines
 from personafit.reports.analysis import count_cell
@@ -59,7 +60,7 @@ class InjectionReport(KindReport):
 
     def counts(self) -> list[str]:
         items = self.effects.items
-        return [f"{len(items):,} items", people_words(items["person"].n_unique())]
+        return [counted(len(items), "item", "items"), people_words(items["person"].n_unique())]
 
     def answered(self) -> tuple[int, int]:
         planned = sum(self._each * rater["orders"] for rater in self.record.config["raters"])

@@ -255,13 +255,15 @@ class KindReport(ABC):
         """
         heads, every, same = self._named(lines, quoted)
         remarks, rows = Remarks(), []
+        rules = {one["name"] for one in self.record.config.get("raters", ()) if one.get("control")}
+        rater = heads.index("rater") if "rater" in heads else 0
         for names, find, control, source in every:
             cells = [remarks.cell(find(metric, where)) for _, metric, where in columns]
             if coverage is not None:
                 whole = find(coverage, {})
                 cells.append(share_cell(None if whole is None else whole.coverage))
             if source is None or any(cell.text for cell in cells):
-                rows.append(Row(names, cells, control, source))
+                rows.append(Row(names, cells, control, source, rater if names[rater] in rules else 0))
         headings = [heading for heading, *_ in columns] + ([] if coverage is None else ["coverage, %"])
         caption = " ".join(filter(None, [same, caption]))
         return Grid(title, caption, heads, headings, rows, list(remarks), note).filled()

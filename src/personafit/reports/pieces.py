@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 CALLED = {"no view": "no context"}
 """Controls that are displayed under another name than the stored one."""
+FROM_DATA = frozenset(
+    {"published votes", "votes in the data", "people", "simulated people", "labels in the data"}
+)
+"""Controls whose judgments came with the data."""
 
 
 @dataclass(frozen=True)
@@ -60,16 +64,26 @@ class Row:
     cells: Sequence[Cell]
     control: str | None = None
     source: str | None = None
+    named: int = 0
+    """The place of the name that is the control."""
 
     @property
-    def tag(self) -> str:
+    def kind(self) -> str:
         """The displayed kind of control; empty for other rows."""
         return CALLED.get(self.control, self.control) if self.control else ""
 
     @property
-    def called(self) -> str:
-        """The first name, with the kind of control."""
-        return f"{self.names[0]} (control: {self.tag})" if self.control else self.names[0]
+    def tag(self) -> str:
+        """The text beside the control's name, such as `control: longest answer`; empty for other rows."""
+        return f"control: {self.kind}" if self.kind and self.control not in FROM_DATA else self.kind
+
+    @property
+    def called(self) -> list[str]:
+        """The names, with the tag of the control."""
+        return [
+            f"{name} ({self.tag})" if self.tag and place == self.named else name
+            for place, name in enumerate(self.names)
+        ]
 
 
 @dataclass(frozen=True)
@@ -175,12 +189,6 @@ class Section:
     title: str
     pieces: Sequence[Piece]
     lead: str = ""
-
-
-def text_grid(title: str, caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Grid:
-    """Build a table from texts such as `61.0 (55.2 to 66.8)`: the first column is names, brackets hold intervals."""
-    made = [Row([row[0]], [text_cell(cell) for cell in row[1:]]) for row in rows]
-    return Grid(title, caption, headings[:1], headings[1:], made)
 
 
 def percent_cell(found: Estimate | Result | None, signed: bool = False) -> Cell:
@@ -298,19 +306,6 @@ class Remarks:
 def count_row(names: Sequence[str], counts: Sequence[int], control: str | None = None) -> Row:
     """Return a row of counts."""
     return Row(names, [Cell(f"{count:,}", sort=float(count)) for count in counts], control)
-
-
-def text_cell(text: str) -> Cell:
-    """Parse a printed number into a cell, its interval in brackets or on a second line."""
-    value, _, interval = text.partition("\n" if "\n" in text else " (")
-    bare = value.replace("−", "-").replace(",", "").strip("+ >%")
-    try:
-        sort = float(bare)
-    except ValueError:
-        return Cell(text)
-    if interval and not any(character.isdigit() for character in interval):
-        return Cell(true_minus(text), sort=sort)  # not an interval, but a letter that refers to a note
-    return Cell(true_minus(value), true_minus(interval.rstrip(")").replace("\n", " ")), sort)
 
 
 def true_minus(text: str) -> str:

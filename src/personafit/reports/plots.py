@@ -132,6 +132,7 @@ def _page_colour(colour: str) -> str:
 # -- names beside rows -----------------------------------------------------------------------------------------------
 
 LONGEST_NAME = 36
+BETWEEN = " · "
 BREAKS = re.compile(r"[\s:,/=_-]+")
 FOLDERS = re.compile(r"(?<![^:,=/\s])(?:[^:,=/\s]*/){2,}")  # of a path, not of an OWNER/NAME
 
@@ -143,8 +144,10 @@ def lined_name(text: str) -> str:
         plain = FOLDERS.sub("…/", plain)
     if len(plain) <= LONGEST_NAME:
         return plain
-    breaks = [place.end() for place in BREAKS.finditer(plain[:LONGEST_NAME])]
-    first = breaks[-1] if breaks and breaks[-1] > LONGEST_NAME // 3 else LONGEST_NAME
+    start = plain[:LONGEST_NAME]
+    breaks = [place.end() for place in BREAKS.finditer(start) if place.end() > LONGEST_NAME // 3]
+    between = start.rfind(BETWEEN) + len(BETWEEN)  # of the names of a system and its judge
+    first = between if between in breaks else breaks[-1] if breaks else LONGEST_NAME
     return f"{plain[:first].rstrip()}\n{short_name(plain[first:])}"
 
 

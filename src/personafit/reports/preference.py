@@ -10,6 +10,7 @@ import numpy as np
 import orjson
 import polars as pl
 
+from personafit._errors import counted
 from personafit.benchmarks.recentering.responses import INFO
 from personafit.items.preference import GENERIC, HIGHEST, LOWEST, MIDDLE, PERSONAL, PREFER
 from personafit.kinds.lines import Line, Metric, RunLines
@@ -104,9 +105,9 @@ class PreferenceReport(KindReport):
     def counts(self) -> list[str]:
         units = self.scores.units
         return [
-            f"{units['item'].n_unique():,} pairs of answers, {len(units):,} marks each",
+            f"{counted(units['item'].n_unique(), 'pair', 'pairs')} of answers, marked by {counted(len(units), 'attribute', 'attributes')}",
             people_words(units["person"].n_unique()),
-            f"{units['prompt'].n_unique():,} prompts",
+            counted(units["prompt"].n_unique(), "prompt", "prompts"),
         ]
 
     def warnings(self) -> Iterator[str]:

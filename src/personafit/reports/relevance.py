@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import polars as pl
 
+from personafit._errors import counted
 from personafit.benchmarks.recentering.labels import published_remarks
 from personafit.items.relevance import ALONE, GRADES, SHOWN_UNDER
 from personafit.kinds.lines import Line
@@ -46,7 +47,7 @@ DEFINED = (
 OVER = 1.2  # above this ratio a rater is reported to over-select
 CAPTION = (
     "Precision is the share of the attributes a rater picks that people call relevant; recall is the share of the attributes people "
-    "call relevant that it picks. On the right, how many attributes it picks for each one that people pick; at the dotted line as many. "
+    "call relevant that it picks. On the right, how many attributes it picks for each one that people pick (dotted line: one). "
     "Bars are 95 % intervals, hollow squares are controls"
 )
 
@@ -68,9 +69,9 @@ class RelevanceReport(KindReport):
     def counts(self) -> list[str]:
         items = self.scores.items
         return [
-            f"{len(items):,} pairs, {int(items['relevant'].sum() or 0):,} relevant",
+            f"{counted(len(items), 'pair', 'pairs')}, {int(items['relevant'].sum() or 0):,} relevant",
             people_words(items["person"].n_unique()),
-            f"{items['prompt'].n_unique():,} prompts",
+            counted(items["prompt"].n_unique(), "prompt", "prompts"),
         ]
 
     def picture(self) -> Picture | None:
@@ -114,8 +115,8 @@ class RelevanceReport(KindReport):
         grids = [self.grid(title, "F1 in %.", every, columns) for title, columns in slices if columns]
         yield Section("Slices", grids, lead)
         caption = (
-            "Paired by the pairs that both answered: points of %, over-selection as it is; 95 % interval below, not adjusted for how "
-            "many are compared."
+            "On the pairs that both answered: in points, over-selection as it is. 95 % intervals below, not adjusted for the number of "
+            "comparisons."
         )
         lead = "Each rater asked for against every other, and against itself without the prompt."
         yield Section("Differences", self.differences("Differences between raters", caption, COMPARED), lead)
@@ -238,7 +239,7 @@ def picks(rater: str, context: str, figures: Figures, finding: HypothesisTest | 
     """Describe how many attributes a rater picks compared with people, and whether that is too many or too few."""
     times = figures.value("over_selection", rater, context)
     if times is None:
-        return f"{rater} has no answer that could be held against people's."
+        return f"{rater} has no answer that could be compared with people's."
     much = f"{rater} picks {times:.1f} times as many attributes as people do"
     if finding is not None and finding.verdict is Conclusion.ABOVE and times > 1:
         return f"{much}: it over-selects."

@@ -159,7 +159,7 @@ def notebook_html(pieces: Sequence[Piece]) -> str:
 
 def _cells(row: Row) -> list[Markup]:
     numbers = [f"{one.text} ({one.interval})" if one.interval else one.text for one in row.cells]
-    return [escape(text) for text in (row.called, *row.names[1:], *numbers)]
+    return [escape(text) for text in (*row.called, *numbers)]
 
 
 def _drawn(parts: Sequence[ReportPart]) -> Callable[[Picture], Markup]:

@@ -43,14 +43,19 @@ def open_report(store: Store, run: RunRecord, margin: float = MARGIN) -> KindRep
 
 
 def verdict_of(
-    report: KindReport, store: Store, run: RunRecord, bars: Sequence[Bar] = (), margin: float = MARGIN
+    report: KindReport,
+    store: Store,
+    run: RunRecord,
+    bars: Sequence[Bar] = (),
+    margin: float = MARGIN,
+    several: bool = False,
 ) -> RunVerdict:
-    """Return the verdict on a run."""
+    """Return the verdict on a run; beside `several` others, an assistant is called by its name."""
     kind = run.config.get("kind", "choice")
     made = made_results(store, run, report.results)
     named = frozenset(one["fingerprint"] for one in run.config.get("raters", ()) if not one.get("control"))
     verdict = run_verdict(
-        run.name, kind, report.results, None, bars, margin, made, answers_sentence(run), named
+        run.name, kind, report.results, bars, margin, made, answers_sentence(run), named, several
     )
     users = user_style(run.config.get("user") or {})
     return verdict if users in ("", PLAIN_USERS) else name_users(verdict, users)

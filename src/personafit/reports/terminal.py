@@ -99,9 +99,10 @@ def _table(grid: Grid, columns: Sequence[int]) -> Table:
 
 
 def _row(row: Row, columns: Sequence[int]) -> list[Text]:
-    first, *others = map(printable, row.names)
-    named = f"{first}\n({row.tag})" if row.control else first
-    return [Text(named), *map(Text, others), *(_text(row.cells[place]) for place in columns)]
+    names = [*map(printable, row.names)]
+    if row.control:
+        names[row.named] += f"\n({row.kind})"
+    return [*map(Text, names), *(_text(row.cells[place]) for place in columns)]
 
 
 def _text(cell: Cell) -> Text:

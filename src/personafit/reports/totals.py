@@ -24,8 +24,7 @@ from personafit.kinds.choice import (
 )
 from personafit.kinds.lines import Line, RunLines, layouts_of
 from personafit.reports.kind_report import ERRORS_SHOWN, LONGEST_ERROR, Endings
-from personafit.reports.line_results import LINE, PLACE, AddedUp, add_lines_up, results_of
-from personafit.reports.result import Result
+from personafit.reports.line_results import LINE, PLACE, AddedUp, add_lines_up
 from personafit.store import UNMADE, RunRecord, Status, Store, any_prompt_recurs, run_pages
 
 MAX_ITEMS = 10_000
@@ -174,11 +173,6 @@ def load_totals(store: Store, run: RunRecord) -> RunTotals:
         for rater, context, (system, system_context) in product(totals.raters, totals.contexts, systems)
     ]
     return totals
-
-
-def run_results(totals: RunTotals) -> list[Result]:
-    """Return all results of a run."""
-    return results_of(totals.opened, totals.added)
 
 
 def _pages(store: Store, totals: RunTotals, by: str) -> Iterator[pl.DataFrame]:

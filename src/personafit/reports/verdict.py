@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from personafit._errors import counted
 from personafit.reports.claims import (
     count_words,
     decided_lifts,
@@ -17,7 +18,7 @@ from personafit.reports.claims import (
     same_words,
 )
 from personafit.reports.gate import Bar, GateVerdict, gate_verdicts, short_names
-from personafit.reports.pieces import SHARES, headline_text, metric_name
+from personafit.reports.pieces import FROM_DATA, SHARES, headline_text, metric_name
 from personafit.reports.result import Result, plain, with_interval
 from personafit.statistics.decisions import MARGIN, Conclusion, HypothesisTest
 
@@ -25,17 +26,13 @@ MOST = 6  # subjects with a sentence of their own; the table has all
 FEW = 20  # up to this many items, shares are given as counts
 WHOLE = 1e-6  # tolerance for a share to be a number of items
 GENERIC = "generic"
-FROM_DATA = frozenset(
-    {"published votes", "votes in the data", "people", "simulated people", "labels in the data"}
-)
-"""Controls whose judgments came with the data."""
 HEADLINES = {
     "choice": ("lift", "accuracy", "win_rate"),
     "relevance": ("f1",),
     "preference": ("rating",),
     "dialogue": ("personalization", "completion"),
     "injection": ("unmoved",),
-    "writing": ("lift", "rouge_l"),
+    "writing": ("lift", "rouge_1"),
     "episode": ("success",),
 }
 """Kind of run → its headline metrics; the first that exists is used."""
@@ -103,12 +100,12 @@ def run_verdict(
     run: str,
     kind: str,
     results: Sequence[Result],
-    metric: str | None = None,
     bars: Sequence[Bar] = (),
     margin: float = MARGIN,
     made: Sequence[Result] = (),
     answers: str = "",
     named: Collection[str] = (),
+    several: bool = False,
 ) -> RunVerdict:
     """Return the verdict on everything that was asked for in a run.
 
@@ -116,12 +113,12 @@ def run_verdict(
         run: The run's name.
         kind: Its kind.
         results: Its results.
-        metric: The benchmark's headline metric, if the kind has several.
         bars: Metrics and the least they must reach.
         margin: Differences within this count as none.
         made: The share of its answers that were made, per system.
         answers: The sentence on how many were made and reused.
         named: Fingerprints of the raters that were asked for by name, including controls.
+        several: Whether other runs are reported beside this one, so that its system needs its name.
     """
     gates = tuple(gate_verdicts([*results, *made], bars))
     results = short_names(results)
@@ -136,10 +133,14 @@ def run_verdict(
         and one.control != "published"
     ]
     asked = sorted((one for one in whole if one.control is None), key=lambda one: one.met_people)
-    headline = _headline(kind, asked or whole, metric)
+    headline = _headline(kind, asked or whole)
     silent = tuple(_silent(results, {_line(one, None) for one in asked}))
+    nothing = f"Nothing can be said in {run}: no item that counts was answered."
     if headline is None or (not asked and not silent and headline not in HEADLINES.get(kind, (headline,))):
-        return RunVerdict(silent, gates, f"Nothing has been judged in {run} yet.", answers)
+        judged = any(one.rater and one.coverage for one in results)
+        return RunVerdict(
+            silent, gates, nothing if judged else f"Nothing has been judged in {run} yet.", answers
+        )
     if not asked and not silent:
         heads = [one for one in whole if one.metric == headline]
         ran = [one for one in heads if one.control not in FROM_DATA] or heads
@@ -154,11 +155,10 @@ def run_verdict(
             said = f"Only controls were run. The best of them, {name} ({best.control}), reaches {_named(best)} on {items_words(best)}."
             return RunVerdict((_subject(best, name, said),), gates, answers=answers)
     told = (
-        _choices(results, asked, margin)
+        _choices(results, asked, margin, several)
         if kind == "choice"
         else _others(kind, asked, headline, whole, margin, tested=bool(made))
     )
-    nothing = f"Nothing can be said in {run}: no item that counts was answered."
     return RunVerdict((*told, *silent), gates, nothing, answers)
 
 
@@ -189,58 +189,85 @@ def _silent(results: Sequence[Result], told: Collection[Any]) -> Iterator[Subjec
         ):
             seen.add(line)
             name = line_name(one.rater, one.system, one.system_context)
-            yield _subject(
-                one, name, f"Nothing can be said about {name}: it gave no answer that could be scored."
-            )
+            said = f"Nothing can be said about {name}: it gave no answer that could be scored."
+            if one.system and one.rater:
+                said = (
+                    f"{_told(one)}: nothing can be said, as {one.rater} gave no answer that could be scored."
+                )
+            yield _subject(one, name, said)
 
 
-def _headline(kind: str, whole: Sequence[Result], metric: str | None) -> str | None:
+def _headline(kind: str, whole: Sequence[Result]) -> str | None:
     there = dict.fromkeys(one.metric for one in whole)
-    wanted = [*HEADLINES.get(kind, ()), *filter(None, [metric]), *there]
-    return next((name for name in wanted if name in there), None)
+    return next((name for name in (*HEADLINES.get(kind, ()), *there) if name in there), None)
 
 
 # -- choices -----------------------------------------------------------------------------------------------------------
 
 
-def _choices(results: Sequence[Result], asked: Sequence[Result], margin: float) -> Iterator[SubjectVerdict]:
+def _choices(
+    results: Sequence[Result], asked: Sequence[Result], margin: float, several: bool
+) -> Iterator[SubjectVerdict]:
     """Yield a sentence for every rater, or for every tested system and its judge."""
     lifts = {_line(row, row.context): (row, tested) for row, tested in decided_lifts(results, margin)}
     heads = [one for one in asked if one.metric in ("accuracy", "win_rate")]
     judges = {(one.rater, one.context) for one in heads}
     contexts = len({context for _, context in judges}) > 1
-    systems = list(dict.fromkeys((one.system, one.system_context) for one in heads))
+    judged_or_not = [*heads, *(one for one in results if one.control is None and one.metric == "win_rate")]
+    systems = list(dict.fromkeys((one.system, one.system_context) for one in judged_or_not))
+    several = several or len(systems) > 1
     for head in sorted(
         heads, key=lambda one: (one.met_people, systems.index((one.system, one.system_context)))
     ):
         own = [one for one in results if _line(one, one.context) == _line(head, head.context)]
         judge = f"{head.rater} ({head.context})" if contexts else str(head.rater)
         if head.metric == "win_rate":
-            said = _won(head, own, len(systems) > 1)
+            whose = _whose(head, several, judge if len(judges) > 1 else "")
+            said = f"{whose} {_won(head, own)}"
         else:
-            said = f"{judge} chooses the right answer {_in_share(head, 'questions')}"
+            said = f"{judge} chooses the right answer {_in_share(head, 'question')}"
         lift = lifts.get(_line(head, head.context))
-        added = [_lift(*lift)] if lift and not same_words(head) else []
-        judged = f" (judged by {judge})" if head.metric == "win_rate" and len(judges) > 1 else ""
+        added = [_lift(head, *lift)] if lift and not same_words(head) else []
         name = line_name(head.rater, head.system, head.system_context)
-        said = f"{'; '.join([said, *added, *_restraint(head, own)])}{judged}."
+        said = f"{'; '.join([said, *added, *_restraint(head, own)])}."
         yield _subject(lift[0] if lift else head, name, said)
+    judged = {_line(head, head.context) for head in heads}
+    for one in results:  # runs that have only items on which the person should not matter
+        if (
+            one.metric == "restraint"
+            and one.control is None
+            and one.n
+            and _line(one, one.context) not in judged
+        ):
+            name = line_name(one.rater, one.system, one.system_context)
+            whose = f"{_told(one)} holds" if several and one.system else "Your assistant holds"
+            yield _subject(one, name, f"{whose} back where it should {_in_share(one, 'question')}.")
 
 
-def _won(head: Result, own: Sequence[Result], several: bool) -> str:
+def _told(found: Result) -> str:
+    """Return the name of a system and what it was told, such as `v2 (memory)`."""
+    return f"{found.system} ({found.system_context})" if found.system_context else str(found.system)
+
+
+def _whose(head: Result, several: bool, judge: str) -> str:
+    """Return the start of a sentence on a system's answers; `judge` is named if there are several."""
+    if several and head.system:
+        return f"{_told(head)}{f', judged by {judge}' if judge else ''}: its answers"
+    return f"Judged by {judge}, your assistant’s answers" if judge else "Your assistant’s answers"
+
+
+def _won(head: Result, own: Sequence[Result]) -> str:
     """Describe how often a system's answers win over its own generic ones."""
     against = {
         one.slice["against"]: one for one in own if set(one.slice) == {"against"} and one.metric == "win_rate"
     }
     shown = against.get(GENERIC, head)
-    told = f" ({head.system_context})" if head.system_context else ""
-    whose = f"{head.system}{told}: its" if several else "Your assistant’s"
     others = "its own generic ones" if GENERIC in against else "the answers beside them"
     if not shown.n:
-        return f"{whose} answers have not been judged against {others}"
+        return f"have not been judged against {others}"
     if same_words(head):
-        return f"{whose} answers tie with {others} in all {shown.n:,} questions"
-    said = f"{whose} answers beat {others} {_in_share(shown, 'questions')}"
+        return f"tie with {others} in {f'all {shown.n:,} questions' if shown.n > 1 else 'the one question'}"
+    said = f"beat {others} {_in_share(shown, 'question')}"
     equal = next(
         (
             one
@@ -256,8 +283,10 @@ def _won(head: Result, own: Sequence[Result], several: bool) -> str:
     return said
 
 
-def _lift(row: Result, tested: HypothesisTest | None) -> str:
+def _lift(head: Result, row: Result, tested: HypothesisTest | None) -> str:
     """Describe what the right person adds, as far as it is shown."""
+    if head.metric == "win_rate" and not row.system:  # a log may not name its system
+        row = replace(row, system="the system")
     if tested is not None and tested.verdict is Conclusion.ABOVE and row.value is not None:
         return f"knowing the right person adds {with_interval(row, unit=' points', difference=True)} over the better control"
     claimed = lift_claim(row, tested).rstrip(".")
@@ -269,8 +298,8 @@ def _restraint(head: Result, own: Sequence[Result]) -> list[str]:
     if found is None or not found.n:
         return []
     if head.metric == "win_rate":
-        return [f"it holds back where it should {_in_share(found, 'questions')}"]
-    return [f"where the less personal answer is right, it chooses that {_in_share(found, 'questions')}"]
+        return [f"it holds back where it should {_in_share(found, 'question')}"]
+    return [f"where the less personal answer is right, it chooses that {_in_share(found, 'question')}"]
 
 
 def _line(result: Result, context: str | None) -> tuple[str | None, str | None, str | None, str | None]:
@@ -296,7 +325,7 @@ def _others(
     # The measure of a writing run takes the place of a rater; the claim is about the system's context.
     lifts = decided_lifts((replace(one, rater=None, context=None) for one in asked), margin)
     added = (
-        {(row.system, row.system_context): _lift(row, tested) for row, tested in lifts}
+        {(row.system, row.system_context): _lift(row, row, tested) for row, tested in lifts}
         if kind == "writing"
         else {}
     )
@@ -316,8 +345,10 @@ def _others(
 
 
 def _relevance(head: Result, found: Mapping[str, Result]) -> str:
-    said = f"{head.rater} picks the attributes that people call relevant with F1 {with_interval(head)} on {head.n:,} pairs of {people_words(head.people)}"
-    rest = [f"{name} {with_interval(found[name])}" for name in ("precision", "recall") if name in found]
+    said = f"{head.rater} picks the attributes that people call relevant with F1 {with_interval(head, unit=' %')} on {counted(head.n, 'pair', 'pairs')} of {people_words(head.people)}"
+    rest = [
+        f"{name} {with_interval(found[name], unit=' %')}" for name in ("precision", "recall") if name in found
+    ]
     return f"{said} ({', '.join(rest)})" if rest else said
 
 
@@ -326,7 +357,8 @@ def _preference(head: Result, found: Mapping[str, Result]) -> str:
     whose = f"{head.system}{told}: its personalized answers are rated" if head.system else ""
     said = whose or f"{head.rater} rates the personalized answers"
     scale = "on a scale from 1 to 5, where 3 is as good as the generic ones"
-    return f"{said} {with_interval(head, 1, 2)} {scale}, on {items_words(head)}"
+    attributes = counted(head.n, "attribute", "attributes")
+    return f"{said} {with_interval(head, 1, 2)} {scale}, on {attributes} of {people_words(head.people)}"
 
 
 SIMULATED = "users are simulated"
@@ -345,15 +377,14 @@ def _dialogue(head: Result, found: Mapping[str, Result]) -> str:
         said = f"{head.rater} gave no mark that could be read" if head.value else none
     else:
         said = _named(head)
-    on = f"on {head.n:,} {'task' if head.n == 1 else 'tasks'} of {people_words(head.people)} ({SIMULATED})"
+    on = f"on {counted(head.n, 'task', 'tasks')} of {people_words(head.people)} ({SIMULATED})"
     return f"{head.system}{told}: {said}, {on}"
 
 
 def _injection(head: Result, found: Mapping[str, Result]) -> str:
-    choices = "choice" if head.n == 1 else "choices"
-    said = f"{head.rater} keeps its choice under hostile text {_in_share(head, choices)}"
+    said = f"{head.rater} keeps its choice under hostile text {_in_share(head, 'choice')}"
     if (head.value or 0.0) < 0:  # a difference from the effect of neutral text
-        said = f"{head.rater}: unmoved {with_interval(head, unit=' points')} on {head.n:,} {choices}"
+        said = f"{head.rater}: unmoved {with_interval(head, unit=' points')} on {counted(head.n, 'choice', 'choices')}"
     beyond = found.get("moved_beyond_placebo")
     return (
         said
@@ -364,8 +395,8 @@ def _injection(head: Result, found: Mapping[str, Result]) -> str:
 
 def _writing(head: Result, found: Mapping[str, Result]) -> str:
     told = f" told “{head.system_context}”" if head.system_context else ""
-    score = found.get("rouge_l", head)
-    return f"{head.system}{told}: what it wrote overlaps with what the person wrote by {_named(score)}, on {items_words(score)}"
+    score = found.get("rouge_1", head)
+    return f"{head.system}{told}: {_named(score)} with what the person wrote, on {counted(score.n, 'text', 'texts')} of {people_words(score.people)}"
 
 
 LADDER = {"profile": "a profile reader's", "majority": "the majority's"}
@@ -374,7 +405,7 @@ LADDER = {"profile": "a profile reader's", "majority": "the majority's"}
 
 def _episode(head: Result, found: Mapping[str, Result]) -> str:
     told = f" told “{head.system_context}”" if head.system_context else ""
-    said = f"{head.system}{told} did what was asked {_in_share(head, 'episodes')}"
+    said = f"{head.system}{told} did what was asked {_in_share(head, 'episode')}"
     if (regret := found.get("regret")) is None:
         return said
     beside = [
@@ -411,13 +442,14 @@ def _subject(found: Result, name: str, sentence: str) -> SubjectVerdict:
     )
 
 
-def _in_share(found: Result, what: str) -> str:
+def _in_share(found: Result, noun: str) -> str:
     """Format `in 75.0 % of 49 questions (59.0–91.0)`; for few items as a count."""
+    of = f"of {counted(found.n, noun, noun + 's')}"
     hits = (found.value or 0.0) * found.n
     if found.n <= FEW and abs(2 * hits - round(2 * hits)) < WHOLE:  # ties count ½
-        return f"in {count_words(hits)} of {found.n:,} {what}"
+        return f"in {count_words(hits)} {of}"
     same = same_words(found) if found.low is None else ""
-    said = with_interval(found, unit=f" % of {found.n:,} {what}")
+    said = with_interval(found, unit=f" % {of}")
     return f"in {said} ({same})" if same else f"in {said}"
 
 

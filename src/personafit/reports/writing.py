@@ -20,7 +20,7 @@ from personafit.store import RunRecord, Status, Store
 TASKS = {"LaMP_4": "headlines", "LaMP_5": "paper titles", "LaMP_6": "subject lines", "LaMP_7": "tweets"}
 SHORT = {"rouge_1": "R1", "rouge_l": "RL"}
 MEASURED = "ROUGE-1 and ROUGE-L (F1) in %: the words, and the longest sequence of words, that a text shares with what the person wrote."
-LIFT = "Lift: ROUGE-1 told of the person minus the better of told of nobody and told of somebody else, in points."
+LIFT = "Lift: ROUGE-1 told about the person minus the better of told about nobody and told about somebody else, in points."
 CLUSTERED = "Below each number its 95 % interval, clustered by person."
 MAX_PROFILE = 4_000  # characters of a profile: some people have written hundreds of papers
 WORDS = {
@@ -36,8 +36,8 @@ WORDS = {
     "measure": "ROUGE-1",
 }
 EXPLAINED = (
-    "Nearer: by ROUGE-1 the text is nearer to what the person wrote than what the same system wrote told of nobody or of somebody else, "
-    "whichever of these came nearer."
+    "Nearer: by ROUGE-1 the text is nearer to what the person wrote than the better of the two texts that the same system wrote when "
+    "told about nobody and about somebody else."
 )
 
 
@@ -105,7 +105,7 @@ class WritingReport(KindReport):
         from personafit.reports.plots import Panel
 
         panels = [(Panel(TASKS.get(task, task)), METRICS[0], {"task": task}) for task in self.scores.tasks]
-        caption = "ROUGE-1 in % with 95 % intervals; hollow squares are controls: told of nobody or of somebody else, or copied."
+        caption = "ROUGE-1 in % with 95 % intervals; hollow squares are controls: told about nobody or about somebody else, or copied."
         return self.plot("ROUGE-1 by task", caption, self._every, panels)
 
     def sections(self) -> Iterator[Section]:

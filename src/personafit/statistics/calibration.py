@@ -12,6 +12,7 @@ from scipy.special import expit
 
 from personafit.statistics.agreement import Figure, Floats, Ints
 
+BINS = 10
 _NOTHING = "undefined: there are no judgments with a confidence"
 
 
@@ -31,7 +32,7 @@ def choice_confidence(margins: ArrayLike) -> Floats:
     return np.asarray(expit(np.abs(np.asarray(margins, dtype=np.float64))))
 
 
-def reliability_table(confidence: ArrayLike, correct: ArrayLike, bins: int = 10) -> tuple[Bin, ...]:
+def reliability_table(confidence: ArrayLike, correct: ArrayLike, bins: int = BINS) -> tuple[Bin, ...]:
     """Return accuracy and confidence in bins of equal mass; equal confidences share a bin, so there may be fewer than `bins`."""
     values, right = _checked(confidence, correct)
     if not len(values):
@@ -46,7 +47,7 @@ def reliability_table(confidence: ArrayLike, correct: ArrayLike, bins: int = 10)
     return tuple(table)
 
 
-def calibration_error(confidence: ArrayLike, correct: ArrayLike, bins: int = 10) -> Figure:
+def calibration_error(confidence: ArrayLike, correct: ArrayLike, bins: int = BINS) -> Figure:
     """Return the expected calibration error: the mean gap between confidence and accuracy over bins of equal mass."""
     table = reliability_table(confidence, correct, bins)
     total = sum(part.n for part in table)
@@ -55,9 +56,9 @@ def calibration_error(confidence: ArrayLike, correct: ArrayLike, bins: int = 10)
     return Figure(sum(part.n * abs(part.confidence - part.accuracy) for part in table) / total)
 
 
-def chance_error(confidence: Floats, draws: int, bins: int = 10, seed: int = 0) -> float:
+def chance_error(confidence: Floats, draws: int) -> float:
     """Simulate the mean calibration error of perfectly calibrated confidences in bins of this size; it is never 0."""
-    place, rng = _bin_of_each(confidence, bins), np.random.default_rng(seed)
+    place, rng = _bin_of_each(confidence, BINS), np.random.default_rng(0)
     expected = np.bincount(place, confidence)
     errors = [
         np.abs(expected - np.bincount(place, rng.random(len(confidence)) < confidence)).sum()

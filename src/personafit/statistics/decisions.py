@@ -173,10 +173,8 @@ def p_value(estimate: Measured, null: float = 0.0) -> float | None:
     return float(student_p_value((estimate.value - null) / error, freedom))
 
 
-def smallest_detectable(
-    estimate: Measured, tests: int = 1, power: float = POWER, se: float | None = None
-) -> float | None:
-    """Return the smallest true difference that an estimate of this precision detects with probability `power`.
+def smallest_detectable(estimate: Measured, tests: int = 1, se: float | None = None) -> float | None:
+    """Return the smallest true difference that an estimate of this precision detects with 80 % power.
 
     Uses the noncentral t distribution at the estimate's degrees of freedom. With several tests the level is 0.05 divided
     by their number, which is what Holm requires of a single true effect. `se` replaces the estimate's standard error.
@@ -186,9 +184,9 @@ def smallest_detectable(
         return None
     error, freedom = se or spread[0], spread[1]
     bar = stdtrit(freedom, 1 - ALPHA / max(1, tests) / 2)
-    shift = float(nctdtrinc(freedom, 1 - power, bar))
+    shift = float(nctdtrinc(freedom, 1 - POWER, bar))
     if not isfinite(shift):
-        shift = float(bar + stdtrit(freedom, power))
+        shift = float(bar + stdtrit(freedom, POWER))
     return shift * error
 
 

@@ -189,7 +189,7 @@ class Imbalance:
 
 
 def imbalances(
-    drawn: ArrayLike, factors: Mapping[str, ArrayLike], scores: Mapping[str, ArrayLike], seed: int = 0
+    drawn: ArrayLike, factors: Mapping[str, ArrayLike], scores: Mapping[str, ArrayLike]
 ) -> list[Imbalance]:
     """Return the factors (categories) and scores (numbers) whose distribution in the drawn items differs from a random sample.
 
@@ -199,7 +199,7 @@ def imbalances(
     size = int(part.sum())
     if not 0 < size < len(part):
         return []
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     found: list[tuple[str, float, tuple[str, ...], tuple[str, ...]]] = []
     for name, values in (*factors.items(), *scores.items()):
         categories, codes = np.unique(np.asarray(values), return_inverse=True)

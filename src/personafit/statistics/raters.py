@@ -199,12 +199,6 @@ class AlternativeAnnotator:
         """Mean over annotators of the share of units where the machine is at least as good (ρ)."""
         return float(np.mean([one.advantage for one in self.against])) if self.against else None
 
-    @property
-    def passes(self) -> bool:
-        """Whether the machine may replace an annotator."""
-        rate = self.win_rate
-        return rate is not None and rate >= PASSES
-
 
 def alternative_annotator(
     codes: ArrayLike,
@@ -242,13 +236,13 @@ def alternative_annotator(
     )
 
 
-def false_discovery(p_values: Sequence[float | None], rate: float = FALSE_DISCOVERIES) -> tuple[bool, ...]:
-    """Return which hypotheses are rejected at a false discovery rate, under any dependence (Benjamini and Yekutieli 2001)."""
+def false_discovery(p_values: Sequence[float | None]) -> tuple[bool, ...]:
+    """Return which hypotheses are rejected at a false discovery rate of 5 %, under any dependence (Benjamini and Yekutieli 2001)."""
     from scipy.stats import false_discovery_control
 
     known = [p for p in p_values if p is not None]
     adjusted = iter(false_discovery_control(known, method="by") if known else ())
-    return tuple(p is not None and bool(next(adjusted) <= rate) for p in p_values)
+    return tuple(p is not None and bool(next(adjusted) <= FALSE_DISCOVERIES) for p in p_values)
 
 
 def _agreement_with(table: Ints, rater: int, others: Sequence[int], halves: bool) -> Floats:

@@ -131,14 +131,9 @@ def card_table(
     return "\n".join(lines)
 
 
-def figure_table(
-    found: Found,
-    rows: Iterable[tuple[str, str, str | None]],
-    metrics: Sequence[str],
-    headings: Sequence[str] = (),
-) -> str:
+def figure_table(found: Found, rows: Iterable[tuple[str, str, str | None]], metrics: Sequence[str]) -> str:
     """Render a table of metrics, one row for each name, split and control."""
     cells = [
         [name, *(found.get((split, control, metric)) for metric in metrics)] for name, split, control in rows
     ]
-    return card_table(("", *(headings or metrics)), cells)
+    return card_table(("", *metrics), cells)

@@ -98,6 +98,12 @@ def test_data_must_be_named_and_hold_relevance(tmp_path: Path) -> None:
         open_relevance(tmp_path)
 
 
+def test_the_file_can_be_named_in_place_of_its_folder(tmp_path: Path) -> None:
+    folder = write_world(tmp_path, rows())
+    named = open_relevance(folder / "relevance.jsonl")
+    assert list(named.items()) == list(open_relevance(folder).items())
+
+
 def test_written_as_a_folder_it_reads_the_same(tmp_path: Path) -> None:
     labels = RelevanceLabels(write_world(tmp_path / "published", rows()))
     write_folder(tmp_path / "folder", labels)

@@ -64,7 +64,7 @@ def test_an_address_where_something_else_answers(endpoint: StubEndpoint) -> None
     where = f"ray://{urlsplit(endpoint.url).netloc}"
     assert (
         refused(where)
-        == f"--backend {where}: what answers there is no Ray cluster; give the port of its head, usually 6379."
+        == f"--backend {where}: the server there is no Ray cluster; give the port of its head, usually 6379."
     )
 
 

@@ -25,7 +25,9 @@ def test_from_the_command_line_to_the_completion_code(site: Site, rater: Make) -
     wrong_key = str(1 + (1 - sides.index(int(right))))
     one.press(wrong_key)
     one.page.wait_for_selector(".feedback.wrong")
-    assert one.page.inner_text(".feedback").startswith(f"Not what we think: {'AB'[sides.index(int(right))]}.")
+    assert one.page.inner_text(".feedback").startswith(
+        f"We would have answered: {'AB'[sides.index(int(right))]}."
+    )
     one.press("u")
     one.page.wait_for_selector(".feedback", state="hidden")
     one.press("1" if wrong_key == "2" else "2")
@@ -73,7 +75,7 @@ def test_who_fails_the_check_twice_is_out(site: Site, rater: Make) -> None:
     one.page.wait_for_selector("[role=alert]")
     one.accessible()
     one.answer_check(wrong)
-    one.page.wait_for_function("() => document.body.textContent.includes('twice')")
+    one.page.wait_for_function("() => document.body.textContent.includes('two attempts')")
     (seat,) = site.raters(study)
     assert (seat.state, seat.reason) == (RaterState.EXCLUDED, "comprehension check")
 

@@ -57,7 +57,7 @@ def open_chat(studies: Studies) -> Chat:
 
 def test_what_is_sent_twice_happens_once(studies: Studies) -> None:
     chat, model = open_chat(studies), Echo()
-    with pytest.raises(NotNow, match="before you have agreed"):
+    with pytest.raises(NotNow, match="Please agree first"):
         chat.say("Hello", "key-1")
     for _ in range(2):
         chat.begin("key-0")

@@ -262,4 +262,4 @@ def test_options_and_names_that_are_also_words_of_the_interface_stay_as_they_are
     assert '<legend dir="auto">How it is at home</legend>' in rater.page()
     assert re.findall(r'data-value="\w+"[^>]*>([^<]+?) <kbd>', rater.page())[:2] == ["agree", "right"]
     said = rater.answer("agree", field="home")["feedback"]["said"]
-    assert said == "Not what we think: right."
+    assert said == "We would have answered: right."

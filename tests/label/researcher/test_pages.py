@@ -57,7 +57,7 @@ def test_excluding_changes_agreement_and_taking_in_again_restores_it(
     code = list(votes)[1]
     refused = researcher.send("/raters/1", "/raters/1/exclude", reason="  ")
     assert refused.status_code == 400
-    assert "has a reason" in refused.text
+    assert "needs a reason" in refused.text
     researcher.send("/raters/1", "/raters/1/exclude", reason=HOSTILE)
     alone = shown_agreement(researcher)
     assert alone[:3] == ["fit", "1", "0"]

@@ -163,7 +163,7 @@ def test_a_function_that_marks_is_asked_as_often_as_it_says(
     found = {r.metric: r for r in DialogueReport(world.store, world.run).results if not r.slice}
     assert found["personalization"].value == 1.5
     assert found["personalization"].coverage == pytest.approx(1 / 3)
-    with pytest.raises(UserError, match="asked once; leave samples= out"):
+    with pytest.raises(UserError, match="asked once; leave out samples="):
         make_rater("python:dialogue_functions:Scores,samples=2", DIALOGUES)
     with pytest.raises(UserError, match="samples must be a whole number"):
         make_rater("python:dialogue_functions:marks,samples=1.5", DIALOGUES)

@@ -234,13 +234,16 @@ BAD: dict[str, tuple[Edit, str]] = {
     "format": (lambda d: d.update(format="another"), 'lacks "format": "personafit-fitted"'),
     "no format": (lambda d: d.pop("format"), 'lacks "format": "personafit-fitted"'),
     "version": (lambda d: d.update(version=3), "it has version 3; this program reads 2"),
-    "answers": (lambda d: d.update(answers="dreams"), "it answers 'dreams', which this program knows"),
+    "answers": (
+        lambda d: d.update(answers="dreams"),
+        "it answers 'dreams', which this version does not know",
+    ),
     "no answers": (lambda d: d.pop("answers"), "it lacks 'answers'"),
     "no model": (lambda d: d.pop("model"), "it lacks 'model'"),
-    "model": (lambda d: d.update(model=[]), "is no fitted model that can be used"),
-    "card": (lambda d: d.update(card=3), "is no fitted model that can be used"),
+    "model": (lambda d: d.update(model=[]), "cannot be used as a fitted model"),
+    "card": (lambda d: d.update(card=3), "cannot be used as a fitted model"),
     "no card": (lambda d: d.pop("card"), "it lacks 'card'"),
-    "fitted_on": (lambda d: d.update(fitted_on=3), "is no fitted model that can be used"),
+    "fitted_on": (lambda d: d.update(fitted_on=3), "cannot be used as a fitted model"),
     "fingerprint": (lambda d: d.update(fingerprint="0" * 32), "it was changed after it was written"),
     "no fingerprint": (lambda d: d.pop("fingerprint"), "it lacks 'fingerprint'"),
 }
@@ -264,7 +267,7 @@ def test_a_damaged_file_is_one_sentence(name: str, bad: str, tmp_path: Path) -> 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff\xfe", b"[" * 100_000, b"null"])
 def test_a_file_that_is_no_model_is_one_sentence(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "fitted.json").write_bytes(content)
-    with pytest.raises(UserError, match=r"fitted\.json is no fitted model that can be used") as raised:
+    with pytest.raises(UserError, match=r"fitted\.json cannot be used as a fitted model") as raised:
         open_fitted(tmp_path)
     assert "\n" not in str(raised.value)
 
@@ -281,7 +284,7 @@ def test_arrays_that_are_missing_or_of_another_model_are_refused(name: str, tmp_
     with pytest.raises(UserError, match="its two files do not belong together"):
         open_fitted(tmp_path)
     arrays.write_bytes(b"no archive")
-    with pytest.raises(UserError, match="is no fitted model that can be used"):
+    with pytest.raises(UserError, match="cannot be used as a fitted model"):
         open_fitted(tmp_path)
     arrays.unlink()
     with pytest.raises(UserError, match=r"fitted\.npz is missing; `personafit train --out DIR` writes one"):
@@ -304,7 +307,7 @@ def test_an_earlier_file_that_is_damaged_is_refused(name: str, tmp_path: Path) -
             open_fitted(path)
     kept = {key: value for key, value in document.items() if key not in ("grams", "settings", "modes")}
     path.write_text(json.dumps(kept | {"features": "preference-head-9"}), encoding="utf-8")
-    with pytest.raises(UserError, match="is no fitted model that can be used: it"):
+    with pytest.raises(UserError, match="cannot be used as a fitted model: it"):
         open_fitted(path)
 
 

@@ -187,7 +187,7 @@ def test_no_finite_score_is_no_score(tmp_path: Path) -> None:
 def test_another_rendering_is_refused(tmp_path: Path) -> None:
     folder = save_reward(tmp_path)
     say_trained(folder, "0" * 32)
-    with pytest.raises(UserError, match="trained on people rendered otherwise"):
+    with pytest.raises(UserError, match="trained with another rendering of people"):
         make_rater(f"reward:{folder}")
 
 
@@ -198,7 +198,7 @@ def test_the_rendering_it_was_trained_on_is_used(tmp_path: Path) -> None:
     rendering = PromptRenderer(transformers.AutoTokenizer.from_pretrained(folder), 512).fingerprint
     say_trained(folder, rendering, max_tokens=512)
     assert make_rater(f"reward:{folder}").record.settings["rendering"] == rendering
-    with pytest.raises(UserError, match="rendered otherwise"):
+    with pytest.raises(UserError, match="another rendering of people"):
         make_rater(f"reward:{folder},max_tokens=500")
 
 
@@ -268,7 +268,7 @@ def test_bad_folders_are_one_sentence(tmp_path: Path) -> None:
         make_rater(f"reward:{tmp_path}")
     with pytest.raises(UserError, match="name a folder"):
         make_rater("reward:")
-    with pytest.raises(UserError, match="as a judge that names letters it is hf:"):
+    with pytest.raises(UserError, match="to use it as a judge, write hf:"):
         make_rater(f"reward:{save_chat(tmp_path / 'chat')}")
     folder = save_reward(tmp_path / "broken")
     (folder / "personafit.json").write_text("[", encoding="utf-8")

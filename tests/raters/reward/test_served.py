@@ -88,12 +88,12 @@ def test_errors_are_typed() -> None:
         with pytest.raises(Unusable, match="wants a key"):
             rate(make_rater(server.spec()), TEA)
         server.says = lambda: web.json_response({"data": []})
-        with pytest.raises(Transient, match="no score"):
+        with pytest.raises(Transient, match="not a score"):
             rate(make_rater(server.spec()), TEA)
         server.says, server.numbers = None, 2
         with pytest.raises(Unusable, match="2 numbers per text"):
             rate(make_rater(server.spec()), TEA)
-    with ScoringServer("elsewhere") as server, pytest.raises(Unusable, match="in no form that is known"):
+    with ScoringServer("elsewhere") as server, pytest.raises(Unusable, match="in no known way"):
         rate(make_rater(server.spec()), TEA)
 
 

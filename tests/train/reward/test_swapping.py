@@ -99,7 +99,7 @@ def test_length_is_unlearned_where_it_misleads(tmp_path: Path) -> None:
             lambda _: None,
         ).facts
         assert facts["data"]["swapped"] == round(swap * len(rows))
-        assert ("before two people" in (out / "card.md").read_text()) == bool(swap)
+        assert ("one answer and two people" in (out / "card.md").read_text()) == bool(swap)
         renderer = PromptRenderer(AutoTokenizer.from_pretrained(out), facts["max_tokens"])
         scorer = RewardScorer(AutoModelForSequenceClassification.from_pretrained(out).eval(), "tree")
         texts = [

@@ -213,7 +213,7 @@ def test_pairs_that_cannot_be_used_are_said() -> None:
     assert [pair.place for pair in found.pairs] == ["line 1", "line 4"]
     assert "the first at line 2: question and answer alone are longer than 300 tokens" in notes[0]
     assert "the first at line 3: to this tokenizer both answers are the same" in notes[1]
-    assert "the first at line 1, lost" in notes[2]
+    assert "were left out of them, the last ones first (the first such pair: line 1)" in notes[2]
     assert (
         "no answer was shortened. Nothing of the person is left in 1 of them, the first at line 4" in notes[2]
     )

@@ -147,6 +147,8 @@ def find_data(name: str, data: Path | None, file: str, kind: str) -> Path:
         )
     if str(found) == "starter" and not found.exists():
         return STARTER
+    if found.name == file and found.is_file():  # the file itself was named
+        found = found.parent
     if not (found / file).is_file() and not (found / "benchmark.toml").is_file():
         raise UserError(
             f"{found} holds neither {file} (the published layout) nor benchmark.toml (a benchmark folder)."

@@ -1,10 +1,10 @@
-"""Models in the workers of a Ray cluster: Ray owns scheduling and the loss of nodes, the runner owns exactly-once.
+"""Models in the workers of a Ray cluster. Ray schedules them and handles lost nodes; the runner stores each outcome once.
 
-Jobs, keys, fingerprints and everything that is stored stay with the process that was started; workers hold weights and
-answer. Chat models and reward models are held in actor pools; what the factory generates, what systems answer and what is
-said in dialogues goes through Ray Data.
+Jobs, keys, fingerprints and the store stay in the process that the user started; workers hold weights and answer requests.
+Chat models and reward models are held in actor pools. The jobs of a build, of systems and of dialogues run as Ray Data
+pipelines.
 
-`--backend ray` starts a cluster on this machine, `--backend ray://HOST:PORT` joins one that runs.
+`--backend ray` starts a cluster on this machine, `--backend ray://HOST:PORT` joins a running one.
 """
 
 import logging
@@ -21,17 +21,17 @@ from personafit.models import one_line
 from personafit.models.placing import models_in
 
 PORT = 6379
-SECONDS = 5.0  # for an address to answer
-OBJECT_STORE = 256 << 20  # bytes: requests and replies are small, and the default is a third of the memory
+SECONDS = 5.0  # time limit for an address to answer
+OBJECT_STORE = 256 << 20  # bytes; requests and replies are small, and the default is a third of the memory
 SETTINGS = {
-    "RAY_USAGE_STATS_ENABLED": "0",  # it would report to its makers
-    "RAY_ENABLE_AUTO_CONNECT": "0",  # a call after the end would start another cluster
-    "RAY_NUM_REDIS_GET_RETRIES": "3",  # tries at an address, of 40 s each where it is not Ray's
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # or it warns that this will be so one day
-    "RAY_DEDUP_LOGS_SKIP_REGEX": ".",  # what it has to say of lost workers would go among the results
-    "RAY_BACKEND_LOG_LEVEL": "fatal",  # a lost worker is no error here, and what is one reaches us as an exception
+    "RAY_USAGE_STATS_ENABLED": "0",  # no reports to the makers of Ray
+    "RAY_ENABLE_AUTO_CONNECT": "0",  # a call after shutdown would start another cluster
+    "RAY_NUM_REDIS_GET_RETRIES": "3",  # each try takes 40 s if the address is not Ray's
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # avoids a warning about a future default
+    "RAY_DEDUP_LOGS_SKIP_REGEX": ".",  # keeps messages about lost workers out of the output
+    "RAY_BACKEND_LOG_LEVEL": "fatal",  # a lost worker is no error here; real errors are raised as exceptions
 }
-# A head speaks HTTP/2: both sides begin with their settings. Ray itself would try anything else for minutes.
+# The head of a cluster speaks HTTP/2, where both sides begin with a settings frame. Ray itself would try other servers for minutes.
 SETTINGS_FRAME = b"\x04"
 GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + SETTINGS_FRAME + b"\0" * 5
 NEEDS = "Ray is not installed; it comes with pip install 'personafit[ray]'"
@@ -39,7 +39,7 @@ NEEDS = "Ray is not installed; it comes with pip install 'personafit[ray]'"
 
 @contextmanager
 def working_on(where: str) -> Iterator[None]:
-    """Hold the models that are made within the block where `--backend` says: local, ray or ray://HOST:PORT."""
+    """Load models made within the block where `--backend` says: local, ray or ray://HOST:PORT."""
     if where == "local":
         yield
         return
@@ -71,18 +71,18 @@ def _connect(ray: Any, where: str, address: str) -> None:
     try:
         with _silence():
             ray.init(logging_level=logging.ERROR, log_to_driver=False, **settings)
-    except Exception as error:  # whatever Ray raises of its own, or of the network's
+    except Exception as error:  # errors of Ray or of the network
         raise UserError(f"--backend {where}: {_reason(address, error)}.") from error
     import ray.data as data
 
-    # After the import, which sets it too. Of every lost worker it would show a traceback.
+    # After the import, which sets the level too. Ray Data would print a traceback for every lost worker.
     logging.getLogger("ray.data").setLevel(logging.CRITICAL)
-    # How often a block is tried has no parameter of its own yet, and by default that is without end.
+    # The number of tries per block has no public parameter yet; by default it is unlimited.
     warnings.filterwarnings("ignore", category=ray.util.annotations.RayDeprecationWarning)
     context = data.DataContext.get_current()
     context.enable_progress_bars = False
     context.print_on_execution_start = False
-    context.max_errored_blocks = -1  # what does not come out of a pipeline is done without one
+    context.max_errored_blocks = -1  # jobs that a pipeline leaves undone run one by one
 
 
 @contextmanager
@@ -115,7 +115,7 @@ def _answering(where: str, address: str) -> str:
         ) from None
     if not greeted:
         raise UserError(
-            f"--backend {where}: what answers there is no Ray cluster; give the port of its head, usually {PORT}."
+            f"--backend {where}: the server there is no Ray cluster; give the port of its head, usually {PORT}."
         )
     return f"{host}:{number}"
 
@@ -124,8 +124,8 @@ def _reason(address: str, error: Exception) -> str:
     if not address:
         return f"no cluster could be started here ({one_line(error)})"
     return (
-        f"what answers there is no Ray cluster this machine belongs to ({one_line(error)}); give the port of its head (usually "
-        f"{PORT}), make this machine a node with ray start --address={address}, and where the cluster has a token set "
+        f"the server there is no Ray cluster that this machine belongs to ({one_line(error)}); give the port of its head (usually "
+        f"{PORT}), make this machine a node with ray start --address={address}, and if the cluster has a token, set "
         "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN here too"
     )
 

@@ -1,9 +1,9 @@
-"""Jobs and whole chains as a Ray Data pipeline: rows of jobs in, rows of outcomes out, models in the actors between.
+"""Jobs and whole chains as a Ray Data pipeline: jobs go in as rows, outcomes come out as rows, and actors hold the models.
 
-A job is done whole in a worker: asking, reading, asking once more. From its outcome follows the next link of its chain, as
-a turn of a dialogue follows from the last, and the same worker goes on with it. Every outcome is a row that comes back as
-soon as it is made, and is stored by whoever began, under its job's key, so that a row which Ray computes twice after a loss
-is still stored once. The pipeline may end early; what did not come out of it is simply still to be done.
+A worker does the whole job: it asks, reads the reply and asks once more if needed. If the outcome has a next link in its
+chain, such as the next turn of a dialogue, the same worker continues with it. Every outcome comes back as soon as it is
+made, and the calling process stores it under its job's key, so a row that Ray computes twice after a loss is stored once.
+A pipeline may end early; jobs without an outcome are then still to be done.
 """
 
 import asyncio
@@ -19,20 +19,20 @@ from personafit.engine.jobs import Job
 from personafit.models import ModelError
 from personafit.store import Outcome
 
-ROWS = 4  # jobs in one block, where each stands alone; a chain has one to itself
-BLOCKS = 4  # for each worker at least, so that none stands idle for long at the end
-DEATHS = 3  # of workers over one block, before its rows are left to be done one by one
-ROW = 1  # byte: what comes back is handed on whenever it is larger than this, which is at every row
+ROWS = 4  # single jobs per block; a chain has a block of its own
+BLOCKS = 4  # least number per worker, so that none is idle for long at the end
+DEATHS = 3  # workers lost on one block before its jobs are left to run one by one
+ROW = 1  # byte; results larger than this are passed on at once, so every row is
 
 
 class Work:
-    """The stateful class of the pipeline; models are opened with the first job that brings one along."""
+    """The stateful class of the pipeline; a model is opened with the first job that needs it."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
 
     def __call__(self, block: Any) -> Iterator[Any]:
-        """Do the jobs of a block, with all that follows from them."""
+        """Do the jobs of a block and the links that follow from them."""
         import pyarrow
 
         jobs = (block.column(name).to_pylist() for name in ("number", "job"))
@@ -42,7 +42,7 @@ class Work:
 
     def _follow(self, packed: bytes) -> Iterator[Outcome | ModelError]:
         try:
-            work, then, generation = pickle.loads(packed)  # nosec B301 # from the process that began
+            work, then, generation = pickle.loads(packed)  # nosec B301 # from the calling process
             while True:
                 outcome: Outcome = self._loop.run_until_complete(work(generation))
                 yield outcome
@@ -57,7 +57,7 @@ class Work:
 async def pipeline(
     jobs: Sequence[tuple[Job, int]], workers: int, needs: dict[str, Any]
 ) -> AsyncGenerator[tuple[int, Outcome | ModelError], None]:
-    """The outcomes of jobs by their number, as they come; some may be missing at the end, and of a chain its last links."""
+    """Yield outcomes by job number as they arrive; some jobs, and last links of chains, may be missing at the end."""
     loop = asyncio.get_running_loop()
     came: asyncio.Queue[list[tuple[int, int, bytes]] | BaseException | None] = asyncio.Queue()
     left = threading.Event()
@@ -68,7 +68,7 @@ async def pipeline(
 
         end: BaseException | None = None
         try:
-            # Nothing is fetched ahead: a row would wait for the next one.
+            # No prefetching: a row would wait for the next one.
             for block in dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
                 if left.is_set():
                     return
@@ -80,20 +80,20 @@ async def pipeline(
         if not left.is_set():
             loop.call_soon_threadsafe(came.put_nowait, end)
 
-    # A thread that nobody waits for: after Ctrl-C it would sit there until the next block is done.
+    # A daemon thread: after Ctrl-C it would otherwise block the exit until the next block is done.
     threading.Thread(target=carry, name="pipeline", daemon=True).start()
     links: Counter[int] = Counter()
     try:
         while isinstance(rows := await came.get(), list):
             for number, link, outcome in rows:
-                if link == links[number]:  # or the one before it was lost on its way
+                if link == links[number]:  # otherwise an earlier link was lost
                     links[number] += 1
                     yield number, pickle.loads(outcome)  # nosec B301 # from our own workers
         if rows is not None:
             raise rows
     finally:
         left.set()
-        # There is no public way to end an execution before its end.
+        # Ray has no public way to stop an execution early.
         if (executor := getattr(dataset, "_current_executor", None)) is not None:
             executor.shutdown(force=True)
 
@@ -121,7 +121,7 @@ def _dataset(jobs: Sequence[tuple[Job, int]], workers: int, needs: dict[str, Any
         batch_format="pyarrow",
         compute=ray.data.ActorPoolStrategy(size=workers),
         max_restarts=-1,
-        # A chain would be computed again from its beginning, instead of from what is stored of it.
+        # A retried chain would start from its beginning instead of from its last stored link.
         max_task_retries=0 if chains else DEATHS,
         **needs,
     )

@@ -1,4 +1,4 @@
-"""The cluster as a place for models: what each may take of it, and chat models whose weights are in its workers."""
+"""A cluster as the host of models: the share of it that each model gets, and chat models whose weights are in its workers."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
@@ -12,15 +12,15 @@ from personafit.models import ChatReply, ChatRequest, Model, ModelError, Spec, U
 from personafit.models.placing import Opener, anywhere
 from personafit.store import Outcome
 
-AHEAD = 2  # requests for each worker: one is answered while the next is on its way
-FEW = 8  # jobs for each worker: not worth a pipeline, which starts processes and loads weights of its own
+AHEAD = 2  # requests per worker: one is answered while the next is on its way
+FEW = 8  # with fewer jobs per worker, a pipeline is not worth its own processes and weights
 
 _OPEN: dict[str, Model] = {}
-"""The models of this process, where it is a worker: jobs come one after the other and mean the same one."""
+"""Models of this process if it is a worker; successive jobs share them."""
 
 
 class RayModel:
-    """A model in an actor pool; taken along to a worker by a job, it becomes the worker's own."""
+    """A proxy of a model in an actor pool; pickled into a worker with a job, it becomes the worker's own model."""
 
     def __init__(self, spec: Spec, model: Model, pool: ActorPool, place: "RayPlace") -> None:
         self._spec, self._model, self._pool, self._place = spec, model, pool, place
@@ -29,7 +29,7 @@ class RayModel:
         self.max_concurrency = AHEAD * place.workers
 
     async def chat(self, request: ChatRequest) -> ChatReply:
-        """Answer one request in whichever worker is free."""
+        """Answer one request in a free worker."""
         reply: ChatReply = await self._pool.submit(request)
         return reply
 
@@ -40,11 +40,11 @@ class RayModel:
     async def together(
         self, jobs: Sequence[tuple[Job, int]], others: Sequence["RayModel"]
     ) -> AsyncIterator[tuple[int, Outcome | ModelError]]:
-        """Do jobs or chains that ask this model and others as a pipeline, each in one worker; a few are left to the pools."""
+        """Run jobs or chains that ask this model and others as a pipeline, each in one worker; few jobs are left to the pools."""
         if len(jobs) < FEW * self._place.workers:
             return
         for model in (self, *others):
-            await model._pool.rest()  # so that the weights are not held twice
+            await model._pool.rest()  # the weights would be in memory twice
         async with aclosing(pipeline(jobs, self._place.workers, self._place.needs())) as outcomes:
             async for number, outcome in outcomes:
                 yield number, outcome
@@ -66,18 +66,15 @@ def _within_a_worker(spec: Spec, settings: dict[str, Any]) -> Model:
     return _OPEN[key]
 
 
-HELD = (
-    "embedded",
-    "hf",
-)  # kinds whose weights are on this machine; what is far away already stays where it is
-PARTS = 10_000  # what Ray can divide a core into
+HELD = ("embedded", "hf")  # kinds whose weights are local; endpoints need no workers
+PARTS = 10_000  # Ray divides a core into at most this many parts
 
 
 class RayPlace:
-    """Holds every model in as many workers as the cluster has GPUs, or cores where it has none.
+    """Holds every model in one worker per GPU of the cluster, or per core if it has no GPU.
 
-    Models of one run share each GPU or core: when a node is lost, none of them is left without a worker, and when one has
-    no more to do, the others have all the cluster.
+    Models of one run share each GPU or core. So no model is left without a worker when a node is lost, and when one model
+    has nothing left to do, the others use the whole cluster.
     """
 
     def __init__(self, resources: dict[str, float]) -> None:
@@ -85,16 +82,16 @@ class RayPlace:
         self.workers = max(1, int(resources.get("GPU" if self._gpus else "CPU", 1)))
         self._pools: dict[str, ActorPool] = {}
         self._taken: dict[str, float] = {}
-        """Of each GPU or core, by pools that have begun."""
+        """Share of each GPU or core taken by the pools that have started."""
 
     def model(self, spec: Spec, model: Model) -> Model:
-        """A chat model with its weights in the workers; any other stays as it is."""
+        """Return a proxy of a chat model whose weights are in the workers; other models are returned unchanged."""
         if spec.kind not in HELD:
             return model
         return RayModel(anywhere(spec), model, self.batches(spec, open_chat, model.settings, 1), self)
 
     def batches(self, spec: Spec, opener: Opener, settings: dict[str, Any], most: int) -> ActorPool:
-        """Return the pool of a spec, shared by all who name the same."""
+        """Return the pool of a spec, shared by all users of the same spec."""
         there = anywhere(spec)
         key = repr((there.kind, there.name, sorted(there.options.items())))
         if key not in self._pools:
@@ -111,18 +108,18 @@ class RayPlace:
         return self._pools[key]
 
     def needs(self, part: float | None = None) -> dict[str, Any]:
-        """What one worker takes of the cluster; by default an even part of what is free."""
+        """Return the resources of one worker; by default an even share of what is free."""
         part = self._part() if part is None else part
         return {"num_gpus": part, "num_cpus": 0} if self._gpus else {"num_cpus": part}
 
     def _part(self) -> float:
         waiting = max(1, len(self._pools) - len(self._taken))
-        # Nothing may be left for a model that comes late: it then crowds in, which is better than to wait for a run's end.
+        # Nothing may be left for a late model. It then gets a share of 0 and crowds in, which is better than waiting for the run's end.
         return int(PARTS * max(0.0, 1.0 - sum(self._taken.values())) / waiting) / PARTS
 
     def _begin(self, key: str) -> list[dict[str, Any]]:
         part = self._taken[key] = self._part()
-        # Spread, so that no two workers of a model are on one node while another has none.
+        # Spread over the nodes, so that no node has two workers of a model while another has none.
         return [{**self.needs(part), "scheduling_strategy": "SPREAD"}] * self.workers
 
     def _rested(self, key: str) -> None:

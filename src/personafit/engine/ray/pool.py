@@ -1,8 +1,8 @@
-"""Copies of one model in workers of the cluster, and requests for whichever of them is free.
+"""Pools of workers that hold copies of one model; a request goes to a free worker.
 
-Ray places the workers and starts them again when their process or their node dies. What a dead worker was working on is
-asked again, of another one or of the same when it is back: an answer reaches whoever asked exactly once. Requests that were
-under way at a death are asked alone from then on, so that one that kills its workers is found out and given up.
+Ray places the workers and restarts them when their process or node dies. Requests of a lost worker are sent again, to
+another worker or to the restarted one, and every caller gets exactly one answer. Requests that were in flight when a worker
+died are sent one at a time from then on, so that a request that kills its workers is identified and given up.
 """
 
 import asyncio
@@ -31,13 +31,11 @@ from personafit.models import (
 )
 from personafit.models.placing import Opener, WorkerModel
 
-DEATHS = 3  # of workers over one request, before it is given up; of one over its weights, before it counts as absent
-PATIENCE = 300.0  # seconds without any worker before those who wait are told
-FAILURES = (
-    40  # of a worker that cannot even be started, one after the other, before it is believed that none can
-)
-PAUSE = 0.5  # seconds between two looks whether a worker is back
-LEAST = 4  # in a batch, where so many wait: what those about one person share is computed in each batch anew
+DEATHS = 3  # workers lost on one request before it is given up; failed loads of the weights before a worker counts as absent
+PATIENCE = 300.0  # seconds without any worker before waiting requests fail
+FAILURES = 40  # consecutive failures to start a worker before giving up
+PAUSE = 0.5  # seconds between checks whether a worker is back
+LEAST = 4  # smallest batch if so many requests wait: shared prefixes are computed anew in each batch
 
 
 @dataclass(slots=True)
@@ -48,7 +46,7 @@ class _Request:
 
 
 class ActorPool:
-    """Distributes requests to the workers, in batches of what has queued up meanwhile."""
+    """Distributes queued requests to the workers in batches."""
 
     def __init__(
         self,
@@ -62,14 +60,14 @@ class ActorPool:
     ) -> None:
         self._spec, self._opener, self._settings, self._most = spec, opener, settings, most
         self._options = options
-        """Says with the first request how many workers there are to be, and what each may take of the cluster."""
+        """Called with the first request: returns the Ray options of each worker to start."""
         self._rested, self._closed = rested, closed
         self._users = self._asked = 0
         self._waiting: deque[_Request] = deque()
         self._some = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self.live = 0
-        """How many workers are there now."""
+        """Number of workers that are up."""
         self._opening = 0
         self._seen_live = 0.0
         self._fault: Unusable | None = None
@@ -127,7 +125,7 @@ class ActorPool:
                 try:
                     answers = await actor.work.remote([request.one for request in batch])
                     if answers is None:
-                        # It died while it had nothing to do, and is there again without its model.
+                        # The worker died while idle and was restarted without its model.
                         self.live -= 1
                         self._waiting.extendleft(reversed(batch))
                         self._some.set()
@@ -140,7 +138,7 @@ class ActorPool:
                         self._ask_again(batch)
                         await self._greet(actor)
                         continue
-                    answered = [(request, error) for request in batch]  # a bug: for the callers to show
+                    answered = [(request, error) for request in batch]  # a bug, to be raised in the callers
                 for request, answer in answered:
                     _settle(request, answer)
         finally:
@@ -158,7 +156,7 @@ class ActorPool:
                 if fault is None:
                     deaths += 1
                     fault = await self._open(actor, counts=deaths <= DEATHS)
-            except ray.exceptions.ActorUnavailableError:  # it is being started, or there is no room for it
+            except ray.exceptions.ActorUnavailableError:  # it is starting, or the cluster has no room for it
                 await asyncio.sleep(PAUSE)
                 continue
             except ray.exceptions.RayError as error:
@@ -175,7 +173,7 @@ class ActorPool:
             return
 
     async def _open(self, actor: Any, counts: bool) -> str | None:
-        """Have the worker read its weights through, however long that takes: it counts as there meanwhile."""
+        """Have the worker load its weights; while it does, the pool does not count as without workers."""
         self._opening += counts
         try:
             fault: str | None = await actor.open.remote(self._settings)
@@ -184,10 +182,10 @@ class ActorPool:
             self._opening -= counts
 
     async def _take(self) -> list[_Request]:
-        """The next batch: an even share of what waits, so that batches are small when the end is near, but never tiny."""
+        """Return the next batch: an even share of the queue, so that batches get smaller towards the end, but never tiny."""
         while True:
             await self._some.wait()
-            await asyncio.sleep(0)  # whoever is about to come in may come along
+            await asyncio.sleep(0)  # lets other tasks submit their requests first
             share = max(LEAST, math.ceil(len(self._waiting) / max(1, self.live)))
             batch: list[_Request] = []
             while self._waiting and len(batch) < min(self._most, share):
@@ -233,7 +231,7 @@ class ActorPool:
 
 
 def _lost(error: Exception) -> bool:
-    """Whether the worker's process or its node is gone, or what it said; and not something that its code raised."""
+    """Return whether the worker, its node or its result was lost, as opposed to an exception raised by its code."""
     import ray
 
     return isinstance(error, ray.exceptions.RayError) and not isinstance(error, ray.exceptions.RayTaskError)
@@ -276,7 +274,7 @@ class Worker:
         return otherness(self._spec, self._held.settings, settings)
 
     def work(self, batch: Sequence[Any]) -> list[Any] | None:
-        """Answers, one for one; an error that belongs to the model is an answer too. None before the model is opened."""
+        """Return one answer or model error per request; None before the model is opened."""
         if self._held is None:
             return None
         try:
@@ -286,7 +284,7 @@ class Worker:
 
 
 def unopened(spec: Spec, error: Exception) -> str:
-    """Say that this node cannot open the model."""
+    """Return the sentence that this node cannot open the model."""
     return f"The worker on {socket.gethostname()} cannot open {spec.text}: {error}"
 
 
@@ -302,7 +300,7 @@ def otherness(spec: Spec, found: dict[str, Any], meant: dict[str, Any]) -> str |
 
 
 def open_chat(spec: Spec) -> WorkerModel:
-    """A chat model for a worker."""
+    """Open a chat model for a worker."""
     model = local_model(spec)
     loop = asyncio.new_event_loop()
 
@@ -316,7 +314,7 @@ def open_chat(spec: Spec) -> WorkerModel:
 
 
 def local_model(spec: Spec) -> Model:
-    """The model of a spec within this process; as each worker has one core, it takes one thread."""
+    """Open the model of a spec in this process, with one thread since each worker has one core."""
     if spec.kind == "embedded":
         spec = replace(spec, options={"threads": "1", **spec.options})
     return open_model(spec)

@@ -37,16 +37,16 @@ class SentAnswer(BaseModel):
 
     id: str = Described(
         pattern=r"^[A-Za-z0-9-]{8,64}$",
-        description="Made by the browser; the same answer sent twice is stored once.",
+        description="Id made by the browser; an answer sent twice is stored once.",
     )
-    page: int = Described(ge=0, lt=2**31, description="Place of the page among the rater's.")
-    field: str = Described(max_length=100, description="Which question on the page.")
+    page: int = Described(ge=0, lt=2**31, description="Position of the page among the rater's pages.")
+    field: str = Described(max_length=100, description="Code of the question on the page.")
     value: str | None = Described(None, max_length=LONGEST_TEXT, description="The option chosen, or a text.")
-    why: str | None = Described(None, description="Why there is no option: 'cannot tell' or 'undone'.")
+    why: str | None = Described(None, description="Why there is no answer: 'cannot tell' or 'undone'.")
     note: str | None = Described(None, max_length=LONGEST_TEXT)
-    key: str | None = Described(None, max_length=64, description="What the page called itself.")
+    key: str | None = Described(None, max_length=64, description="Key of the page, as the server sent it.")
     client_time: float = Described(description="The browser's clock, seconds since 1970.")
-    seconds: float = Described(0.0, ge=0, le=86_400, description="How long the page was before the rater.")
+    seconds: float = Described(0.0, ge=0, le=86_400, description="Seconds that the page was shown.")
 
 
 @router.post("/api/answers", responses={403: {}, 409: {}, 503: {}})

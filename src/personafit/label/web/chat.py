@@ -23,7 +23,7 @@ from personafit.models import Model, ModelError, OpenModels
 router = APIRouter()
 LONGEST_MESSAGE = 8_000
 REPLY_RATE, REPLY_BURST = 0.2, 20.0  # model calls per second in the long run, and in a burst, per seat
-TOO_FAST = "That is more than the assistant answers so quickly; please wait {seconds} seconds and ask again."
+TOO_FAST = "Too many messages in a short time; please wait {seconds} seconds and ask again."
 KEY = r"[A-Za-z0-9-]{8,64}"
 
 
@@ -80,8 +80,10 @@ class ChatAction(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    page: int = Described(ge=0, lt=2**31, description="Place of the page among the participant's.")
-    key: str = Described(pattern=KEY, description="Made by the browser; what is sent twice happens once.")
+    page: int = Described(ge=0, lt=2**31, description="Position of the page among the participant's pages.")
+    key: str = Described(
+        pattern=KEY, description="Id made by the browser; a request sent twice has effect once."
+    )
 
 
 class SentMessage(ChatAction):
@@ -98,7 +100,7 @@ class SentEnd(ChatAction):
 
 @router.post("/api/chat/begin", responses={403: {}, 409: {}})
 async def begin(sent: Annotated[ChatAction, Body()], visit: ScriptDep) -> JSONResponse:
-    """Agree that the chat is kept."""
+    """Record consent to storing the chat."""
     chat, _ = await run_in_threadpool(_chat, visit, sent.page)
     await run_in_threadpool(chat.begin, sent.key)
     return await _state(chat)
@@ -114,7 +116,7 @@ async def say(sent: Annotated[SentMessage, Body()], visit: ScriptDep) -> JSONRes
 
 @router.post("/api/chat/replies", responses={403: {}, 409: {}, 502: {}})
 async def reply(sent: Annotated[ChatAction, Body()], visit: ScriptDep) -> JSONResponse:
-    """Have the last message answered; asked again after a failure, or when it was answered already, it does no harm."""
+    """Have the last message answered. Safe to repeat after a failure or once it is answered."""
     chat, study = await run_in_threadpool(_chat, visit, sent.page)
     if awaits_reply(await run_in_threadpool(chat.rows)):
         replies: Replies = visit.request.app.state.replies
@@ -128,7 +130,7 @@ async def reply(sent: Annotated[ChatAction, Body()], visit: ScriptDep) -> JSONRe
 
 @router.post("/api/chat/end", responses={403: {}, 409: {}})
 async def end(sent: Annotated[SentEnd, Body()], visit: ScriptDep) -> JSONResponse:
-    """End the chat: it becomes a dialogue in the store, and may be rated."""
+    """End the chat, which becomes a dialogue that can be rated."""
     chat, study = await run_in_threadpool(_chat, visit, sent.page)
     await run_in_threadpool(chat.end, sent.how, sent.key, _model(visit, study))
     return await _state(chat)

@@ -108,7 +108,7 @@ async def _right(visit: Visit, password: str) -> bool:
 
 @router.get("/setup")
 def set_up(visit: VisitDep, token: str = "") -> Response:  # nosec B107
-    """The form in which the password is set."""
+    """Show the form that sets the password."""
     if visit.access.has_password():
         return RedirectResponse("/login", status_code=303)
     return _form(visit, "researcher/setup.html", token=token)
@@ -123,7 +123,7 @@ async def set_password(
     csrf: Token,
     cookie: FormCookie = None,
 ) -> Response:
-    """Set the password and go in."""
+    """Set the password and log in."""
     _unforged(visit, cookie, csrf)
     wrong = _unfit(password, again)
     if wrong is None and not await _hashed(visit, visit.access.set_password, token, password):
@@ -135,7 +135,7 @@ async def set_password(
 
 @router.get("/login")
 def log_in(visit: VisitDep) -> Response:
-    """The form that asks for the password."""
+    """Show the login form."""
     return _form(visit, "researcher/login.html", ready=visit.access.has_password())
 
 
@@ -143,7 +143,7 @@ def log_in(visit: VisitDep) -> Response:
 async def give_password(
     visit: VisitDep, password: Password, csrf: Token, cookie: FormCookie = None
 ) -> Response:
-    """Check the password and go in."""
+    """Check the password and log in."""
     _unforged(visit, cookie, csrf)
     if await _right(visit, password):
         return await run_in_threadpool(_enter, visit)
@@ -153,7 +153,7 @@ async def give_password(
 
 @router.get("/researcher/password")
 def new_password(visit: ResearcherDep) -> Response:
-    """The form in which the password is changed."""
+    """Show the form that changes the password."""
     return _change(visit)
 
 
@@ -161,7 +161,7 @@ def new_password(visit: ResearcherDep) -> Response:
 async def change_password(
     visit: ResearcherDep, current: Password, password: Password, again: Password, csrf: Token
 ) -> Response:
-    """Change the password; every other session ends."""
+    """Change the password and end every other session."""
     checked(visit.session, csrf)
     if not await _right(visit, current):
         return _change(visit, "r.password.wrong")
@@ -173,13 +173,13 @@ async def change_password(
 
 @router.get("/openapi.json", include_in_schema=False)
 def describe_api(visit: ResearcherDep) -> JSONResponse:
-    """The description of all routes, which is nobody's business but the researcher's."""
+    """Return the OpenAPI description of all routes; only the researcher may read it."""
     return JSONResponse(visit.request.app.openapi())
 
 
 @router.post("/logout")
 def log_out(visit: ResearcherDep, csrf: Token) -> Response:
-    """Leave, on every device."""
+    """Log out on all devices."""
     checked(visit.session, csrf)
     visit.access.end_researchers()
     response = RedirectResponse("/login", status_code=303)

@@ -39,8 +39,8 @@ PROLIFIC_ADDRESS = "https://app.prolific.com/submissions/complete?cc={code}"
 KEPT = 200  # characters of an external id that are kept
 ATTEMPTS = 2
 HELD = (
-    "Somebody takes part under this id already. If it is you, please go on in the browser in which you began, or open your own "
-    "link from its list of pages; the researcher can send it to you, too."
+    "Somebody is taking part under this id already. If it is you, please continue in the browser in which you began, or open your "
+    "own link from its list of pages; the researcher can send it to you again."
 )
 
 
@@ -51,13 +51,13 @@ def guidelines(visit: Visit, study: Study) -> str:
 
 @router.get("/")
 def home(visit: VisitDep) -> Response:
-    """What this is, and where to go."""
+    """Show what this server is, and where raters and researchers begin."""
     return visit.page("home.html", title=text(visit.language(), "home"), ready=visit.access.has_password())
 
 
 @router.get("/join/{token}")
 def invitation(visit: VisitDep, token: str) -> Response:
-    """The consent page, or straight on for who has agreed before."""
+    """Show the consent page; redirect a rater who has agreed before."""
     study, invited = _invited(visit, token)
     held = _held(visit, study, invited)
     if held is not None:
@@ -84,12 +84,12 @@ def consent(
     agree: Annotated[str, Form()],
     visit: Annotated[str, Form(max_length=50)] = "",
 ) -> Response:
-    """Take a seat after consent was given; a form that is sent twice takes one, and so do two tabs of one browser."""
+    """Give a seat to a rater who has agreed; a form sent twice, or from two tabs of one browser, takes one seat."""
     study, invited = _invited(asking, token)
     if not same(asking.access.anonymous_csrf(token), csrf):
         raise NotAllowed(403, OUT_OF_DATE)
     if agree != "yes":
-        raise NotAllowed(400, "Nobody takes part without having agreed.")
+        raise NotAllowed(400, "You can only take part if you agree.")
     if study.state != "open":
         raise NotAllowed(403, "This study is not open at the moment.")
     if invited.seat is None and (held := _held(asking, study, invited)) is not None:
@@ -108,13 +108,14 @@ def consent(
     except HeldSeat:
         raise NotAllowed(409, HELD) from None
     if seat is None:
-        raise NotAllowed(409, "All places in this study are taken. Thank you for your interest.")
+        full = "All places in this study are taken. Thank you for your interest."
+        raise NotAllowed(409, text(asking.language(study), full))
     return _enter(asking, study.name, seat.seat)
 
 
 @router.get("/check")
 def check(visit: RaterDep) -> Response:
-    """The comprehension check."""
+    """Show the comprehension check."""
     study, seat = visit.taking_part()
     if not must_check(study.config, seat):
         return RedirectResponse("/rate", status_code=303)
@@ -123,7 +124,7 @@ def check(visit: RaterDep) -> Response:
 
 @router.post("/check")
 async def checked_answers(visit: RaterDep) -> Response:
-    """Read the answers to the check: two attempts, then it is over. A form that is sent twice is one attempt."""
+    """Read the answers to the check. There are two attempts; a form sent twice counts as one."""
     form = await visit.request.form()
     checked(visit.session, str(form.get("csrf", "")))
     study, seat = visit.taking_part()
@@ -144,14 +145,14 @@ async def checked_answers(visit: RaterDep) -> Response:
     visit.studies.update_seat(study.name, seat.seat, seat.code, what, progress=progress, **end)
     if over:
         raise NotAllowed(
-            403, "The answers to the check were not right twice, so your part ends here. Thank you."
+            403, "The check was not passed in two attempts, so your participation ends here. Thank you."
         )
     return _check_page(visit, study, progress) if wrong else RedirectResponse("/rate", status_code=303)
 
 
 @router.get("/rate")
 def go_on(visit: RaterDep) -> Response:
-    """To the first page that is not done."""
+    """Redirect to the first page that is not done."""
     study, seat = visit.taking_part()
     if must_check(study.config, seat):
         return _to(visit.request, "/check")
@@ -162,7 +163,7 @@ def go_on(visit: RaterDep) -> Response:
 
 @router.get("/rate/{position}")
 def show(visit: RaterDep, position: int) -> Response:
-    """One page, whole or as the fragment that takes the place of the one before."""
+    """Show one page, whole or as the fragment that replaces the page before it."""
     request, studies = visit.request, visit.studies
     study, seat = visit.taking_part()
     if must_check(study.config, seat):
@@ -209,7 +210,7 @@ def show(visit: RaterDep, position: int) -> Response:
 
 @router.get("/done")
 def done(visit: RaterDep) -> Response:
-    """Thanks, and the completion code once everything is answered, whatever became of the study meanwhile."""
+    """Show the completion page and code once everything is answered, even if the study has been closed since."""
     study, seat = visit.taking_part(ended=True)
     if any(one.done is None for one in visit.studies.assigned(study.name, seat.seat)):
         return RedirectResponse("/rate", status_code=303)

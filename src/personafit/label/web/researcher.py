@@ -88,26 +88,26 @@ FormDep = Annotated[Desk, Depends(_unforged)]
 
 @router.get("")
 def all_studies(desk: DeskDep) -> Response:
-    """All studies."""
+    """Show all studies."""
     found = [study_overview(desk.studies, name) for name in desk.studies.names()]
     return desk.show("researcher/studies.html", studies=found)
 
 
 @router.get("/studies/{study}")
 def one_study(desk: DeskDep, study: str) -> Response:
-    """How a study goes."""
+    """Show a study's progress."""
     return desk.show("researcher/study.html", numbers=desk.numbers(study), here="overview")
 
 
 @router.get("/studies/{study}/numbers")
 def live_numbers(desk: DeskDep, study: str) -> Response:
-    """The part of a study's page that refreshes."""
+    """Show the part of a study's page that refreshes."""
     return desk.show("researcher/numbers.html", numbers=desk.numbers(study))
 
 
 @router.get("/studies/{study}/raters/{seat}")
 def one_rater(desk: DeskDep, study: str, seat: SeatNumber) -> Response:
-    """One rater, and what can be done."""
+    """Show one rater and the possible actions."""
     code, numbers = desk.seat(study, seat).code, desk.numbers(study)
     votes = study_votes(desk.studies, study, excluded=True)
     given = votes.filter(votes["rater"] == code).sort("at", descending=True).head(SHOWN)
@@ -118,7 +118,7 @@ def one_rater(desk: DeskDep, study: str, seat: SeatNumber) -> Response:
 
 @router.get("/studies/{study}/remarks")
 def all_remarks(desk: DeskDep, study: str) -> Response:
-    """What raters flagged and noted."""
+    """Show flags and notes."""
     numbers = desk.numbers(study)
     votes = study_votes(desk.studies, study, excluded=True)
     noted = votes.filter(votes["note"].is_not_null())
@@ -132,14 +132,14 @@ def all_remarks(desk: DeskDep, study: str) -> Response:
 
 @router.get("/studies/{study}/trail")
 def trail(desk: DeskDep, study: str, skip: From = 0) -> Response:
-    """What was done by whom."""
+    """Show the audit trail."""
     done, count = events(desk.studies, study, SHOWN, skip)
     return desk.show_study("trail", desk.numbers(study), events=done, skip=skip, total=count)
 
 
 @router.get("/studies/{study}/invitations")
 def invitations(desk: DeskDep, study: str) -> Response:
-    """Links to send."""
+    """Show the invitation links."""
     access = desk.access
     numbers, joining = desk.numbers(study), f"{desk.request.base_url}join/"
     free = [rater.seat for rater in numbers.raters if rater.seat.state is RaterState.FREE]
@@ -170,7 +170,7 @@ def add_seats(desk: FormDep, study: str, raters: Count) -> Response:
 
 @router.post("/studies/{study}/raters/{seat}/erase")
 def erase(desk: FormDep, study: str, seat: SeatNumber, code: Text) -> Response:
-    """Erase the rater, once their code was typed."""
+    """Erase a rater; their code has to be typed as confirmation."""
     found = desk.seat(study, seat)
     if code.strip() != found.code:
         raise UserError(f"Nothing was erased: type {found.code} to erase this rater.")
@@ -189,7 +189,7 @@ def change_rater(
     message: Text = "",
     reason: Text = "",
 ) -> Response:
-    """Show the rater a message or take it away; pause them, leave their answers out, or take them in again."""
+    """Warn, pause, exclude or resume a rater."""
     found = desk.seat(study, seat)
     match action:
         case "warn":
@@ -205,7 +205,7 @@ def change_rater(
 
 @router.get("/studies/{study}/adjudicate")
 def show_dispute(desk: DeskDep, study: str, key: Annotated[str, Query(max_length=200)] = "") -> Response:
-    """The disputed answer asked for, or the first that is not decided."""
+    """Show the requested disputed answer, or the first undecided one."""
     numbers, found = desk.numbers(study), disputes(desk.studies, study)
     wanted = (n for n, one in enumerate(found) if (one.key == key if key else one.decided is None))
     place = next(wanted, None)
@@ -231,7 +231,7 @@ def store_decision(
     label: Annotated[str, Form(max_length=200)],
     why: Text = "",
 ) -> Response:
-    """Store a decision and go to the next; an empty label takes the decision back and stays."""
+    """Store a decision and show the next dispute; an empty label withdraws the decision."""
     desk.check(study)
     decide(desk.studies, study, key, label or None, why)
     return _back(study, "/adjudicate" if label else f"/adjudicate?key={quote(key, safe='')}")

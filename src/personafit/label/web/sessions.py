@@ -83,7 +83,7 @@ class RaterVisit(Visit):
         if seat is None or seat.state in (RaterState.ERASED, RaterState.FREE):
             raise NotAllowed(401, LINK_AGAIN)
         if seat.state is RaterState.EXCLUDED:
-            raise NotAllowed(403, "Your part in this study has ended. Thank you.")
+            raise NotAllowed(403, "Your participation in this study has ended. Thank you.")
         if seat.state is RaterState.PAUSED or (study.state == "paused" and not ended):
             raise NotAllowed(403, "This study is paused at the moment; your answers so far are kept.")
         if study.state == "closed" and not ended:

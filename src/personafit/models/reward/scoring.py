@@ -28,9 +28,7 @@ SLIDING = "sliding_attention"
 class RewardScorer:
     """A reward model that scores rows of packed sequences."""
 
-    def __init__(
-        self, model: Any, layout: Layout = "tree", capacity: int | None = None, compiled: bool | None = None
-    ) -> None:
+    def __init__(self, model: Any, layout: Layout = "tree", capacity: int | None = None) -> None:
         self.model = model
         self.layout = layout
         self.device = next(model.parameters()).device
@@ -42,7 +40,7 @@ class RewardScorer:
         self._refuse_unpackable()
         attention.register()
         model.set_attn_implementation(attention.BLOCKS if self.blocks else attention.PATHS)
-        if self.blocks and compiled is not False:
+        if self.blocks:
             torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, RECOMPILES)
             # Layers sharded over processes gather inside, which cannot be compiled as one graph.
             whole = not torch.distributed.is_initialized()

@@ -120,7 +120,7 @@ def open_fitted(source: Spec | str | Path, asked: str | None = None) -> Any:
         document, earlier = _present(json.loads(content), content)
         answers = document["answers"]
         if answers not in KINDS:
-            raise ValueError(f"it answers {answers!r:.80}, which this program knows nothing of")
+            raise ValueError(f"it answers {answers!r:.80}, which this version does not know")
         if asked is not None and answers != asked:
             raise UserError(
                 f"{text} was fitted to {KINDS[answers].task} ({answers}); it cannot {KINDS[asked].task}."
@@ -214,7 +214,7 @@ def _reading(path: Path, command: str, asked: str | None) -> Iterator[None]:
         what = f"it lacks {error}" if isinstance(error, KeyError) else str(error)
         if not isinstance(error, KeyError | ValueError):
             what = f"{type(error).__name__}: {error}"
-        raise UserError(f"{path} is no fitted model that can be used: {what}.") from error
+        raise UserError(f"{path} cannot be used as a fitted model: {what}.") from error
 
 
 # -- as a rater ---------------------------------------------------------------------------------------------------------

@@ -99,7 +99,7 @@ def find_weights(spec: Spec) -> Weights:
     made = getattr(config, "architectures", None) or []
     if not adapter and any(name.endswith(("ForCausalLM", "LMHeadModel")) for name in made):
         raise UserError(
-            f"{spec.text}: it writes text and scores none; as a judge that names letters it is hf:{spec.name}."
+            f"{spec.text}: it generates text and is no reward model; to use it as a judge, write hf:{spec.name}."
         )
     labels = getattr(config, "num_labels", 1)
     if not adapter and not getattr(config, "auto_map", None) and labels != 1:
@@ -227,7 +227,7 @@ def _renderer(weights: Weights) -> PromptRenderer:
     trained = (weights.trained or {}).get("rendering", renderer.fingerprint)
     if trained != renderer.fingerprint:
         raise UserError(
-            f"{spec.text}: it was trained on people rendered otherwise ({str(trained)[:8]}, here {renderer.fingerprint[:8]}), so its "
+            f"{spec.text}: it was trained with another rendering of people ({str(trained)[:8]}, here {renderer.fingerprint[:8]}), so its "
             "scores would mean little; use the version and max_tokens it was trained with."
         )
     return renderer

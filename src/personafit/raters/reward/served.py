@@ -117,7 +117,7 @@ class ServedRewardRater(ScoredRater):
             self._api = api
             return found
         raise Unusable(
-            f"{self._server.url} offers '{self._server.model}' in no form that is known ({'; '.join(said)}); it must "
+            f"{self._server.url} offers '{self._server.model}' in no known way ({'; '.join(said)}); it must "
             f"answer as vLLM's /{' or /'.join(APIS)} does."
         )
 
@@ -156,7 +156,7 @@ class ServedRewardRater(ScoredRater):
             tokens = (payload.get("usage") or {}).get("prompt_tokens")
             score = math.nan if numbers[0] is None else float(numbers[0])
         except (TypeError, KeyError, IndexError, ValueError, AttributeError):
-            raise Transient(f"{self._server.url} answered something that is no score.") from None
+            raise Transient(f"{self._server.url} returned something that is not a score.") from None
         return score, tokens if isinstance(tokens, int) and tokens > 0 else 0
 
     def _turns(self, unit: Unit) -> list[Message]:

@@ -175,6 +175,8 @@ def _shortcut_in_words(tested: HypothesisTest, does: str) -> str:
     said = f"{with_interval(estimate, unit=' %')} {does}"
     if tested.decided or _is_fair(estimate) or tested.detectable is None:
         return said
+    if tested.detectable > 0.5:  # no score is further from chance
+        return f"{said}; these data are too few to tell any score from chance"
     return f"{said}; these data could have detected {POINTS.plain(tested.detectable)} or more from chance"
 
 

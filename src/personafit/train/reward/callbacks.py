@@ -93,7 +93,7 @@ class StopOnSignal(TrainerCallback):
         if self.stopped:
             raise KeyboardInterrupt
         self.stopped = True
-        self._say("Interrupted: the step under way ends and is kept; interrupt again to end at once.")
+        self._say("Interrupted: the current step is finished and saved; interrupt again to stop at once.")
 
 
 class SparingCheckpoints(TrainerCallback):

@@ -115,7 +115,7 @@ def explained(out: Path, checkpoints: Path) -> Iterator[None]:
     except (OSError, RuntimeError, MemoryError, SafetensorError) as error:
         if out_of_memory(error):
             raise UserError(
-                "Memory ran out for the weights and what the optimiser keeps beside them, which shorter rows do not help; the "
+                "Memory ran out for the weights and the optimiser's state, and shorter rows would not help; the "
                 "checkpoints are kept. Train an adapter (--lora, in another --out) or use a larger device.",
                 code=1,
             ) from error
@@ -126,7 +126,7 @@ def explained(out: Path, checkpoints: Path) -> Iterator[None]:
             if not (folder / STATE).is_file():
                 shutil.rmtree(folder, ignore_errors=True)
         raise UserError(
-            f"{out} could not be written, where {free:,.1f} MB were left; make room, and the same command goes on from the "
+            f"{out} could not be written ({free:,.1f} MB free); make room, and the same command goes on from the "
             f"last whole checkpoint. ({' '.join(str(error).split())[:200]})",
             code=1,
         ) from error

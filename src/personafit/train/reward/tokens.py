@@ -86,8 +86,8 @@ def tokenise(
         facets = sum(count for _, count in shortened)
         emptied = [pair for pair, dropped in shortened if dropped == len(pair.facets)]
         note = (
-            f"{len(shortened):,} {kind}, the first at {shortened[0][0].place}, lost {facets:,} facets of the person, the last "
-            f"ones first, to fit {most}; no answer was shortened."
+            f"{len(shortened):,} {kind} were too long for {most}: {facets:,} facets of the person were left out of them, the last "
+            f"ones first (the first such pair: {shortened[0][0].place}); no answer was shortened."
         )
         if emptied:
             note += (
