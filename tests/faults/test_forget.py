@@ -201,7 +201,7 @@ def test_the_bytes_are_gone_from_the_file(tmp_path: Path, world: Path) -> None:
     done = personafit("data", "forget", "p1", "--store", "s.db", cwd=tmp_path)
     assert (done.returncode, sentences(done.stderr)) == (0, [])
     assert "1 people" in done.stdout
-    assert "delete them yourself" in done.stdout
+    assert "delete those yourself" in done.stdout
     held = b"".join(path.read_bytes() for path in tmp_path.glob("s.db*"))
     assert CANARY.encode() not in held
     assert b'"p1"' not in held

@@ -15,14 +15,15 @@ from tests.engine.ray.commands import PATIENCE, at_work
 from tests.helpers import run_cli
 from tests.tiny_models import save_tiny_gguf
 
-# Templates write and a function checks; the tiny model answers, in no language, so that many an answer is asked for again.
+# Templates write and a function checks. The tiny model answers in no language, so most of its answers are asked for again and few pass;
+# a function answers too, so that there are questions with three answers by one model.
 CONFIG = """
 [build]
 languages = ["en", "zh"]
 [models]
 writer = "template"
 checker = "python:checker:content"
-answerers = ["embedded:tiny.gguf,cache=off,threads=1"]
+answerers = ["embedded:tiny.gguf,cache=off,threads=1", "python:checker:answer"]
 [people]
 quota = 2
 [questions]
@@ -38,6 +39,19 @@ raters = 3
 pairs = 2
 balanced = false
 """
+FUNCTIONS = """
+from hashlib import sha256
+
+def content(messages):
+    return "A"
+
+def answer(messages):
+    said = messages[-1]["content"]
+    chinese = sum(letter > "\u3400" for letter in said) > len(said) / 5
+    first, gap = ("\u4e00", "") if chinese else ("a", " ")
+    digits = sha256(str(messages).encode()).hexdigest()[:10]
+    return gap.join(chr(ord(first) + int(digit, 16)) * (1 if chinese else 2) for digit in digits)
+"""
 STORED = (
     "SELECT id, job, generation, item, question, status, reply, attempts, tokens_in, tokens_out FROM asks ORDER BY id",
     "SELECT id, kind, text, maker, about, parents FROM products ORDER BY id",
@@ -49,7 +63,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A config, its models, and what the command makes of them without a cluster."""
     folder = tmp_path_factory.mktemp("factory")
     save_tiny_gguf(folder / "tiny.gguf")
-    (folder / "checker.py").write_text('def content(messages):\n    return "A"\n', encoding="utf-8")
+    (folder / "checker.py").write_text(FUNCTIONS, encoding="utf-8")
     (folder / "build.toml").write_text(CONFIG, encoding="utf-8")
     run_cli("build", "build.toml", "--out", "local", cwd=folder)
     return folder
@@ -67,8 +81,9 @@ def rows(folder: Path, query: str) -> list[tuple[Any, ...]]:
 
 
 def answered(folder: Path) -> int:
-    """How many answers the tiny model has given."""
-    return len(rows(folder, "SELECT id FROM asks WHERE question LIKE 'answers.%'"))
+    """Return how many answers the tiny model has given."""
+    its = "SELECT fingerprint FROM raters WHERE name LIKE 'embedded%'"
+    return len(rows(folder, f"SELECT id FROM asks WHERE question LIKE 'answers.%' AND rater IN ({its})"))
 
 
 def files(folder: Path) -> dict[str, bytes]:

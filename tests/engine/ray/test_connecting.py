@@ -96,7 +96,7 @@ def test_a_cluster_with_a_token(tmp_path: Path) -> None:
     finally:
         head.send_signal(signal.SIGTERM)
         head.wait()
-    assert said.endswith("where the cluster has a token set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN here too.")
+    assert said.endswith("if the cluster has a token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN here too.")
     assert joined.stdout == "joined\n"
 
 

@@ -150,7 +150,7 @@ def test_interrupted_and_resumed_is_bit_for_bit_the_uninterrupted(
     first.send_signal(signal.SIGINT)
     _, said = first.communicate(timeout=120)
     assert first.returncode == 130, said
-    assert "interrupt again to end at once" in said
+    assert "interrupt again to stop at once" in said
     assert "the same command goes on from there" in said
     second = _start(command(world, parts, *asked))
     _await(lambda: len((parts / "curves.csv").read_text().splitlines()) > 17, second)
