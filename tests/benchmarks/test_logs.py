@@ -220,3 +220,13 @@ def test_fields_whose_names_mean_something_here_are_kept_under_another(tmp_path:
     assert any("topic, until (as log.until), unmade (as log.unmade)" in note for note in run.notes)
     wins = run.results.filter(rater="rule:length", context="profile", metric="win_rate", slice="")
     assert wins["coverage"].to_list() == [1.0], "nothing counts as an answer that was not made"
+
+
+def test_few_questions_asked_of_many_people_explain_wide_intervals(tmp_path: Path) -> None:
+    said = "There are only 2 different questions, asked of several people"
+    rows = [line(place, question=f"What now, {place % 2}?") for place in range(8)]
+    run = pf.evaluate(rows, raters="rule:length", store=tmp_path / "s.db", progress=False)
+    assert any(note.startswith(said) for note in run.notes)
+    alone = [line(place, question=f"What now, {place}?") for place in range(8)]
+    run = pf.evaluate(alone, raters="rule:length", store=tmp_path / "s.db", progress=False)
+    assert not any("different questions" in note for note in run.notes)

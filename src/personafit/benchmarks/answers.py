@@ -84,6 +84,9 @@ class AnswerRow(BaseModel):
     cost: float | None = Field(None, ge=0, description="What the answer cost, in USD.")
 
 
+FEWEST_QUESTIONS = 6  # with fewer that recur, intervals over questions rest on too few of them
+
+
 class Answers(HeldBenchmark):
     """Answer rows as a benchmark of pairs."""
 
@@ -100,6 +103,7 @@ class Answers(HeldBenchmark):
         info = INFO.model_copy(update={"language": languages})
         super().__init__(info, people.values(), items, products, notes or ())
         self._note_missing()
+        self._note_questions()
         self._notes += spent_notes(self.spent)
 
     @property
@@ -149,6 +153,18 @@ class Answers(HeldBenchmark):
                 self._notes.append(
                     f"{alone} of {len(self.rows)} answers have no {other[against]} to be compared with."
                 )
+
+    def _note_questions(self) -> None:
+        """Add a note if so few questions are asked of several people that intervals over questions are wide."""
+        questions = len({row.question for row in self.rows})
+        if (
+            1 < questions < FEWEST_QUESTIONS
+            and len({(row.question, _person_id(row)) for row in self.rows}) > questions
+        ):
+            self._notes.append(
+                f"There are only {questions} different questions, asked of several people: intervals also cover other questions that "
+                "could have been asked, so they are wide. More questions narrow them, more people do not."
+            )
 
 
 def _product(text: str, row: AnswerRow, about: str) -> Product:
