@@ -93,7 +93,7 @@ def test_a_named_benchmark_is_rows_or_a_benchmark(tmp_path: Path) -> None:
         assert data == Path("here")
         return starter()
 
-    run = pf.evaluate("cats", raters="rule:length", store=tmp_path / "s.db", progress=False)
+    run = pf.evaluate(cats, raters="rule:length", store=tmp_path / "s.db", progress=False)
     assert (run.benchmark, run.items.height) == ("cats", 6)
     other = pf.evaluate(
         "again", data="here", raters="rule:length", limit=3, store=tmp_path / "s.db", progress=False
