@@ -11,7 +11,8 @@ import personafit as pf
 from personafit import Kind, Metric, UserError
 from personafit.benchmarks import write_folder
 from personafit.benchmarks.rows import rows_benchmark
-from personafit.items.choice import CHOICES, ChoiceQuestion
+from personafit.items import ChoiceQuestion
+from personafit.items.choice import CHOICES
 from personafit.kinds import Line
 from personafit.kinds.choice import ChoiceKind
 from personafit.kinds.lines import CONTROL_CONTEXTS, RunLines, control_of
