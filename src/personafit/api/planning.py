@@ -90,7 +90,8 @@ class EvaluationPlan:
 
 def prepare(benchmark: Any, **asked: Any) -> EvaluationPlan:
     """Plan what the arguments of `evaluate` ask for; faulty arguments raise a UserError before anything is asked."""
-    benchmark = getattr(benchmark, NAME, benchmark)  # a function under @pf.benchmark
+    if callable(benchmark):  # a function or class under @pf.benchmark
+        benchmark = getattr(benchmark, NAME, benchmark)
     if isinstance(benchmark, str | Path):
         path = Path(benchmark)
         if path.suffix == ".toml":
