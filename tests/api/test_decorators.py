@@ -9,7 +9,9 @@ import pytest
 
 import personafit as pf
 from personafit import _plugins
+from personafit.benchmarks.benchmark import BenchmarkInfo, HeldBenchmark
 from personafit.people import Person
+from personafit.store import Item, Product
 from tests.api.world import pairs
 from tests.scripted import invoke
 
@@ -93,12 +95,45 @@ def test_a_named_benchmark_is_rows_or_a_benchmark(tmp_path: Path) -> None:
         assert data == Path("here")
         return starter()
 
-    run = pf.evaluate("cats", raters="rule:length", store=tmp_path / "s.db", progress=False)
+    run = pf.evaluate(cats, raters="rule:length", store=tmp_path / "s.db", progress=False)
     assert (run.benchmark, run.items.height) == ("cats", 6)
     other = pf.evaluate(
         "again", data="here", raters="rule:length", limit=3, store=tmp_path / "s.db", progress=False
     )
     assert (other.benchmark, other.items.height) == ("starter", 3)
+
+
+@pytest.mark.parametrize(
+    ("gone", "sentence"),
+    [
+        ("people", "Item tea of drinks is about 'ann', who is not among its people"),
+        ("products", "The items name product [0-9a-f]+, which is not among the benchmark's products"),
+        ("items", "drinks has no items"),
+        ("", ""),
+    ],
+)
+def test_a_benchmark_object_is_taken_as_it_is(gone: str, sentence: str, tmp_path: Path) -> None:
+    @pf.benchmark("drinks")
+    class Drinks(HeldBenchmark):
+        """Two drinks for one person."""
+
+        def __init__(self, data: Path | None = None) -> None:
+            answers = [Product(kind="answer", text=text) for text in ("Tea.", "Coffee.")]
+            item = Item(id="tea", person="ann", prompt="A drink?", products=[one.id for one in answers])
+            info = BenchmarkInfo(name="drinks", version="1", layout=[])
+            super().__init__(
+                info, [Person(id="ann", language="en", facets={"Likes": "tea"})], [item], answers
+            )
+
+    made = Drinks()
+    if gone:
+        setattr(made, gone, lambda: iter(()))
+    asked: dict[str, Any] = {"raters": "rule:length", "contexts": "profile", "progress": False}
+    if not gone:
+        assert pf.evaluate(Drinks, store=tmp_path / "s.db", **asked).items.height == 1
+        return
+    with pytest.raises(pf.UserError, match=sentence):
+        pf.evaluate(made, store=tmp_path / "s.db", **asked)
 
 
 def test_what_goes_wrong_in_a_benchmark_is_a_sentence(tmp_path: Path) -> None:

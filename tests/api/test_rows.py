@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,21 @@ def test_people_may_be_known_by_id_from_a_folder(tmp_path: Path) -> None:
     assert set(judged(fields, store=tmp_path / "s.db").items["person"]) == {"nadia", "owen"}
 
 
+def test_what_is_not_known_of_a_person_is_left_out(tmp_path: Path) -> None:
+    told = [
+        {"id": f"p{number}", "job": "nurse", "cats": math.nan, "likes": ["tea", None]} for number in range(6)
+    ]
+    rows = [{**row, "person": one} for row, one in zip(pairs(6), told, strict=True)]
+    seen = []
+
+    def judge(person: str, answers: list[str]) -> int:
+        seen.append(person)
+        return 0
+
+    pf.evaluate(rows, raters=judge, contexts="profile", store=tmp_path / "s.db", progress=False)
+    assert set(seen) == {"job: nurse\nlikes: tea"}
+
+
 def test_files_are_read_by_their_ending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     rows = pairs()
@@ -125,6 +141,14 @@ WRONG: dict[str, tuple[Any, str]] = {
         "No answer has one to be compared with",
     ),
     "expect": ([{**row, "expect": "much"} for row in answers(1)], "rows, line 1, field 'expect'"),
+    "endless": (
+        [{**row, "seconds": math.inf} for row in answers(1)],
+        "field 'seconds': input should be a finite",
+    ),
+    "columns": (
+        pd.concat([pd.DataFrame(pairs(2))] * 2, axis=1),
+        "The frame has several columns called 'person'; rename or drop all but one.",
+    ),
 }
 
 

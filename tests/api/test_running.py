@@ -1,6 +1,7 @@
 """How an evaluation runs: resumed, inside a running loop, twice at once, interrupted; and what its arguments may be."""
 
 import asyncio
+import gc
 import os
 import signal
 import subprocess
@@ -73,15 +74,20 @@ def test_an_awaited_evaluation_that_is_cancelled_is_cancelled_and_resumes(tmp_pa
             pairs(40), raters=judge, contexts="profile", store=tmp_path / "s.db", progress=False
         )
 
+    lost: list[Any] = []
+
     async def cancelled() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: lost.append(context))
         task = asyncio.ensure_future(evaluated())
         while len(calls) < 21:
             await asyncio.sleep(0.001)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+        gc.collect()
 
     asyncio.run(cancelled())
+    assert not lost  # else asyncio prints a traceback
     begun, hangs = len(calls), False
     rest = asyncio.run(evaluated())
     assert rest.finished
@@ -199,6 +205,8 @@ def test_selections_and_places_are_what_they_say(tmp_path: Path) -> None:
     hard = pf.evaluate(rows, where={"tier": "hard"}, **asked)
     assert hard.items["tier"].to_list() == ["hard"] * 6
     assert pf.evaluate(rows, where=["tier=hard"], **asked).name == hard.name
+    with pytest.raises(pf.UserError, match="--where tier: write NAME=VALUE, such as tier="):
+        pf.evaluate(rows, where="tier", **asked)
     out = tmp_path / "out"
     run = pf.evaluate(rows, out=out, samples=2, **asked)
     assert sorted(path.name for path in out.iterdir()) == ["report.html", "results.json", "run.json"]
@@ -210,10 +218,11 @@ def test_selections_and_places_are_what_they_say(tmp_path: Path) -> None:
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    "limit": ({"limit": 0}, "limit=0: give a whole number of at least 1"),
+    "limit": ({"limit": 0}, "limit=0: give a whole number from 1 to 2,147,483,647"),
     "samples": ({"samples": 1.5}, "samples=1.5: give a whole number"),
     "people": ({"people": 0}, "people=0: give a number of at least 1"),
     "seed": ({"seed": "7"}, "seed='7': give a whole number"),
+    "too large": ({"seed": 10**30}, "give a whole number from -2,147,483,647 to 2,147,483,647"),
     "budget": ({"budget": -1}, "budget=-1: give the most that may be spent, in USD, such as 2.5"),
     "options": ({"options": ["tasks"]}, "options=['tasks']: give names with their values"),
     "stranger": ({"people": ["nobody"]}, "--people: nobody is called 'nobody' in this benchmark"),
@@ -248,15 +257,31 @@ def test_the_best_answer_is_chosen_inside_a_running_loop(tmp_path: Path) -> None
     ]
     file = write_lines(tmp_path / "candidates.jsonl", rows)
 
+    def likes_tea(person: str, question: str, answers: list[str]) -> list[int]:
+        return ["Tea" in answer for answer in answers]
+
     async def in_a_notebook() -> list[int | None]:
-        found = pf.best_of(file, rater="rule:overlap", length_control=False, store=tmp_path / "s.db")
+        found = pf.best_of(file, rater=likes_tea, length_control=False, store=tmp_path / "s.db")
         assert found.choice is not None
         return [row.chosen for row in found.choice.rows]
 
     assert asyncio.run(in_a_notebook()) == [1, 1, 1]
 
 
+def test_a_script_that_names_itself_does_not_start_again_while_it_is_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = 'pf.evaluate("starter", raters="python:unguarded:judge", limit=4, store="s.db", progress=False)'
+    script = f"import personafit as pf\n\ndef judge(answers):\n    return 0\n\n{call}\n"
+    (tmp_path / "unguarded.py").write_text(script, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "unguarded.py"], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
+    assert "unguarded starts a run when it is imported; put the call under `if __name__" in done.stderr
+
+
 ODD: Any = 3
+NONE: Any = []
 
 
 @pytest.mark.parametrize(
@@ -271,7 +296,16 @@ ODD: Any = 3
         (lambda store: pf.load(store=ODD), "store=3: give the path of a file"),
         (lambda store: pf.compare("a", "b", margin=-1, store=store), "margin=-1: give a share of the scale"),
         (lambda store: pf.agree("a", margin=5, store=store), "margin=5: give a share of the scale"),
+        (lambda store: pf.agree(ODD, store=store), "agree takes a run, .* not int"),
         (lambda store: pf.analyze("a", ODD, store=store), "There is no analysis 3"),
+        (lambda store: pf.analyze("a", NONE, store=store), r"There is no analysis \[\]"),
+        (lambda store: pf.best_of("a", rater=ODD, store=store), "raters takes specs"),
+        (lambda store: pf.best_of("a", rater=NONE, store=store), "best_of takes one rater"),
+        (lambda store: pf.best_of("a", rater="rule:length", samples=ODD - 3, store=store), "samples=0: give"),
+        (
+            lambda store: pf.best_of("a", rater="rule:length", temperature=-ODD, store=store),
+            "temperature=-3: give",
+        ),
         (lambda store: pf.analyze("a", "power", people=0, store=store), "people=0: give a whole number"),
     ],
 )

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+import personafit as pf
 from personafit import Store
 from personafit.benchmarks import RunConfig, check_folder, open_benchmark, write_folder
-from personafit.kinds.rescore import rescore
 from personafit.reports.run_report import open_report
 from personafit.store import run_answers
 from tests.benchmarks import neighbours_world as world
@@ -37,7 +37,7 @@ def test_fifteen_tags_are_chosen_from_in_both_orders(
         finished = run(store, config).run
         results = [r for r in open_report(store, finished).results if not r.slice]
         answers = run_answers(store, finished.id)
-        assert rescore(store, finished) == (4, 0)
+        assert pf.rescore(finished.name, store=store) == (4, 0)
     found = {r.metric: r.value for r in results if (r.rater or "").startswith("openai")}
     assert (found["accuracy"], found["consistency"]) == (1.0, 1.0)
     assert {len(order) for order in answers["order"] if order} == {15}

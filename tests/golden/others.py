@@ -3,15 +3,12 @@
 Their asks and job keys are goldens too.
 """
 
-import asyncio
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import chdir
 from pathlib import Path
 
-from personafit import Store
-from personafit.api.best_of import BestOf, run_best_of
-from personafit.engine import Silence
+import personafit as pf
 from tests.build.builds import run_build
 from tests.build.questions.asking import write_questions
 from tests.extract.world import run_stages, small_log
@@ -29,12 +26,9 @@ def _best_of(folder: Path) -> Path:
         {"id": f"q{n}", "person": person, "question": f"What shall I cook, {n}?"}
         for n, person in enumerate(people)
     ]
-    asked = BestOf(
-        write_lines(folder / "prompts.jsonl", rows), model("judge"), system=model("system"), count=3
-    )
-    with Store(folder / "store.db") as store:
-        asyncio.run(run_best_of(store, asked, Silence()))
-    return folder / "store.db"
+    prompts, store = write_lines(folder / "prompts.jsonl", rows), folder / "store.db"
+    pf.best_of(prompts, rater=model("judge"), system=model("system"), samples=3, store=store)
+    return store
 
 
 def _stages(folder: Path) -> Path:

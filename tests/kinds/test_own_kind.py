@@ -8,10 +8,11 @@ import polars as pl
 import pytest
 
 import personafit as pf
-from personafit import Kind, Metric, UserError
+from personafit import Kind, Metric, QuestionSet, UserError
 from personafit.benchmarks import write_folder
 from personafit.benchmarks.rows import rows_benchmark
-from personafit.items.choice import CHOICES, ChoiceQuestion
+from personafit.items import ChoiceQuestion
+from personafit.items.choice import CHOICES
 from personafit.kinds import Line
 from personafit.kinds.choice import ChoiceKind
 from personafit.kinds.lines import CONTROL_CONTEXTS, RunLines, control_of
@@ -165,6 +166,7 @@ def test_a_metric_without_its_column_is_named(tmp_path: Path) -> None:
         ),
         (lambda rows: rows.select("no such"), "kind odd-scores cannot score: ColumnNotFoundError"),
         (lambda rows: None, "scores of kind odd-scores must be a polars frame, not NoneType"),
+        (lambda rows: rows.head(1).with_columns(skill=pl.lit(1.0)), "have 1 of [0-9]+ rows; keep every row"),
     ],
 )
 def test_scores_that_cannot_be_right_are_one_sentence(scored: Any, sentence: str, tmp_path: Path) -> None:
@@ -192,8 +194,10 @@ def test_a_kind_that_asks_nothing_or_measures_nothing_is_refused(tmp_path: Path)
     write_folder(folder, rows_benchmark(ROWS))
     items = (folder / "items.jsonl").read_text(encoding="utf-8")
     (folder / "items.jsonl").write_text(items.replace('{"id"', '{"kind": "silent", "id"'), encoding="utf-8")
-    with pytest.raises(UserError, match="The kind silent does not say what is asked"):
-        pf.evaluate(folder, raters=["rule:length"], store=tmp_path / "s.db", progress=False)
+    for asks in (None, QuestionSet("silent", ())):
+        Silent.asks = asks  # type: ignore[assignment]
+        with pytest.raises(UserError, match="The kind silent does not say what is asked"):
+            pf.evaluate(folder, raters=["rule:length"], store=tmp_path / "s.db", progress=False)
     Silent.asks, Silent.own_options = CHOICES, {"tone": ("soft", "hard")}
     asked: dict[str, Any] = {"raters": ["rule:length"], "store": tmp_path / "s.db", "progress": False}
     run, other = (pf.evaluate(folder, options={"tone": tone}, **asked) for tone in ("soft", "hard"))

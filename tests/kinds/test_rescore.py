@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
+import personafit as pf
 from personafit import Status, Store
-from personafit.kinds.rescore import rescore
 from personafit.store import RunRecord, run_answers
 from personafit.store import tables as t
 from tests.golden.cases import STORED, Case
@@ -22,14 +22,14 @@ def test_a_reading_that_was_lost_comes_back(case: Case, tmp_path: Path) -> None:
     with ScriptedServer(), Store(tmp_path / "store.db") as store:
         finished = carry_out(case, store, tmp_path / "data")
         before = _read(store, finished.run)
-        read, changed = rescore(store, finished.run)
+        read, changed = pf.rescore(finished.run.name, store=store)
         assert read > 0
         assert changed == 0, "the same parser reads the same"
         asks = _unread(store)
         assert _read(store, finished.run) != before
-        assert rescore(store, finished.run) == (read, len(asks))
+        assert pf.rescore(finished.run.name, store=store) == (read, len(asks))
         assert _read(store, finished.run) == before
-        assert rescore(store, finished.run) == (read, 0)
+        assert pf.rescore(finished.run.name, store=store) == (read, 0)
 
 
 def _read(store: Store, run: RunRecord) -> list[tuple[Any, ...]]:

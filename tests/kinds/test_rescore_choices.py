@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 from sqlalchemy import select
 
+import personafit as pf
 from personafit import QuestionSet, Store
 from personafit.benchmarks import ImportedPairs, RunConfig, write_folder
 from personafit.items import ChoiceQuestion
 from personafit.kinds.choice import ChoiceKind
-from personafit.kinds.rescore import rescore
 from personafit.reports.run_report import open_report
 from personafit.store import RunRecord, run_answers
 from personafit.store import tables as t
@@ -90,7 +90,7 @@ def test_a_better_parser_adds_judgments_keeps_the_old_and_asks_nobody(
     assert before["pairs/3", "10"] == ("ok", "1")
     assert coverage(store, judged) == 0.5
     monkeypatch.setattr(ChoiceKind, "asks", QuestionSet("choice", (Better(),)))
-    assert rescore(store, judged) == (3, 1)
+    assert pf.rescore(judged.name, store=store) == (3, 1)
     assert counts(store) == (asks, judgments + 1)
     after = said(store, judged)
     assert after["pairs/2", "10"] == ("ok", "1"), "the letter A of order 10 is product 1"
@@ -112,10 +112,10 @@ def test_a_worse_parser_supersedes_too_and_can_be_undone(
     before = said(store, judged)
     with monkeypatch.context() as patch:
         patch.setattr(ChoiceKind, "asks", QuestionSet("choice", (Forgetful(),)))
-        assert rescore(store, judged) == (3, 1)
+        assert pf.rescore(judged.name, store=store) == (3, 1)
         assert said(store, judged)["pairs/2", "01"] == ("unparsed", None)
         assert said(store, judged)["pairs/3", "10"] == ("ok", "1")
-    assert rescore(store, judged) == (3, 1)
+    assert pf.rescore(judged.name, store=store) == (3, 1)
     assert said(store, judged) == before
 
 
@@ -123,7 +123,7 @@ def test_rules_leave_nothing_to_read_again(tmp_path: Path, store: Store) -> None
     pairs = write_pairs(tmp_path / "pairs.csv", simple_pairs(people=2))
     write_folder(tmp_path / "mine", ImportedPairs(pairs))
     finished = run(store, RunConfig(str(tmp_path / "mine")))
-    assert rescore(store, finished.run) == (0, 0)
+    assert pf.rescore(finished.run.name, store=store) == (0, 0)
 
 
 def _replay(judged: RunRecord) -> str:

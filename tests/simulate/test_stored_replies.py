@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+import personafit as pf
 from personafit import Store
 from personafit.items.dialogue import DIALOGUE_QUESTIONS, Dialogue, DialogueQuestion
-from personafit.kinds.rescore import rescore
 from personafit.reports.dialogue import DialogueReport
 from tests.scripted import run
 from tests.simulate.talking import MODELS, Talking, configuration, write_tasks
@@ -23,14 +23,14 @@ def test_replies_are_read_again_with_todays_parser(tmp_path: Path, monkeypatch: 
 
     with Talking() as talking, Store(tmp_path / "store.db") as store:
         finished = run(store, configuration(data, talking, options={"tasks": "SD"}))
-        assert rescore(store, finished.run) == (len(DIALOGUE_QUESTIONS), 0)
+        assert pf.rescore(finished.run.name, store=store) == (len(DIALOGUE_QUESTIONS), 0)
         asked = talking.answered.total()
         monkeypatch.setattr(DialogueQuestion, "parse", lenient)
-        assert rescore(store, finished.run) == (
+        assert pf.rescore(finished.run.name, store=store) == (
             len(DIALOGUE_QUESTIONS),
             len(DIALOGUE_QUESTIONS) - 1,
         )
-        assert rescore(store, finished.run) == (len(DIALOGUE_QUESTIONS), 0)
+        assert pf.rescore(finished.run.name, store=store) == (len(DIALOGUE_QUESTIONS), 0)
         assert talking.answered.total() == asked
         results = DialogueReport(store, finished.run).results
     totals = {one.metric: one for one in results if not one.slice}

@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 import personafit as pf
 from personafit import Store
-from personafit.label.records import StudyConfig
+from personafit.label import StudyConfig
 from personafit.store import item_rows, run_answers
 from personafit.store import tables as t
 from tests.conftest import Command

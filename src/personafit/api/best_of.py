@@ -4,6 +4,7 @@ Candidates are read from a file or made by a system. Every candidate is compared
 so that any rater that chooses between two answers gives each candidate a score: its margin over the base.
 """
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ import polars as pl
 
 from personafit._errors import UserError
 from personafit._hashing import content_hash
+from personafit.api.callables import Callables, Judge, Named
 from personafit.api.candidates import (
     BestOfChoices,
     CandidateSet,
@@ -23,7 +25,8 @@ from personafit.api.candidates import (
     read_candidates,
 )
 from personafit.api.loops import run_to_end
-from personafit.api.places import results_object
+from personafit.api.places import results_object, seed_number, whole_number
+from personafit.api.planning import most_spent, statuses
 from personafit.api.run import opened_store
 from personafit.benchmarks import Benchmark
 from personafit.benchmarks.config import RunConfig
@@ -33,6 +36,7 @@ from personafit.kinds import RunPlan
 from personafit.kinds.attempts import left_of
 from personafit.kinds.choice import ChoiceKind
 from personafit.kinds.making import let_answer
+from personafit.models.spec import giving
 from personafit.people import Person
 from personafit.raters import Rater, make_rater
 from personafit.reports.result import Result
@@ -86,9 +90,9 @@ class BestOfOutcome:
 def best_of(
     prompts: str | Path,
     *,
-    rater: str,
+    rater: Judge,
     context: str = "profile",
-    system: str | None = None,
+    system: Named | None = None,
     system_context: str = "profile",
     samples: int = 4,
     temperature: float = 0.8,
@@ -102,9 +106,9 @@ def best_of(
 
     Args:
         prompts: JSONL with `person`, `question` and `answers` on each line.
-        rater: Spec of the rater that chooses.
+        rater: The rater that chooses: a spec or a callable, as `evaluate` takes them.
         context: What the rater is told about the person.
-        system: Spec of the model that makes the answers, for lines that have none.
+        system: The system that makes the answers, for lines that have none: a spec or a callable.
         system_context: What the system is told about the person.
         samples: Number of answers the system makes to each question.
         temperature: Sampling temperature of the system.
@@ -114,13 +118,31 @@ def best_of(
         retry: Re-ask what ended with one of these statuses.
         store: The store of the asks.
     """
+    callables = Callables()
+    raters, systems = callables.specs(rater, "raters"), callables.specs(system, "systems")
+    if len(raters) != 1 or len(systems) > 1:
+        raise UserError("best_of takes one rater, and one system or none.")
     asked = BestOf(
-        *(Path(prompts), rater, context, system, system_context, samples, temperature, length_control, seed),
-        budget=budget,
-        retry=frozenset(retry),
+        Path(prompts),
+        raters[0],
+        context,
+        systems[0] if systems else None,
+        system_context,
+        whole_number("samples", samples),
+        _temperature(temperature),
+        length_control,
+        seed_number(seed),
+        budget=None if budget is None else most_spent(budget),
+        retry=statuses(retry),
     )
-    with opened_store(store) as opened, Bars() as progress:
+    with giving(callables.given), opened_store(store) as opened, Bars() as progress:
         return run_to_end(lambda: run_best_of(opened, asked, progress))
+
+
+def _temperature(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise UserError(f"temperature={value!r:.60}: give a number of at least 0, such as 0.8.")
+    return float(value)
 
 
 async def run_best_of(store: Store, asked: BestOf, progress: ProgressView) -> BestOfOutcome:

@@ -29,7 +29,7 @@ R = TypeVar("R")
 
 
 def evaluate(
-    benchmark: "str | Path | pl.DataFrame | Iterable[Mapping[str, Any]] | Benchmark",
+    benchmark: "str | Path | pl.DataFrame | Iterable[Mapping[str, Any]] | Benchmark | Callable[..., Any]",
     *,
     raters: Judge | Iterable[Judge] = (),
     contexts: Named | Iterable[Named] = (),
@@ -63,9 +63,9 @@ def evaluate(
 
     Args:
         benchmark: The name of a benchmark (`starter`, `personafeedback`, `answers` ...), a benchmark folder, a suite (.toml), a
-            file of rows (.jsonl, .csv, .parquet), a polars or pandas frame or a list of dictionaries. Rows are pairs with the columns
-            `person`, `question`, `chosen` and `rejected`, or answers with `person`, `question`, `answer` and, to compare with,
-            `generic` or `wrong`; `expect` is `generic` if a good answer should not be personal.
+            file of rows (.jsonl, .csv, .parquet), a polars or pandas frame, a list of dictionaries, or a function under
+            `@pf.benchmark`. Rows are pairs with the columns `person`, `question`, `chosen` and `rejected`, or answers with `person`,
+            `question`, `answer` and, to compare with, `generic` or `wrong`; `expect` is `generic` if a good answer should not be personal.
         raters: The judges: specs such as `openai:gpt-4.1-mini` or `rule:length`, or callables. A callable takes `person`,
             `question` and `answers`, or one parameter for all that is shown (`Shown`), and returns a score per answer, the
             index or letter of its choice, or `tie`; it may be async. An object with `score(prompt, person, answer)` scores answers.

@@ -46,6 +46,9 @@ def rows_of(source: Any) -> list[dict[str, Any]]:
         if callable(found := getattr(source, method, None)):
             return list(found())
     if hasattr(source, "notna") and hasattr(source, "to_dict"):
+        if not source.columns.is_unique:
+            twice = source.columns[source.columns.duplicated()][0]
+            raise UserError(f"The frame has several columns called '{twice}'; rename or drop all but one.")
         source = source.astype(object).where(source.notna(), None).to_dict("records")
     if isinstance(source, Mapping | str | bytes) or not isinstance(source, Iterable):
         raise UserError(

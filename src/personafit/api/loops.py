@@ -9,13 +9,24 @@ from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from personafit._errors import UserError
 from personafit.engine import STOP, Stop
+from personafit.models.spec import IMPORTING
 
 T = TypeVar("T")
 
 
 def run_to_end(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Return the result of the work; Ctrl-C ends it in good order and returns the partial result."""
+    """Return the result of the work; Ctrl-C ends it in good order and returns the partial result.
+
+    Raises:
+        UserError: If a module that a spec names starts work while it is imported, which would never end.
+    """
+    if module := IMPORTING.get():
+        raise UserError(
+            f'{module} starts a run when it is imported; put the call under `if __name__ == "__main__":`, as specs that name '
+            "the module import it."
+        )
 
     def run() -> T:
         return asyncio.run(work())

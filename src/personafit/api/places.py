@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 HOME = Path(".personafit")
 SHOWN = 5  # maximum number of runs named in an error
+LARGEST = 2**31 - 1  # the largest integer that every database accepts
 LONG = 300_000  # number of judgments that take more than some ten seconds to read
 
 
@@ -48,11 +49,16 @@ def out_folder(out: Path | None, name: str, within: str = "runs") -> Path:
     return out or inside(HOME / within, name)
 
 
-def at_least_one(name: str, value: Any) -> int:
-    """Return a whole number of at least 1; raise a UserError for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise UserError(f"{name}={value!r}: give a whole number of at least 1.")
+def whole_number(name: str, value: Any, least: int = 1) -> int:
+    """Return a whole number of at least `least`; raise a UserError for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= LARGEST:
+        raise UserError(f"{name}={value!r:.60}: give a whole number from {least:,} to {LARGEST:,}.")
     return value
+
+
+def seed_number(seed: Any) -> int:
+    """Return a seed; raise a UserError unless it is a whole number that every database accepts."""
+    return whole_number("seed", seed, -LARGEST)
 
 
 def check_margin(margin: float) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 from personafit._errors import UserError
 from personafit._plugins import NAME
 from personafit.api.callables import Callables, each_of
-from personafit.api.places import at_least_one, hint
+from personafit.api.places import hint, seed_number, whole_number
 from personafit.benchmarks import BENCHMARKS, Benchmark, folder_kinds, is_file
 from personafit.benchmarks.benchmark import Prompts
 from personafit.benchmarks.config import RunConfig
@@ -90,6 +90,8 @@ class EvaluationPlan:
 
 def prepare(benchmark: Any, **asked: Any) -> EvaluationPlan:
     """Plan what the arguments of `evaluate` ask for; faulty arguments raise a UserError before anything is asked."""
+    if callable(benchmark):  # a function or class under @pf.benchmark
+        benchmark = getattr(benchmark, NAME, benchmark)
     if isinstance(benchmark, str | Path):
         path = Path(benchmark)
         if path.suffix == ".toml":
@@ -141,11 +143,11 @@ def _prepare(benchmark: Any, **asked: Any) -> Evaluation:
         "options": _options,
         "people": _people,
         "where": _conditions,
-        "limit": lambda count: at_least_one("limit", count),
-        "samples": lambda count: at_least_one("samples", count),
-        "seed": _seed,
-        "budget": _budget,
-        "retry": _statuses,
+        "limit": lambda count: whole_number("limit", count),
+        "samples": lambda count: whole_number("samples", count),
+        "seed": seed_number,
+        "budget": most_spent,
+        "retry": statuses,
     }
     command, reuse = asked.pop("command", None), asked.pop("reuse", True)
     settings = {
@@ -319,7 +321,8 @@ def _conditions(where: Mapping[str, str] | Iterable[str]) -> list[str]:
     return [str(one) for one in each_of(where)]
 
 
-def _statuses(named: Iterable[str]) -> frozenset[Status]:
+def statuses(named: Iterable[str]) -> frozenset[Status]:
+    """Return statuses by their names; raise a UserError for other names."""
     try:
         return frozenset(Status(str(one)) for one in each_of(named))
     except ValueError as error:
@@ -334,13 +337,8 @@ def _options(given: Any) -> dict[str, str]:
     return {str(name): str(value) for name, value in given.items()}
 
 
-def _seed(seed: Any) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, int):
-        raise UserError(f"seed={seed!r}: give a whole number.")
-    return seed
-
-
-def _budget(budget: Any) -> float:
+def most_spent(budget: Any) -> float:
+    """Return a budget in USD; raise a UserError for anything else."""
     if isinstance(budget, bool) or not isinstance(budget, int | float) or not budget >= 0:
         raise UserError(f"budget={budget!r}: give the most that may be spent, in USD, such as 2.5.")
     return float(budget)

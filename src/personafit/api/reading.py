@@ -11,7 +11,15 @@ import orjson
 
 from personafit._errors import UserError, writing
 from personafit.api.frames import benchmark_of
-from personafit.api.places import at_least_one, check_margin, find_run, make_folder, require_judged, store_url
+from personafit.api.places import (
+    check_margin,
+    find_run,
+    make_folder,
+    require_judged,
+    seed_number,
+    store_url,
+    whole_number,
+)
 from personafit.api.run import Run, opened_store
 from personafit.benchmarks import is_file, open_benchmark
 from personafit.kinds import run_lines
@@ -158,6 +166,10 @@ def _votes(named: Run | str | Path, store: str | Path | Store | None, closing: E
     """Return everybody's answers in a folder or a study; a folder's can be read without a store, so that none is created for it."""
     if isinstance(named, Run):
         return None
+    if not isinstance(named, str | Path):
+        raise UserError(
+            f"agree takes a run, a benchmark folder with votes.jsonl or a study, not {type(named).__name__}."
+        )
     url = store.url if isinstance(store, Store) else store_url(store)
     if os.path.isfile(Path(named) / "benchmark.toml") and "://" not in url and not Path(url).is_file():
         from personafit.reports.agree_ratings import folder_source
@@ -199,7 +211,7 @@ def audit(
         if named
         else benchmark_of(benchmark, data, seed)
     )
-    found = audit_benchmark(opened, seed)
+    found = audit_benchmark(opened, seed_number(seed))
     body = audit_object(found) | ({} if command is None else {"command": command})
     return Analysis("", list(audit_results(found)), lambda drawn: audit_part(body, drawn), body)
 
@@ -262,13 +274,13 @@ def analyze(
                 f"retrieval is measured on a benchmark with known relevant memories, such as starter, and not on a run ({run.name})."
             )
         return analyze_retrieval(str(run), embedder)
-    if what not in ANALYSES:
+    if not isinstance(what, str) or what not in ANALYSES:
         raise UserError(
             f"There is no analysis {what!r:.40}; there are {', '.join(ANALYSES)} and retrieval, as in analyze(run, 'power')."
         )
     for name, count in {"people": people, "items": items, "prompts": prompts}.items():
         if count is not None:
-            at_least_one(name, count)
+            whole_number(name, count)
     module, _, name = ANALYSES[what].partition(":")
     look_into: Callable[..., Analysis] = getattr(import_module(f"personafit.reports.{module}"), name)
     with ExitStack() as closing:

@@ -80,8 +80,10 @@ class AnswerRow(BaseModel):
         validation_alias=AliasChoices("system_context", "given"),
         description="What the system was told about the person, such as 'profile'.",
     )
-    seconds: float | None = Field(None, ge=0, description="How long the system took to answer.")
-    cost: float | None = Field(None, ge=0, description="What the answer cost, in USD.")
+    seconds: float | None = Field(
+        None, ge=0, allow_inf_nan=False, description="How long the system took to answer."
+    )
+    cost: float | None = Field(None, ge=0, allow_inf_nan=False, description="What the answer cost, in USD.")
 
 
 FEWEST_QUESTIONS = 6  # with fewer that recur, intervals over questions rest on too few of them

@@ -175,11 +175,18 @@ def ingest(store: Store, benchmark: Benchmark) -> str:
     info |= {"published": [row.model_dump(by_alias=True) for row in benchmark.published()]}
     info |= {"notes": benchmark.notes(), "forgotten": len(forgotten)}
     store.begin_dataset(dataset, benchmark.info.name, info)
+    known: set[str] = set()
     for people in _batches(benchmark.people()):
+        known |= {person.id for person in people}
         store.add_people(dataset, people)
     for products in _batches(benchmark.products()):
         store.add_products(products)
     for items in _batches(enumerate(benchmark.items())):
+        for _, item in items:
+            if item.person not in known:
+                raise UserError(
+                    f"Item {item.id} of {benchmark.info.name} is about '{item.person}', who is not among its people."
+                )
         store.add_items(dataset, items)
     raters: set[str] = set()
     for gold in _batches(benchmark.gold()):

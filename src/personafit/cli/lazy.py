@@ -11,8 +11,6 @@ from typer.core import TyperCommand, TyperGroup
 
 from personafit._errors import UserError
 
-LARGEST = 2**31 - 1  # the largest integer that every database accepts
-
 
 class PlainCommand(TyperCommand):
     """A command whose help does not list `--help`, nor a type beside its flags."""
@@ -87,6 +85,8 @@ def _within_reason(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def refusing(**given: Any) -> None:
+        from personafit.api.places import LARGEST
+
         for name, value in given.items():
             if isinstance(value, int) and abs(value) > LARGEST:
                 raise UserError(f"--{name.replace('_', '-')} takes numbers up to {LARGEST:,}.")

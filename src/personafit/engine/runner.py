@@ -94,7 +94,7 @@ class Runner:
             finally:
                 for feeder in feeders:
                     feeder.cancel()
-                await asyncio.gather(*feeders, return_exceptions=True)
+                await asyncio.gather(*feeders, everything, return_exceptions=True)
                 self._outbox.close()
                 await writer
         return self._summary

@@ -40,7 +40,8 @@ def find_kind(name: str, place: Callable[[str], str] | None = None) -> Kind:
             "installed packages."
         )
     made: Kind = found() if isinstance(found, type) else found
-    if not isinstance(getattr(made, "asks", None), QuestionSet):
+    asks = getattr(made, "asks", None)
+    if not isinstance(asks, QuestionSet) or not asks.asked:
         raise UserError(
             f"The kind {name} does not say what is asked: it needs asks = personafit.QuestionSet('{name}', (QUESTION,))."
         )

@@ -369,6 +369,10 @@ class Kind:
             raise UserError(
                 f"The scores of kind {self.name} must be a polars frame, not {type(scored).__name__}."
             )
+        if len(scored) != len(rows):
+            raise UserError(
+                f"The scores of kind {self.name} have {len(scored):,} of {len(rows):,} rows; keep every row, with null for no score."
+            )
         for metric in metrics:
             if metric.source not in scored.columns:
                 raise UserError(

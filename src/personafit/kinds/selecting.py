@@ -41,7 +41,7 @@ def rows_of_people(rows: pl.DataFrame, config: RunConfig) -> pl.DataFrame:
 def rows_where(rows: pl.DataFrame, config: RunConfig) -> pl.DataFrame:
     """Return the rows of the slices that --where selects; all if it is not given."""
     for condition in config.where:
-        name, _, value = condition.partition("=")
+        name, equals, value = condition.partition("=")
         name = slice_column(name)
         unsliced = ("item", "person", "prompt", "grp")
         names = [one for one in rows.columns if one not in unsliced and rows[one].null_count() < len(rows)]
@@ -49,6 +49,8 @@ def rows_where(rows: pl.DataFrame, config: RunConfig) -> pl.DataFrame:
             there = f"write NAME=VALUE with one of {', '.join(names)}" if names else "they have no slices"
             raise UserError(f"--where {condition}: items have no '{name}'; {there}.")
         values = sorted(rows[name].cast(pl.String).drop_nulls().unique())
+        if not equals:
+            raise UserError(f"--where {condition}: write NAME=VALUE, such as {name}={values[0]}.")
         rows = rows.filter(pl.col(name).cast(pl.String) == value)
         if rows.is_empty():
             listed = ", ".join(values[:MOST_LISTED]) + (", ..." if len(values) > MOST_LISTED else "")

@@ -23,7 +23,7 @@ from personafit._hashing import content_hash, hash_text
 from personafit.models.calls import in_thread
 from personafit.models.chat import MOST_TOKENS, ChatReply, ChatRequest, Unanswerable, one_line
 from personafit.models.purse import Payment
-from personafit.models.spec import GIVEN, GivenCallable, Spec
+from personafit.models.spec import GIVEN, IMPORTING, GivenCallable, Spec
 
 PYTHON_OPTIONS = ("concurrency", "version")  # options of every `python:` spec
 
@@ -63,14 +63,19 @@ def load_instance(spec: Spec) -> Any:
 
 
 def _import(spec: Spec, module_name: str) -> Any:
+    importing = IMPORTING.set(module_name)
     try:
         return importlib.import_module(module_name)
+    except UserError:
+        raise
     except ImportError as error:
         raise UserError(f"{spec.text}: cannot import {module_name} ({one_line(error)}).") from error
     except (Exception, SystemExit) as error:  # a user's module may raise anything while it is imported
         raise UserError(
             f"{spec.text}: cannot import {module_name} ({type(error).__name__}: {one_line(error)})."
         ) from error
+    finally:
+        IMPORTING.reset(importing)
 
 
 def code_hash(function: Any, spec: Spec) -> str:

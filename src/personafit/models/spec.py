@@ -28,6 +28,8 @@ class GivenCallable:
 NONE: Mapping[str, GivenCallable] = MappingProxyType({})
 GIVEN: ContextVar[Mapping[str, GivenCallable]] = ContextVar("GIVEN", default=NONE)
 """Callables that `python:NAME` may name, besides those in modules."""
+IMPORTING: ContextVar[str] = ContextVar("IMPORTING", default="")
+"""The module that is being imported for a spec; empty otherwise."""
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 A person's id is stable; a changed profile is a new `version` of the same person. Statistics cluster on the id.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -89,7 +90,7 @@ class Person(PersonRecord):
 def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, FacetValue]:
     """Flatten a nested profile into facets, keeping the order: `{"a": {"b": 1}}` becomes `{"a.b": 1}`.
 
-    Lists of plain values become lists of strings; lists of objects are numbered from 1; nulls and empty strings are dropped.
+    Lists of plain values become lists of strings; lists of objects are numbered from 1; nulls, NaN and empty strings are dropped.
     """
     facets: dict[str, FacetValue] = {}
     for key, value in tree.items():
@@ -101,11 +102,15 @@ def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, FacetValue]:
                 flatten({str(number): element for number, element in enumerate(value, 1)}, f"{path}.")
             )
         elif isinstance(value, list):
-            if texts := [str(element) for element in value if element is not None and element != ""]:
+            if texts := [str(element) for element in value if not _is_empty(element)]:
                 facets[path] = texts
-        elif value is not None and value != "":
+        elif not _is_empty(value):
             facets[path] = value if isinstance(value, str | int | float | bool) else str(value)
     return facets
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
 
 
 class Task(PersonRecord):

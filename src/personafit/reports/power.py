@@ -143,7 +143,7 @@ def plan_run(
 
     People, items each and prompts are the run's own unless given. `difference` is a share of the metric's scale.
     """
-    if difference is not None and not 0 < difference < 1:
+    if difference is not None and not (isinstance(difference, int | float) and 0 < difference < 1):
         raise UserError("--difference must be above 0 and below 1, as a fraction: 0.03 is three points.")
     met = tuple(note.rstrip(".") for note in opened.run.met_people.values())
     plans = []

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 from sqlalchemy import Connection, func, or_, select, tuple_, update
 
+from personafit._errors import UserError
 from personafit._hashing import hash_text
 from personafit._secrets import masked
 from personafit.people import Person
@@ -99,6 +100,13 @@ PEOPLE_AHEAD = 64
 def person_folder(folder: Path, person: str) -> Path:
     """Return the folder of a person's indexes, which is deleted when the person is forgotten."""
     return folder / hash_text(person)
+
+
+class ProductTexts(dict[str, str]):
+    """Texts by product id."""
+
+    def __missing__(self, product: str) -> str:
+        raise UserError(f"The items name product {product}, which is not among the benchmark's products.")
 
 
 class StoredPeople(Mapping[str, Person]):
@@ -247,9 +255,10 @@ class Store(Database):
         return int(self.rows(query)[0][0])
 
     def texts(self, ids: Iterable[str]) -> dict[str, str]:
-        """Return the texts of products by id; unknown ids are absent."""
+        """Return the texts of products by id; unknown ids are absent, and looking one up raises a UserError."""
         query = select(t.products.c.id, t.products.c.text)
-        return {row.id: row.text for row in self.rows_among(query, t.products.c.id, list(ids))}
+        rows = self.rows_among(query, t.products.c.id, list(ids))
+        return ProductTexts((row.id, row.text) for row in rows)
 
     def lengths(self, ids: Iterable[str]) -> dict[str, int]:
         """Return the length of each product in code points, by id."""
