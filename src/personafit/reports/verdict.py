@@ -373,7 +373,7 @@ def _dialogue(head: Result, found: Mapping[str, Result]) -> str:
     elif head.metric == "completion":
         said = f"tasks completed {with_interval(head, unit=' %')}"
     elif head.metric.endswith("_unparsed"):
-        none = "no dialogue ran to an end that could be judged"
+        none = "no dialogue finished that could be judged"
         said = f"{head.rater} gave no mark that could be read" if head.value else none
     else:
         said = _named(head)
