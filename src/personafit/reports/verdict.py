@@ -142,6 +142,9 @@ def run_verdict(
             silent, gates, nothing if judged else f"Nothing has been judged in {run} yet.", answers
         )
     if not asked and not silent:
+        # Of the controls of choices the best is the one that is right most often, not the one that uses the person most.
+        scored = [one for one in whole if one.metric != "lift"]
+        headline = _headline(kind, scored) if kind == "choice" and scored else headline
         heads = [one for one in whole if one.metric == headline]
         ran = [one for one in heads if one.control not in FROM_DATA] or heads
         ran = [
@@ -349,7 +352,7 @@ def _relevance(head: Result, found: Mapping[str, Result]) -> str:
     rest = [
         f"{name} {with_interval(found[name], unit=' %')}" for name in ("precision", "recall") if name in found
     ]
-    return f"{said} ({', '.join(rest)})" if rest else said
+    return f"{said}: {', '.join(rest)}" if rest else said
 
 
 def _preference(head: Result, found: Mapping[str, Result]) -> str:
@@ -414,7 +417,7 @@ def _episode(head: Result, found: Mapping[str, Result]) -> str:
         if (one := found.get(f"regret of {name}")) is not None and one.value is not None
     ]
     own = f"its regret is {with_interval(regret, 1, 2)}"
-    return f"{said}; {', '.join([own, *beside])} (0: the best choice, 1: chance)"
+    return f"{said}; {', '.join([own, *beside])}, where 0 is the best choice and 1 is chance"
 
 
 def _plain(head: Result, found: Mapping[str, Result]) -> str:
