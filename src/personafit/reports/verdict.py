@@ -143,9 +143,9 @@ def run_verdict(
         )
     if not asked and not silent:
         # Of the controls of choices the best is the one that is right most often, not the one that uses the person most.
-        scored = [one for one in whole if one.metric != "lift"]
-        headline = _headline(kind, scored) if kind == "choice" and scored else headline
-        heads = [one for one in whole if one.metric == headline]
+        scored = [one for one in whole if one.metric != "lift"] if kind == "choice" else whole
+        metric = _headline(kind, scored or whole)
+        heads = [one for one in whole if one.metric == metric]
         ran = [one for one in heads if one.control not in FROM_DATA] or heads
         ran = [
             one for one in ran if one.system is None
