@@ -139,13 +139,10 @@ def test_a_judge_that_gives_higher_marks_is_not_called_better() -> None:
     )
     higher, closer = compare_runs(one, replace(two, references=()))
     assert (
-        "(judged by far) gives higher marks than a given I (judged by near) by 1.06 marks"
+        "far on a (I) gives higher marks than near on a (I) by 1.06 marks of personalization"
         in higher.sentence()
     )
-    assert (
-        "(judged by near) is closer to people than a given I (judged by far) by 1.06 marks"
-        in closer.sentence()
-    )
+    assert "near on a (I) is closer to people than far on a (I) by 1.06 marks of" in closer.sentence()
     assert closer.difference.value == pytest.approx(-1.06)
 
 

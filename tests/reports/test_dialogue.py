@@ -202,7 +202,7 @@ def test_a_run_with_no_dialogue_yet_has_a_report(tmp_path: Path) -> None:
     report = DialogueReport(world.store, world.run)
     write_page([report.part()], tmp_path / "report.html")
     print_part(report.part(), Console(file=io.StringIO()))
-    assert "0 of 6 dialogues ran to an end" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "0 of 6 dialogues finished" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_the_page_holds_no_more_than_it_can_and_says_so(

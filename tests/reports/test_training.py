@@ -48,7 +48,7 @@ def test_a_result_on_few_people_has_no_interval(tmp_path: Path) -> None:
     part = training_part(tmp_path)
     name = tmp_path.name
     assert part.sentences[0] == (
-        f"{name} prefers the right answer in 75.0 % of 4 personal pairs, of 2 people it was not trained on; by most overlap alone 50.0 %."
+        f"{name} prefers the right answer in 75.0 % of 4 personal pairs, of 2 people it was not trained on; most overlap alone reaches 50.0 %."
     )
     (table,) = [piece for piece in part.lead if isinstance(piece, Grid)]
     assert [(cell.text, cell.interval) for cell in table.rows[0].cells] == [

@@ -198,6 +198,6 @@ def test_marks_of_several_systems_say_whose_answers_they_are_about() -> None:
 def test_a_judge_without_a_dialogue_to_judge_is_not_said_to_have_answered_badly() -> None:
     rows = [result("completion_unparsed", 0.0, None, None, system="us", n=6)]
     said = run_verdict("run", "dialogue", rows).sentence
-    assert said.startswith("us: no dialogue ran to an end that could be judged, on 6 tasks")
+    assert said.startswith("us: no dialogue finished that could be judged, on 6 tasks")
     coverage = [result("coverage_before", 0.0, None, None, system="canned", control="canned assistant")]
     assert run_verdict("run", "dialogue", coverage).sentence == "Nothing has been judged in run yet."

@@ -329,7 +329,7 @@ LEVEL, POSITION = "level", "position"
 LEVELS = ClaimWords(
     "is above people in {}",
     "is below people in {}",
-    "is not told apart from people in {}",
+    "is not distinguishable from people in {}",
     "is like people in {}",
     "has the very {} of people",
 )

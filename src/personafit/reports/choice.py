@@ -111,7 +111,7 @@ class ChoiceReport(KindReport):
 
     @cached_property
     def _by_context(self) -> Picture | None:
-        from personafit.reports.plots import Panel, PlotRow, dot_of, panels_figure
+        from personafit.reports.plots import Panel, PlotRow, dot_of, marks_words, panels_figure
 
         headline = self.totals.headline_context
         contexts = [headline, *(context for context in self.totals.contexts if context != headline)]
@@ -148,10 +148,10 @@ class ChoiceReport(KindReport):
         caption = (
             f"{whose} told about the right person{f' ({told})' if told else ''}, about nobody, and about "
             "somebody else. Lift is the first minus the larger of the other two: unless its interval lies above zero, the score does not "
-            "come from knowing the person. Bars are 95 % intervals, dotted lines are guessing and no lift; hollow squares are controls."
+            f"come from knowing the person. At the dotted lines are guessing and no lift.{marks_words(rows)}"
         )
         figure = panels_figure(rows, panels[: len(rows[0].dots)])
-        return Picture("With the person, without, and with the wrong one", caption, figure)
+        return Picture("With the right person, no person and the wrong person", caption, figure)
 
     @cached_property
     def _by_slice(self) -> Picture | None:
@@ -167,10 +167,7 @@ class ChoiceReport(KindReport):
             (Panel(heading.replace(" ", between), self._guessing), metric, where)
             for heading, metric, where in slices
         ]
-        caption = (
-            f"{self.shown.capitalize()} in % by slice, context “{self.totals.headline_context}”, with 95 % intervals. Hollow squares are "
-            "controls, the dotted line is guessing."
-        )
+        caption = f"{self.shown.capitalize()} in % by slice, context “{self.totals.headline_context}”. At the dotted line is guessing."
         return self.plot(f"{self.shown.capitalize()} by slice", caption, self._headlined, panels)
 
     @property

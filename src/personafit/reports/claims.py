@@ -285,4 +285,4 @@ def stage_loss(stage: str, lost: float, finding: HypothesisTest) -> str:
         return f"{said}."
     if finding.verdict is Conclusion.TOO_FEW:
         return f"{said} on {people_words(finding.estimate.people)}, {TOO_FEW}."
-    return f"{said}, which cannot be told from nothing ({null_words(finding)})."
+    return f"{said}, which cannot be distinguished from 0 ({null_words(finding)})."

@@ -27,6 +27,7 @@ from personafit.reports.claims import (
     count_words,
     interval_words,
     legend_for,
+    line_name,
     null_words,
     people_words,
     shown_p,
@@ -149,6 +150,8 @@ class Comparison:
         """The names of both, without the judge they share, and with their users or runs if the names are equal."""
         first, second = self.first, self.second
         one, two = (each.alone if self.judge else each.name for each in (first, second))
+        if self._judges_differ or self.measured.name == DISTANCE:
+            one, two = (line_name(each.rater, *each.made) for each in (first, second))
         if one != two:
             return one, two
         if self._users_differ:
@@ -195,22 +198,25 @@ class Comparison:
         )
 
     @property
+    def _judges_differ(self) -> bool:
+        return _judges_differ(self.first, self.second, self.measured)
+
+    @property
     def _users_differ(self) -> bool:
         return self.first.user != self.second.user
 
     @property
     def _lower_is_better(self) -> bool:
-        judged = _judges_differ(self.first, self.second, self.measured)
-        return self.measured.better == "lower" and not judged and not self._users_differ
+        return self.measured.better == "lower" and not self._judges_differ and not self._users_differ
 
     @property
     def _above(self) -> str:
         """The verb that relates the better one to the other; a judge that gives higher marks is not better for it."""
         if self.measured.name == DISTANCE:
             return "is closer to people than"
-        if _judges_differ(self.first, self.second, self.measured) and unit_of(self.measured) == MARKS:
+        if self._judges_differ and unit_of(self.measured) == MARKS:
             return "gives higher marks than"
-        one_system = _judges_differ(self.first, self.second, self.measured) or self._users_differ
+        one_system = self._judges_differ or self._users_differ
         return "is better than" if self.measured.better and not one_system else "is above"
 
 

@@ -140,7 +140,7 @@ class DialogueReport(KindReport):
     def counts(self) -> list[str]:
         whole, people = int(self.run.units["whole"].sum()), self.run.units["person"].n_unique()
         return [
-            f"{whole:,} of {self.run.planned:,} dialogues ran to an end",
+            f"{whole:,} of {self.run.planned:,} dialogues finished",
             people_words(people, "simulated "),
         ]
 
@@ -175,7 +175,7 @@ class DialogueReport(KindReport):
             (Panel("Rank on the same task, %", limits=percent), SCORE_RANK, {}),
             (Panel("Brought in first, %", limits=percent), "coverage_before", {}),
         ]
-        caption = "One row per assistant, system context and judge; bars are 95 % intervals, hollow squares are controls."
+        caption = "One row per assistant, system context and judge."
         return self.plot("Assistants under each context", caption, self._headline, panels)
 
     def table(self) -> Grid:

@@ -44,7 +44,7 @@ from personafit.reports.pieces import (
     metric_name,
     true_minus,
 )
-from personafit.reports.plots import Panel, PlotRow, dot_of, panels_figure
+from personafit.reports.plots import Panel, PlotRow, dot_of, marks_words, panels_figure
 from personafit.reports.report import ReportPart
 from personafit.reports.result import Result
 from personafit.statistics import Estimate, cluster_mean
@@ -465,7 +465,7 @@ def _acceptance(results: Sequence[Result]) -> list[Piece]:
         )
         for system in systems
     ]
-    caption = "Shares of the attributes in %. Bars are 95 % intervals, crosses are published figures."
+    caption = f"Shares of the attributes in %.{marks_words(rows)}"
     figure = panels_figure(rows, [Panel(label) for label in LABELS])
     return [Picture("Accepted, unsure, rejected", caption, figure)]
 
@@ -506,7 +506,7 @@ def flow_part(results: Sequence[Result], name: str = FLOW, command: str | None =
     steps = [PlotRow(stage, [dot_of(one)]) for stage, one in zip(stages, f1, strict=True)]
     caption = (
         "F1 of the attributes that a response takes into account against those that people call relevant. In the first row people do "
-        "every stage, which gives 100 by construction; in each row below one more stage is done by a model. Bars are 95 % intervals."
+        f"every stage, which gives 100 by construction; in each row below one more stage is done by a model.{marks_words(steps)}"
     )
     lead.append(
         Picture("From people to models, stage by stage", caption, panels_figure(steps, [Panel("F1, %")]))

@@ -92,7 +92,7 @@ class InjectionReport(KindReport):
             if attack in met
         ]
         panels = [Panel(short_name(str(rater)), 0.0) for rater, _ in raters]
-        title = "Moved beyond the placebo, in points, by attack"
+        title = "Choices moved beyond the placebo, in points, by attack"
         barred = any(dot.low is not None for dot in found.values())
         bars = (
             f"Bars are 95 % intervals over people; attacks on fewer than {FEWEST_PEOPLE} people have none."
@@ -105,12 +105,11 @@ class InjectionReport(KindReport):
         columns: list[Column] = [(COLUMNS[metric], metric, {}) for metric in SMALL]
         columns += [(f"right {when}, %", "accuracy", {"version": one}) for when, one in RIGHT_WHEN.items()]
         caption = "Over all attacks; 95 % interval below, clustered by person."
-        return self.grid("Moved, and right", caption, self.measured, columns)
+        return self.grid("Choices moved, and accuracy", caption, self.measured, columns)
 
     def sections(self) -> Iterator[Section]:
-        grids = [
-            attack_grid(self.results, self.figures, str(line[2]), str(line[3])) for line in self.measured
-        ]
+        asked = [line for line, control in self.measured.items() if control is None] or [*self.measured]
+        grids = [attack_grid(self.results, self.figures, str(line[2]), str(line[3])) for line in asked]
         yield Section("By attack, place and language", grids, DEFINED)
         places = dict.fromkeys(
             r.slice["place"] for r in self.results if "place" in r.slice and r.metric == "accuracy"
@@ -189,7 +188,7 @@ def attack_grid(results: Sequence[Result], figures: Figures, rater: str, context
         count = found[0].n if found[0] else 0
         rows.append(Row([called, about], [count_cell(count), *map(metric_cell, found)]))
     heads, columns = ["attack", "what it is"], ["asks that could move", *COLUMNS.values()]
-    return Grid(f"{rater}, context {context}", "", heads, columns, rows, folded=own[0].control is not None)
+    return Grid(f"{rater}, context {context}", "", heads, columns, rows)
 
 
 def explain_injection(results: Sequence[Result], figures: Figures) -> list[str]:

@@ -119,8 +119,8 @@ class KindReport(ABC):
             yield f"This run is not finished:{so_far} The same command continues it, and all numbers may still change."
         elif asked and answered / asked < self.coverage_bar:
             yield (
-                f"Coverage is {100 * answered / asked:.1f} %, below the bar of {100 * self.coverage_bar:.0f} %: what is missing may not "
-                "be like what is there. The section Asks says how asks ended."
+                f"Coverage is {100 * answered / asked:.1f} %, below the bar of {100 * self.coverage_bar:.0f} %: the missing answers may "
+                "differ from the others. The section “Asks” shows how asks ended."
             )
 
     def picture(self) -> Picture | None:
@@ -292,9 +292,9 @@ class KindReport(ABC):
     ) -> Picture | None:
         """Plot a row of dots per line and a panel per metric (in percent for panels with one decimal); None if nothing has a value.
 
-        `people` are the controls that are people.
+        The caption is followed by what bars and marks mean. `people` are the controls that are people.
         """
-        from personafit.reports.plots import PlotRow, dot_of, panels_figure
+        from personafit.reports.plots import PlotRow, dot_of, marks_words, panels_figure
 
         rows = []
         for names, find, control, source in self._named(lines, quoted)[1]:
@@ -312,7 +312,8 @@ class KindReport(ABC):
         if not kept or all(row.published for row in rows):
             return None
         drawn = [replace(row, dots=[row.dots[place] for place in kept]) for row in rows]
-        return Picture(title, caption, panels_figure(drawn, [panels[place][0] for place in kept]))
+        figure = panels_figure(drawn, [panels[place][0] for place in kept])
+        return Picture(title, caption + marks_words(drawn), figure)
 
     def differences(
         self, title: str, caption: str, metrics: Sequence[str], suffix: str = "difference", without: str = ""
@@ -501,10 +502,10 @@ def asks_section(
 
 
 def shown_settings(store: Store) -> dict[str, dict[str, str]]:
-    """Return all recorded settings of each rater or system, by fingerprint."""
+    """Return the recorded settings of each rater or system, by fingerprint; those left to the provider are not listed."""
     frame = store.frame(select(t.raters.c.fingerprint, t.raters.c.settings))
     return {
-        fingerprint: {key: _shown(value) for key, value in orjson.loads(text).items()}
+        fingerprint: {key: _shown(value) for key, value in orjson.loads(text).items() if value is not None}
         for fingerprint, text in frame.iter_rows()
     }
 

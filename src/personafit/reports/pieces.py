@@ -99,7 +99,6 @@ class Grid:
     remarks: Sequence[str] = ()
     """The remarks that cells refer to by number."""
     note: str = ""
-    folded: bool = False
 
     @property
     def textual(self) -> list[bool]:
@@ -234,7 +233,13 @@ DIFFERENCES = (
 )
 
 
-NAMES = {"f1": "F1", "rouge_1": "ROUGE-1", "rouge_l": "ROUGE-L", "r_precision": "R-precision"}
+NAMES = {
+    "f1": "F1",
+    "rouge_1": "ROUGE-1",
+    "rouge_l": "ROUGE-L",
+    "r_precision": "R-precision",
+    "unmoved": "choices kept",
+}
 
 
 def metric_name(metric: str) -> str:

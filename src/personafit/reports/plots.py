@@ -233,6 +233,18 @@ class Panel:
     limits: tuple[float, float] | None = None
 
 
+def marks_words(rows: Sequence[PlotRow]) -> str:
+    """Return the sentence of a caption that says what the bars and marks of these rows are; empty if there are dots alone."""
+    drawn = {
+        "bars are 95 % intervals": any(dot.low is not None for row in rows for dot in row.dots),
+        "hollow squares are controls": any(row.control for row in rows),
+        "diamonds are people": any(row.people for row in rows),
+        "crosses are published figures, not measured here": any(row.published for row in rows),
+    }
+    words = ", ".join(name for name, there in drawn.items() if there)
+    return f" {words[0].upper()}{words[1:]}." if words else ""
+
+
 def panels_figure(rows: Sequence[PlotRow], panels: Sequence[Panel]) -> "Figure":
     """Draw panels side by side, with a line per row."""
     with figure_style():

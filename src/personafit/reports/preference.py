@@ -72,7 +72,7 @@ SIMULATED = (
 )
 CAPTION = (
     "Left, the mean mark that a rater gives personalized answers; at the dotted line it prefers neither. Right, how much higher it marks "
-    "answers that name the attribute. Bars are 95 % intervals, hollow squares are controls, diamonds are people"
+    "answers that name the attribute."
 )
 
 Index = dict[tuple[str | None, str], Result]
@@ -123,10 +123,8 @@ class PreferenceReport(KindReport):
             (Panel("Mean mark, 1 generic to 5 personalized", float(MIDDLE), 2), "rating", {}),
             (Panel("Mention Δ, points", 0.0, 2), "mention_effect", {"detector": RULE}),
         ]
-        title = "Marks, and what naming the attribute does to them"
-        quoted = self._quoted("rater")
-        crosses = ", crosses are published figures from other answers" if quoted else ""
-        return self.plot(title, f"{CAPTION}{crosses}.", self._raters(), panels, quoted, {*OF_PEOPLE})
+        title, quoted = "Marks, and the effect of naming the attribute", self._quoted("rater")
+        return self.plot(title, CAPTION, self._raters(), panels, quoted, OF_PEOPLE)
 
     def _quoted(self, of: str) -> list[Result]:
         """Return the published figures of raters or of systems; mentions are taken to be by the rule."""
@@ -148,7 +146,7 @@ class PreferenceReport(KindReport):
         quoted, columns = self._quoted("rater"), _columns(COLUMNS)
         grid = self.grid("Every rater", SCALE, self._raters(), columns, "rating", quoted, DEFINED)
         yield Section("All figures of raters", [grid], "Every rater, people and published figures.")
-        systems = self._raters(by_system=True) or self._raters()
+        systems = self._raters(by_system=True) or dict([*self._raters().items()][:1])
         grid = self.grid("By system", SCALE, systems, self._by_system(), None, self._quoted("system"))
         caption = "What a system was told against what else it was told, paired by prompt and attribute."
         differences = self.differences("Differences of mean marks", caption, ["rating"])

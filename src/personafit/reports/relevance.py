@@ -47,8 +47,7 @@ DEFINED = (
 OVER = 1.2  # above this ratio a rater is reported to over-select
 CAPTION = (
     "Precision is the share of the attributes a rater picks that people call relevant; recall is the share of the attributes people "
-    "call relevant that it picks. On the right, how many attributes it picks for each one that people pick (dotted line: one). "
-    "Bars are 95 % intervals, hollow squares are controls"
+    "call relevant that it picks. On the right, how many attributes it picks for each one that people pick (dotted line: one)."
 )
 
 
@@ -83,9 +82,8 @@ class RelevanceReport(KindReport):
             (Panel("Recall, %", limits=percent), "recall", {}),
             (Panel("Picks (people = 1)", 1.0, 2), "over_selection", {}),
         ]
-        title = "What is picked, and how much"
-        crosses = ", crosses are published figures from other test sets" if self._quoted else ""
-        return self.plot(title, f"{CAPTION}{crosses}.", self.lines_of("f1"), panels, self._quoted)
+        title = "Precision, recall and number of picks"
+        return self.plot(title, CAPTION, self.lines_of("f1"), panels, self._quoted)
 
     @property
     def _quoted(self) -> list[Result]:

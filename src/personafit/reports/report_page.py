@@ -10,7 +10,6 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
@@ -81,7 +80,7 @@ def render_page(
         parts=parts,
         findings=findings,
         titles=[part.title for part in parts],
-        summary=_summary(parts, folded=bool(findings)),
+        summary=[] if findings else _summary(parts),
         title=title or _title(list(titles)),
         date=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         svg=_drawn(parts),
@@ -97,12 +96,12 @@ def _title(titles: Sequence[str]) -> str:
     return both if len(both) <= LONGEST_TITLE else titles[0]
 
 
-def _summary(parts: Sequence[ReportPart], folded: bool) -> list[Grid]:
+def _summary(parts: Sequence[ReportPart]) -> list[Grid]:
     """Return the table of all verdicts, if it says more than the sentences above it."""
     tested = [part.subjects for part in parts if part.subjects]
     if len(tested) < 2 or sum(map(len, tested)) <= FEW_SUBJECTS:
         return []
-    return [replace(summary_grid(parts), folded=folded)]
+    return [summary_grid(parts)]
 
 
 def summary_grid(parts: Sequence[ReportPart], title: str = "All results") -> Grid:

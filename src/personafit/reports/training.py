@@ -136,7 +136,7 @@ def _result_words(name: str, facts: Mapping[str, Any]) -> Iterator[str]:
             continue
         share = with_interval(_estimate(whole), unit=f" % of {whole['n']:,} {kind} pairs")
         beside = [
-            f"by {control} alone {100 * rule['value']:.1f} %"
+            f"{control} alone reaches {100 * rule['value']:.1f} %"
             for measure, control in MEASURES.items()
             if control and (rule := _by_tier(found.get(measure, {})).get(ALL)) is not None
         ]

@@ -142,7 +142,10 @@ def run_verdict(
             silent, gates, nothing if judged else f"Nothing has been judged in {run} yet.", answers
         )
     if not asked and not silent:
-        heads = [one for one in whole if one.metric == headline]
+        # Of the controls of choices the best is the one that is right most often, not the one that uses the person most.
+        scored = [one for one in whole if one.metric != "lift"] if kind == "choice" else whole
+        metric = _headline(kind, scored or whole)
+        heads = [one for one in whole if one.metric == metric]
         ran = [one for one in heads if one.control not in FROM_DATA] or heads
         ran = [
             one for one in ran if one.system is None
@@ -349,7 +352,7 @@ def _relevance(head: Result, found: Mapping[str, Result]) -> str:
     rest = [
         f"{name} {with_interval(found[name], unit=' %')}" for name in ("precision", "recall") if name in found
     ]
-    return f"{said} ({', '.join(rest)})" if rest else said
+    return f"{said}: {', '.join(rest)}" if rest else said
 
 
 def _preference(head: Result, found: Mapping[str, Result]) -> str:
@@ -373,7 +376,7 @@ def _dialogue(head: Result, found: Mapping[str, Result]) -> str:
     elif head.metric == "completion":
         said = f"tasks completed {with_interval(head, unit=' %')}"
     elif head.metric.endswith("_unparsed"):
-        none = "no dialogue ran to an end that could be judged"
+        none = "no dialogue finished that could be judged"
         said = f"{head.rater} gave no mark that could be read" if head.value else none
     else:
         said = _named(head)
@@ -414,7 +417,7 @@ def _episode(head: Result, found: Mapping[str, Result]) -> str:
         if (one := found.get(f"regret of {name}")) is not None and one.value is not None
     ]
     own = f"its regret is {with_interval(regret, 1, 2)}"
-    return f"{said}; {', '.join([own, *beside])} (0: the best choice, 1: chance)"
+    return f"{said}; {', '.join([own, *beside])}, where 0 is the best choice and 1 is chance"
 
 
 def _plain(head: Result, found: Mapping[str, Result]) -> str:

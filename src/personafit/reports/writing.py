@@ -105,7 +105,7 @@ class WritingReport(KindReport):
         from personafit.reports.plots import Panel
 
         panels = [(Panel(TASKS.get(task, task)), METRICS[0], {"task": task}) for task in self.scores.tasks]
-        caption = "ROUGE-1 in % with 95 % intervals; hollow squares are controls: told about nobody or about somebody else, or copied."
+        caption = "ROUGE-1 in %. Controls were told about nobody or about somebody else, or copied."
         return self.plot("ROUGE-1 by task", caption, self._every, panels)
 
     def sections(self) -> Iterator[Section]:
