@@ -126,6 +126,8 @@ def personafit(url: str, dialogues: int) -> Talked:
 
 
 async def _personafit(url: str, dialogues: int, folder: Path) -> Talked:
+    import aiohttp  # noqa: F401 # loaded at the first call; imports are not counted for any contestant
+
     from personafit.benchmarks.config import RunConfig
     from personafit.engine import Silence
     from personafit.items.dialogue import DIALOGUE_QUESTIONS

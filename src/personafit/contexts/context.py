@@ -51,7 +51,7 @@ class Context:
             status=self.status,
         )
 
-    @property
+    @cached_property
     def id(self) -> str:
         return self.product.id
 

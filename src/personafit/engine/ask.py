@@ -208,11 +208,11 @@ def ask_job(
         row = key.row(ask_id, generation, exchange, time.monotonic() - started)
         judgments, products = rows_of(row, exchange)
         held.clear()
-        return Outcome.built(ask=row, judgments=judgments, products=products)
+        return Outcome(row, judgments, products)
 
     def failure(message: str, attempts: int) -> Outcome:
         exchange = Exchange(Status.FAILED, detail=message, calls=attempts)
         row = key.row(uuid.uuid4().hex, 0, exchange, 0.0)
-        return Outcome.built(ask=row, judgments=[], products=failed(row) if failed else [])
+        return Outcome(row, products=failed(row) if failed else [])
 
     return Job(key.job, work, failure, then, endpoint)

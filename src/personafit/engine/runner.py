@@ -136,7 +136,7 @@ class Runner:
                     state = states.get(job.key)
                     planned.missing.append((job, 0 if state is None else state.generation + 1))
                     continue
-                link = job.then(Outcome.model_construct(ask=asks[job.key])) if job.then else None
+                link = job.then(Outcome(asks[job.key])) if job.then else None
                 if link is not None:
                     following.append(link)
                 else:

@@ -270,10 +270,13 @@ class OpenAIModel:
             raise Transient(f"{self.url} answered something that is not a chat completion.", sent=True)
         reply.text = without(self._key, reply.text)
         reply.reasoning = reply.reasoning and without(self._key, reply.reasoning)
-        reply.tool_calls = tuple(
-            replace(call, name=without(self._key, call.name), arguments=without(self._key, call.arguments))
-            for call in reply.tool_calls
-        )
+        if reply.tool_calls:
+            reply.tool_calls = tuple(
+                replace(
+                    call, name=without(self._key, call.name), arguments=without(self._key, call.arguments)
+                )
+                for call in reply.tool_calls
+            )
         return reply
 
 

@@ -113,6 +113,8 @@ class Payment:
     A call that broke off after it was sent is booked at its expected cost, since the server may have answered and billed it.
     """
 
+    __slots__ = ("_cost", "_expected", "_held")
+
     def __init__(self, expected: float) -> None:
         self._expected = expected
         self._held = 0.0
@@ -152,6 +154,8 @@ def cost_of(tokens_in: int, tokens_out: int, price: Price) -> float:
 
 def reply_cost(request: ChatRequest, reply: ChatReply, price: Price) -> float:
     """Return the cost of a call in USD; token counts the server omits are estimated, or a budget would never run out."""
+    if price is None:
+        return 0.0
     tokens_in = reply.tokens_in or request_tokens(request)
     said = "".join([reply.reasoning or "", reply.text, *(call.arguments for call in reply.tool_calls)])
     return cost_of(tokens_in, reply.tokens_out or count_tokens(said), price)

@@ -29,6 +29,7 @@ from sqlalchemy import (
     Text,
     any_,
     bindparam,
+    func,
     select,
 )
 from sqlalchemy.dialects import postgresql
@@ -91,8 +92,7 @@ def is_passing(error: DBAPIError) -> bool:
 
 
 FRAME_ROWS = 20_000
-CHUNK = 500  # values in one IN (...): below every limit on bound parameters
-ARRAY = 10_000  # values in one = ANY(...)
+PARAMETER = 10_000  # values in one parameter
 COUNTED_ANEW = 1_000  # rows added before the planner's statistics are refreshed
 
 _PRIMARY = {
@@ -229,15 +229,16 @@ def _tuples(result: CursorResult[Any], rows: int) -> Iterator[Sequence[Any]]:
 def among(
     connection: Connection, query: Select[Any], column: Column[Any], values: Sequence[str]
 ) -> Iterator[Row[Any]]:
-    """Yield the rows of a query whose `column` is one of `values`."""
-    arrays = connection.dialect.name == "postgresql"  # takes an array as one parameter
+    """Yield the rows of a query whose `column` is one of `values`, which are passed as one parameter."""
+    arrays = connection.dialect.name == "postgresql"
     if arrays:
         query = query.where(column == any_(bindparam("among", type_=postgresql.ARRAY(Text))))
     else:
-        query = query.where(column.in_(bindparam("among", expanding=True)))
-    size = ARRAY if arrays else CHUNK
-    for start in range(0, len(values), size):
-        yield from connection.execute(query, {"among": list(values[start : start + size])})
+        listed = func.json_each(bindparam("among", type_=Text)).table_valued("value")
+        query = query.where(column.in_(select(listed.c.value)))
+    for start in range(0, len(values), PARAMETER):
+        some = list(values[start : start + PARAMETER])
+        yield from connection.execute(query, {"among": some if arrays else orjson.dumps(some).decode()}).all()
 
 
 # -- damage: a row whose JSON was corrupted by a flipped bit, a full disk or an editor ------------------------------------------

@@ -5,6 +5,7 @@ that refer to products; every answer of a rater, human or machine, is a judgment
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Self
 
@@ -185,12 +186,13 @@ class Judgment(Record):
     )
 
 
-class Outcome(Record):
+@dataclass(slots=True)
+class Outcome:
     """The rows that one finished job writes in one transaction."""
 
     ask: Ask
-    judgments: list[Judgment] = Field(default_factory=list)
-    products: list[Product] = Field(default_factory=list)
+    judgments: list[Judgment] = field(default_factory=list)
+    products: list[Product] = field(default_factory=list)
 
 
 def item_row(dataset: str, position: int, item: Item) -> dict[str, Any]:

@@ -399,7 +399,8 @@ def _made_elsewhere(connection: Connection, outcomes: Sequence[Outcome]) -> set[
     asks = {
         one.ask.id: one.ask
         for one in outcomes
-        if any(j.target or j.item != one.ask.item for j in one.judgments)
+        for judgment in one.judgments
+        if judgment.target or judgment.item != one.ask.item
     }
     stored = among(
         connection, select(t.asks.c.id, t.asks.c.at), t.asks.c.job, [ask.job for ask in asks.values()]
