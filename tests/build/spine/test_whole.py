@@ -137,7 +137,7 @@ def test_a_dry_run_says_calls_tokens_and_money_and_of_a_folder_what_is_left(whol
     assert "people: screening by openai:strong@http://127.0.0.1:9/v1" in said
     assert "about 7 calls, 3,850 tokens in and 7 out, 0.01 USD" in said
     # Four of the people have tasks, over three domains each.
-    assert "histories: histories by" in said
+    assert "tasks: histories by" in said
     assert "about 12 calls, 4,200 tokens in and 2,040 out, 0.03 USD" in said
     assert "The budget of 0.05 USD does not last that long" in estimate(read_config(priced), budget=0.05)
     total = said.splitlines()[-1]
