@@ -37,7 +37,7 @@ FIRST_ANSWERS = (A1, A2, A3, WRONG)
 WORSE = ("less-personal", "less-helpful")
 NAME = "Name"
 CORE = ("Demographics", "Personality")
-BEARING, MASKED = "rule:bearing-2", "rule:masked-1"
+BEARING, MASKED = "rule:bearing-3", "rule:masked-1"
 BEARS = 0.85  # a preference is relevant too if its similarity is at least this share of the highest one
 FIRST, BLOCK = 8, 50  # people per block, in the first block and in later ones
 ATTEMPTS = 2  # asks for one answer, each with one retry that tells the model what was wrong
@@ -81,9 +81,11 @@ def bearing(
     """
     known = habits_of(person)
     likeness = (vectors @ question)[: len(known)]
-    order = _nearest(likeness)
-    near = [place for place in order if likeness[place] >= BEARS * max(likeness, default=0)]
-    places = sorted({*order[:count], *near, *(n for n, (path, _) in enumerate(known) if path in made_from)})
+    preferences = [
+        n for n in _nearest(likeness) if known[n][0].partition(".")[0] not in CORE
+    ]  # it is told anyway
+    near = [n for n in preferences if likeness[n] >= BEARS * likeness[preferences[0]]]
+    places = sorted({*preferences[:count], *near, *(n for n in preferences if known[n][0] in made_from)})
     features = [(one.id, one.text) for one in person.attributes if one.id in made_from]
     chosen = dict.fromkeys([*features, *(known[place] for place in places)])
     core = {path: value for path, value in person.facets.items() if path.partition(".")[0] in CORE}
@@ -269,7 +271,7 @@ class AnswersStep(BuildStep):
     after = ("people", "questions")
     uses = ("memories", "features")
     section = AnswersSection
-    version = 5
+    version = 6
     roles = ("answerers",)
     prompts = (FOR_PERSON, FOR_ANYBODY, BETTER, LESS_PERSONAL, LESS_HELPFUL)
 
