@@ -136,7 +136,8 @@ def _write(bench: Bench, one: KeptQuestion) -> None:
             "features": one.features,
             "text": product.text,
             "maker": product.maker,
+            "key": one.key,
+            "example": one.example,
+            "verdict": one.verdict,
         }
     )
-    lineage = {"key": one.key, "parents": product.parents, "example": one.example, "verdict": one.verdict}
-    bench.write({"id": product.id, **lineage}, "lineage")

@@ -232,7 +232,7 @@ class ProfileSampler:
             language=person.language,
             facets=dict(person.facets),
             tags=sorted(tags),
-            interests={name: name in cares for name in self.ontology.domains},
+            domains=cares,
             preferences=preferences,
         )
 
