@@ -219,6 +219,10 @@ def test_masking_leaves_a_fifth_by_a_draw() -> None:
     assert len(one.masked) == round(0.8 * len(leaves))
     few = Person(id="few", language="en", facets={"Name": "A B", "Social": "Alone"})
     assert mostly_masked(few, 0.8).product.text == "Social: Alone"
+    named = Person(id="n", language="en", facets={"Demographics.Full_Name": "Ann Lee", "Social": "Alone"})
+    assert mostly_masked(named, 0.8).product.text == "Social: Alone"
+    told = bearing(named, np.ones((1, 2), np.float32), np.ones(2, np.float32), [], 4, "a")
+    assert told.product.text == "- Social: Alone", "under whatever key a name stands"
 
 
 def test_a_dry_run_counts_calls(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ class QuestionsStep(BuildStep):
     after = ("people",)
     uses = ("memories", "features")
     section = QuestionsSection
-    version = 4
+    version = 5
     roles = ("writer", "checker")
     prompts = (WRITE, REPHRASE, CHECK, OPENNESS, MATCH)
 
