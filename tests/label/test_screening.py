@@ -108,7 +108,7 @@ def test_what_most_raters_drop_is_replaced_and_the_card_says_so(
     people = {one["id"] for one in lines(out / "people.jsonl")}
     assert len(people) == 3
     assert gone not in people
-    keys = {one["key"] for one in lines(out / "steps/questions/lineage.jsonl")}
+    keys = {one["key"] for one in lines(out / "steps/questions/questions.jsonl")}
     assert len(keys) == 6
     assert bad not in keys
     assert tied in keys, "a tie keeps"

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from personafit._hashing import draw
 from personafit.build.asking import WIDE, check_language, plain, unfit
 from personafit.build.prompts import WORDINGS
-from personafit.people import Person
+from personafit.people import Person, names_of
 
 SHORTEST, LONGEST = 0.4, 1.8  # accepted length, as a multiple of the requested words
 OFF_LENGTH = 0.1  # largest relative change in length of a rewritten answer
@@ -69,13 +69,12 @@ def length_in_words(text: str) -> int:
 
 
 def name_in(text: str, person: Person) -> str:
-    """Return the part of the person's name that occurs in the text; empty if none does."""
-    name = str(person.facets.get("Name", ""))
-    for part in [name, *re.split(r"[\s·]+", name)]:
-        if len(part) > 1 and re.search(
-            re.escape(part) if WIDE.search(part) else rf"(?<![^\W_]){re.escape(part)}(?![^\W_])", text
+    """Return the name of the person, or the part of it, that occurs in the text; empty if none does."""
+    for name in names_of(person.facets):
+        if re.search(
+            re.escape(name) if WIDE.search(name) else rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", text
         ):
-            return part
+            return name
     return ""
 
 

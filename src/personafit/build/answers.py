@@ -23,7 +23,7 @@ from personafit.build.prompts import PROMPTS
 from personafit.build.questions.lists import expected_questions
 from personafit.build.step import BuildStep, ExpectedAsks, table
 from personafit.models.embeddings import Embedder, Vectors, make_embedder
-from personafit.people import Person, render_facets
+from personafit.people import FacetValue, Person, names_of, render_facets
 from personafit.store import Product
 
 FOR_PERSON = PROMPTS["answers.person"]
@@ -35,9 +35,8 @@ DIRECTIONS = {"better": BETTER, "less-personal": LESS_PERSONAL, "less-helpful": 
 A1, A2, A3, WRONG, IMPROVED, DEGRADED = "A1", "A2", "A3", "wrong-person", "improved", "degraded"
 FIRST_ANSWERS = (A1, A2, A3, WRONG)
 WORSE = ("less-personal", "less-helpful")
-NAME = "Name"
 CORE = ("Demographics", "Personality")
-BEARING, MASKED = "rule:bearing-2", "rule:masked-1"
+BEARING, MASKED = "rule:bearing-3", "rule:masked-1"
 BEARS = 0.85  # a preference is relevant too if its similarity is at least this share of the highest one
 FIRST, BLOCK = 8, 50  # people per block, in the first block and in later ones
 ATTEMPTS = 2  # asks for one answer, each with one retry that tells the model what was wrong
@@ -81,15 +80,22 @@ def bearing(
     """
     known = habits_of(person)
     likeness = (vectors @ question)[: len(known)]
-    order = _nearest(likeness)
-    near = [place for place in order if likeness[place] >= BEARS * max(likeness, default=0)]
-    places = sorted({*order[:count], *near, *(n for n, (path, _) in enumerate(known) if path in made_from)})
+    preferences = [
+        n for n in _nearest(likeness) if known[n][0].partition(".")[0] not in CORE
+    ]  # it is told anyway
+    near = [n for n in preferences if likeness[n] >= BEARS * likeness[preferences[0]]]
+    places = sorted({*preferences[:count], *near, *(n for n in preferences if known[n][0] in made_from)})
     features = [(one.id, one.text) for one in person.attributes if one.id in made_from]
     chosen = dict.fromkeys([*features, *(known[place] for place in places)])
-    core = {path: value for path, value in person.facets.items() if path.partition(".")[0] in CORE}
+    core = {path: value for path, value in _nameless(person).items() if path.partition(".")[0] in CORE}
     lines = [render_facets(core), *(f"- {text}" for _, text in chosen)]
     parents = dict.fromkeys([person.id, *(name for name, _ in chosen)])
     return AnswerContext(_context("\n".join(filter(None, lines)), BEARING, person.id, [*parents], *key))
+
+
+def _nameless(person: Person) -> dict[str, FacetValue]:
+    names = names_of(person.facets)
+    return {path: value for path, value in person.facets.items() if value not in names}
 
 
 def _nearest(likeness: Vectors) -> list[int]:
@@ -100,11 +106,12 @@ def _nearest(likeness: Vectors) -> list[int]:
 
 def mostly_masked(person: Person, share: float, *key: str | int) -> AnswerContext:
     """Return the profile with a drawn share of its fields masked, at least one field kept."""
-    paths = [path for path in person.facets if path != NAME]
+    facets = _nameless(person)
+    paths = list(facets)
     count = min(round(share * len(paths)), max(0, len(paths) - 1))
     drawn = sorted(paths, key=lambda path: draw("mask", *key, person.id, path, among=2**63))
     masked = tuple(path for path in paths if path in drawn[:count])
-    left = {path: value for path, value in person.facets.items() if path not in (*masked, NAME)}
+    left = {path: value for path, value in facets.items() if path not in masked}
     return AnswerContext(_context(render_facets(left), MASKED, person.id, [person.id], *key), masked)
 
 
@@ -269,7 +276,7 @@ class AnswersStep(BuildStep):
     after = ("people", "questions")
     uses = ("memories", "features")
     section = AnswersSection
-    version = 5
+    version = 6
     roles = ("answerers",)
     prompts = (FOR_PERSON, FOR_ANYBODY, BETTER, LESS_PERSONAL, LESS_HELPFUL)
 

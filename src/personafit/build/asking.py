@@ -262,10 +262,11 @@ def verdict(
     prompt: PromptTemplate,
     language: str,
     values: Mapping[str, object],
-    letters: tuple[str, ...],
+    faults: Mapping[str, str],
     **more: Any,
 ) -> Target:
-    """Return a target that chooses one of `letters` at temperature 0."""
+    """Return a target that chooses A, no fault, or the letter of one of `faults`, at temperature 0."""
+    letters = ("A", *faults)
     read = chosen(letters)
     return Target(
         key, prompt, language, values, "verdict", read, letters, max_tokens=8, temperature=0.0, **more

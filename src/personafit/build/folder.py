@@ -150,7 +150,8 @@ def _made(store: Store) -> str:
 def _rejected(out: Path) -> str:
     """Return the card's table of the most frequent rejection reasons of each step."""
     counts = Counter(
-        (row["step"], re.split(r"[:,'0-9]", row["reason"])[0].strip()) for row in read_rows(out, REJECTED)
+        (row["step"], re.sub(r"\d[\d,.]*", "…", re.split("[:']", row["reason"])[0].strip()))
+        for row in read_rows(out, REJECTED)
     )
     rows = [(*key, count) for key, count in counts.most_common(MOST_REASONS)]
     return "\n".join(["## Rejected", "", *table(("step", "because", "times"), rows)]) if rows else ""

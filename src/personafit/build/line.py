@@ -28,8 +28,6 @@ from personafit.build.questions.step import QuestionsStep
 from personafit.build.step import BuildStep, ExpectedAsks
 from personafit.build.studies.tiers import TiersStep
 from personafit.build.studies.truth import TruthStep
-from personafit.build.tasks.histories import HistoriesStep
-from personafit.build.tasks.profiles import ProfilesStep
 from personafit.build.tasks.tasks import TasksStep
 from personafit.engine import Bars, ProgressView, Summary, check_budget
 from personafit.models import Model
@@ -42,7 +40,7 @@ STEPS: dict[str, tuple[type[BuildStep], ...]] = {
     "answers": (AnswersStep,),
     "studies": (TruthStep, TiersStep),
     "pairs": (PairsStep,),
-    "tasks": (ProfilesStep, HistoriesStep, TasksStep),
+    "tasks": (TasksStep,),
 }
 """The steps of each section of a config, each after the steps it reads from."""
 STORE = "build.db"

@@ -234,7 +234,6 @@ class MemoriesStep(BuildStep):
                     own[person.id] += [mine[int(number) - 1] for number in said.split(",")]
                 else:
                     own[person.id] += [(text, answer.product) for text in said.splitlines()]
-                bench.write({"id": person.id, "by": answer.maker, "products": [answer.product]}, "lineage")
             everyone: dict[str, list[tuple[str, str]]] = {}
             for person in people:
                 everyone.setdefault(person.language, []).extend(own[person.id])

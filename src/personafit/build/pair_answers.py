@@ -1,26 +1,25 @@
-"""Targets for training pairs: a question in the person's voice, answers for that person, for nobody and for others, and degraded ones."""
+"""Targets for training pairs: a question in the person's voice, answers for that person, for nobody and for others, and degraded ones.
+
+Answers are asked for in the words of the answers step, so that those trained on have the form of those judged.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 from personafit._hashing import draw
-from personafit.build.answer_texts import check_rewrite
-from personafit.build.asking import Generation, Target, check_language, plain, unfit
+from personafit.build.answer_texts import answer_reader, bounds
+from personafit.build.answers import DIRECTIONS, FOR_ANYBODY, FOR_PERSON, WORSE
+from personafit.build.asking import Generation, Target
 from personafit.build.prompts import PROMPTS, PromptTemplate
 from personafit.build.questions.rules import question_reader
 from personafit.people import Person, render_person
 from personafit.store import Product
 
 QUESTION = PROMPTS["pair-question"]
-PERSONAL = PROMPTS["pair-personal"]
-PLAIN = PROMPTS["pair-plain"]
 OVERDONE = PROMPTS["pair-overdone"]
-SPOILT = {"less-personal": PROMPTS["pair-less-personal"], "less-helpful": PROMPTS["pair-less-helpful"]}
 NO_PERSONA, DEGRADED = "no-persona", "degraded"
 HARD = ("wrong-person", "over-personalized", DEGRADED)
 WHOLE = "rule:whole-profile-1"
-SHORTEST_ANSWER = 15  # characters
 
 
 @dataclass
@@ -62,7 +61,7 @@ def units(
             other = others[draw(*key, "other", among=len(others))] if others else None
             kinds = (NO_PERSONA, *(kind for kind in hard if other or kind != "wrong-person"))
             model = draw(*key, "model", among=models)
-            direction = tuple(SPOILT)[draw(*key, "direction", among=2)]
+            direction = WORSE[draw(*key, "direction", among=2)]
             found.append(QuestionAnswers(person, number, other, model, kinds, direction))
     return found
 
@@ -78,16 +77,14 @@ def question_target(unit: QuestionAnswers, themes: Sequence[str], seed: str) -> 
     """Return the target for a question in the person's voice, on a drawn theme."""
     person = unit.person
     theme = themes[draw(seed, unit.key, "theme", among=len(themes))]
-    values = {"person": render_person(person), "theme": theme}
-    key, given = f"{unit.key}/question", told(person).id
     return Target.for_person(
         person,
-        key,
+        f"{unit.key}/question",
         QUESTION,
-        values,
+        {"person": render_person(person), "theme": theme},
         "question",
         question_reader(person.language),
-        given=given,
+        given=told(person).id,
         max_tokens=120,
     )
 
@@ -95,27 +92,26 @@ def question_target(unit: QuestionAnswers, themes: Sequence[str], seed: str) -> 
 def first_answers(unit: QuestionAnswers, words: int) -> dict[str, Target]:
     """Return targets for the chosen answer and the wanted negatives that do not derive from it."""
     asked: dict[str, tuple[PromptTemplate, Person | None]] = {
-        "chosen": (PERSONAL, unit.person),
-        NO_PERSONA: (PLAIN, None),
-        "wrong-person": (PERSONAL, unit.other),
+        "chosen": (FOR_PERSON, unit.person),
+        NO_PERSONA: (FOR_ANYBODY, None),
+        "wrong-person": (FOR_PERSON, unit.other),
         "over-personalized": (OVERDONE, unit.person),
     }
-    found = {}
-    for kind, (prompt, whom) in asked.items():
-        if kind in ("chosen", *unit.negatives):
-            person = render_person(whom) if whom else ""
-            values = {"person": person, "question": unit.question, "words": words}
-            found[kind] = _answer(unit, kind, prompt, values, whom)
-    return found
+    return {
+        kind: _answer(unit, kind, prompt, {"words": words}, words, whom)
+        for kind, (prompt, whom) in asked.items()
+        if kind in ("chosen", *unit.negatives)
+    }
 
 
-def spoilt_answers(unit: QuestionAnswers) -> dict[str, Target]:
+def spoilt_answers(unit: QuestionAnswers, words: int) -> dict[str, Target]:
     """Return the target for a degraded version of the chosen answer, if wanted and possible."""
     chosen = unit.answers["chosen"]
     if DEGRADED not in unit.negatives or chosen.text is None:
         return {}
-    values = {"question": unit.question, "answer": chosen.text}
-    return {DEGRADED: _answer(unit, DEGRADED, SPOILT[unit.direction], values, like=chosen)}
+    least, most = bounds(chosen.text)
+    values = {"answer": chosen.text, "least": least, "most": most}
+    return {DEGRADED: _answer(unit, DEGRADED, DIRECTIONS[unit.direction], values, words, like=chosen)}
 
 
 def _answer(
@@ -123,31 +119,22 @@ def _answer(
     kind: str,
     prompt: PromptTemplate,
     values: Mapping[str, object],
+    words: int,
     whom: Person | None = None,
     like: Generation | None = None,
 ) -> Target:
     """Return the target for an answer that is told about `whom`, or derived from the answer `like`."""
-    parents = (unit.source, like.product if like else "")
+    given, before = (told(whom) if whom else None), (like.text if like else None) or ""
+    known = {"told": given.text} if given else {}
     return Target(
         f"{unit.key}/{kind}",
         prompt,
         unit.person.language,
-        values,
+        {"question": unit.question, **known, **values},
         "answer",
-        partial(read_answer, language=unit.person.language, like=(like.text if like else None) or ""),
+        answer_reader((unit.person, whom or unit.person), words, before),
         about=(whom or unit.person).id,
-        given=told(whom).id if whom else None,
-        parents=tuple(filter(None, parents)),
-        max_tokens=700,
+        given=given.id if given else None,
+        parents=tuple(filter(None, (unit.source, like.product if like else ""))),
+        max_tokens=len(before) + 24 if before else round(2.2 * words) + 24,
     )
-
-
-def read_answer(reply: str, language: str, like: str = "") -> str:
-    """Return the answer; raise Unfit for another language, a short text, or a rewrite that is unchanged or differs too much in length."""
-    text = plain(reply)
-    check_language(text, language)
-    if len(text) < SHORTEST_ANSWER:
-        raise unfit("too-short")
-    if like:
-        check_rewrite(text, like)
-    return text

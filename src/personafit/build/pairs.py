@@ -18,6 +18,7 @@ from personafit._hashing import content_hash, draw, hash_text
 from personafit.benchmarks import BENCHMARKS, Benchmark, FolderBenchmark, PersonaFeedback, open_whole
 from personafit.benchmarks.lines import read_lines, validated
 from personafit.benchmarks.starter import FOLDER as STARTER
+from personafit.build.answers import FOR_ANYBODY, FOR_PERSON, LESS_HELPFUL, LESS_PERSONAL
 from personafit.build.asking import Target
 from personafit.build.bench import TRAINING, Bench, Reasons, in_blocks, write_rows
 from personafit.build.config import TEMPLATE, BuildConfig, ConfigSection
@@ -26,10 +27,7 @@ from personafit.build.pair_answers import (
     DEGRADED,
     HARD,
     OVERDONE,
-    PERSONAL,
-    PLAIN,
     QUESTION,
-    SPOILT,
     QuestionAnswers,
     first_answers,
     question_target,
@@ -246,9 +244,9 @@ class PairsStep(BuildStep):
     after = ("people",)
     uses = ("memories", "features", "questions")
     section = PairsSection
-    version = 5
+    version = 6
     roles = ("writer", "answerers")
-    prompts = (QUESTION, PERSONAL, PLAIN, OVERDONE, *SPOILT.values())
+    prompts = (QUESTION, FOR_PERSON, FOR_ANYBODY, OVERDONE, LESS_PERSONAL, LESS_HELPFUL)
 
     def outside(self, bench: Bench) -> Any:
         section = bench.config.section(PairsSection)
@@ -306,7 +304,7 @@ class PairsStep(BuildStep):
                 elif unit.question:
                     asked.append(unit)
             await _ask_answers(bench, asked, [first_answers(unit, section.words) for unit in asked])
-            await _ask_answers(bench, asked, [spoilt_answers(unit) for unit in asked])
+            await _ask_answers(bench, asked, [spoilt_answers(unit, section.words) for unit in asked])
             made = writer.take(asked)
             if not writer.kept:
                 raise UserError(

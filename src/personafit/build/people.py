@@ -8,7 +8,7 @@ file instead of sampling them.
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
 from pydantic import Field, model_validator
@@ -42,7 +42,6 @@ from personafit.store import Product
 T = TypeVar("T")
 PROFILE = PROMPTS["people.profile"]
 SCREEN = PROMPTS["people.screen"]
-LETTERS = ("A", "B", "C", "D", "E")
 VERDICTS = {
     "B": "contradicts itself",
     "C": "not of today",
@@ -125,12 +124,11 @@ def _seeds(bench: Bench) -> tuple[Person, ...]:
 
 @dataclass
 class Candidate:
-    """A person who may be kept, with the ids the profile was made from and the maker of each phrased field."""
+    """A person who may be kept, with the ids the profile was made from, and its maker."""
 
     person: Person
     parents: list[str]
-    makers: dict[str, str] = field(default_factory=dict)
-    """Maker by field; empty for a given person."""
+    maker: str = GIVEN
     work: str = ""
     """The field of work; near-duplicates are searched within it."""
 
@@ -256,37 +254,27 @@ def _given(bench: Bench) -> list[Person]:
 
 
 def _write(bench: Bench, one: Candidate, stream: str) -> None:
-    person, makers = one.person, one.makers
-    maker = next((maker for maker in makers.values() if maker != bench.template), bench.template)
-    product = Product(
-        kind="profile",
-        text=render_person(person),
-        maker=maker if makers else GIVEN,
-        about=person.id,
-        parents=one.parents,
-    )
+    person, text = one.person, render_person(one.person)
+    product = Product(kind="profile", text=text, maker=one.maker, about=person.id, parents=one.parents)
     bench.add(product)
     if stream != TRAINING:  # the benchmark folder holds only what its items refer to
         bench.write(product, "products")
     bench.write(person, stream)
-    bench.write({"id": person.id, "profile": product.id, "makers": makers}, "lineage")
 
 
 async def _worded(bench: Bench, section: PeopleSection, drafts: Sequence[ProfileDraft]) -> list[Candidate]:
     """Return candidates with the configured fields phrased by the writer."""
     if not section.fields:
-        makers = dict.fromkeys(WRITTEN, bench.template)
         return [
-            Candidate(draft.person({}), [draft.seed.id], dict(makers), draft.job.field) for draft in drafts
+            Candidate(draft.person({}), [draft.seed.id], bench.template, draft.job.field) for draft in drafts
         ]
     found, targets = [], [_target(section, draft) for draft in drafts]
     answers = await bench.ask_after_trial(bench.model(), targets, "profiles")
     for draft, answer in zip(drafts, answers, strict=True):
         bench.reject_reply(answer)
         words = dict(line.split(": ", 1) for line in (answer.text or "").splitlines())
-        makers = dict.fromkeys(WRITTEN, bench.template) | dict.fromkeys(words, answer.maker)
         parents = [draft.seed.id, answer.product]
-        found.append(Candidate(draft.person(words), parents, makers, draft.job.field))
+        found.append(Candidate(draft.person(words), parents, answer.maker, draft.job.field))
     return found
 
 
@@ -315,7 +303,7 @@ def _target(section: PeopleSection, draft: ProfileDraft) -> Target:
 def _screening(candidate: Candidate) -> Target:
     person, told = candidate.person, {"person": render_person(candidate.person)}
     of = {"about": person.id, "parents": tuple(candidate.parents)}
-    return verdict(person.id, SCREEN, person.language, told, LETTERS, **of)
+    return verdict(person.id, SCREEN, person.language, told, VERDICTS, **of)
 
 
 def lines_reader(language: str, fields: Sequence[str], name: str) -> Callable[[str], str]:

@@ -346,7 +346,7 @@ def _check_comparable(first: RunLines, second: RunLines, metrics: Sequence[Metri
     if users[0] != users[1] and not same_but_style(*users):
         raise UserError(
             f"{one.name} and {two.name} were held with different user agents: differences would be the users'. "
-            "Run both with the same --user, or with one that differs in style alone, or say --anyway."
+            "Run both with the same --user, or with one that differs in style= or -K history= alone, or say --anyway."
         )
     same_data = one.dataset == two.dataset
     if any(metric.about == "product" for metric in metrics):

@@ -17,7 +17,7 @@ from personafit.build.answer_texts import (
 )
 from personafit.build.answers import bearing, mostly_masked
 from personafit.build.candidates import own_seeds
-from personafit.people import Person
+from personafit.people import Person, facet_values
 from tests.build.answers.building import MODELS, rows, write_config
 from tests.build.builds import lines, run_build
 
@@ -60,6 +60,9 @@ def test_a_strong_pool_gives_exact_counts_masks_and_lineage(tmp_path: Path, answ
         if row["strategy"] == "A1":
             assert str(person.facets["Demographics.Work"]) in told
             assert told.count("\n- ") >= 4
+            assert all(
+                told.count(value) == 1 for value in facet_values({"": person.facets["Personality.Values"]})
+            ), "told once"
         if row["strategy"] == "A2":
             leaves = [path for path in person.facets if path != "Name"]
             assert len(row["masked"]) == round(0.8 * len(leaves))
@@ -129,7 +132,9 @@ def test_a_rewrite_of_another_length_is_asked_for_again_and_then_rejected(
     rejected = rows(answered, "answers", "rejected")
     assert len(rejected) == 24
     assert all("characters, not" in row["reason"] and row["by"] == f"{MODELS}wavering" for row in rejected)
-    assert "it must have between" in (answered / "card.md").read_text(encoding="utf-8")
+    assert "| it must have between … and … characters, not … | 24 |" in (answered / "card.md").read_text(
+        "utf-8"
+    )
 
 
 def test_features_nearest_by_embedding_are_told(tmp_path: Path) -> None:
@@ -214,6 +219,10 @@ def test_masking_leaves_a_fifth_by_a_draw() -> None:
     assert len(one.masked) == round(0.8 * len(leaves))
     few = Person(id="few", language="en", facets={"Name": "A B", "Social": "Alone"})
     assert mostly_masked(few, 0.8).product.text == "Social: Alone"
+    named = Person(id="n", language="en", facets={"Demographics.Full_Name": "Ann Lee", "Social": "Alone"})
+    assert mostly_masked(named, 0.8).product.text == "Social: Alone"
+    told = bearing(named, np.ones((1, 2), np.float32), np.ones(2, np.float32), [], 4, "a")
+    assert told.product.text == "- Social: Alone", "under whatever key a name stands"
 
 
 def test_a_dry_run_counts_calls(tmp_path: Path) -> None:

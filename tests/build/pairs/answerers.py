@@ -11,10 +11,10 @@ def able(messages: list[Message]) -> str:
     mark = hashlib.sha256(prompt.encode()).hexdigest()[:10]
     if prompt.startswith(("Here is somebody", "下面是一个人")):
         return f"What should I do about matter {mark} this week?"
-    answer = prompt.partition("\n\nAnswer: ")[2].partition("\n\nRewrite")[0]
+    answer = prompt.partition("This is an answer:\n\n")[2].partition("\n\nWrite it anew")[0]
     if answer:
         return f"{mark}{answer[10:]}"
-    if "Their question: " in prompt or "Answer in about" in prompt:
+    if "They ask: " in prompt or "Answer in about" in prompt:
         return f"{mark}: begin with the smaller half, ask one friend, and look at it again on Thursday."
     return "A"
 
@@ -24,5 +24,5 @@ def constant(messages: list[Message]) -> str:
     prompt = messages[-1]["content"]
     if prompt.startswith("Here is somebody"):
         return "What should I do today?"
-    asked = "uestion: " in prompt or "Answer in about" in prompt
+    asked = "asks: " in prompt or "They ask: " in prompt
     return "It depends on what you like best." if asked else "A"

@@ -25,7 +25,7 @@ def config(folder: Path, *lines: str, writer: str = "able", training: int = 6) -
         f'writer = "python:tests.build.pairs.answerers:{writer}"',
         "[people]",
         f"quota = 2\ntraining = {training}\nfields = []\nsimilarity = 1.0",
-        "[pairs]",
+        "[pairs]\nwords = 20",
         *lines,
     ]
     path.write_text("\n".join(said) + "\n", encoding="utf-8")
@@ -75,7 +75,7 @@ def test_pairs_have_every_kind_of_negative_one_model_each_and_their_lineage(tmp_
         other = row["lineage"].get("rejected_given") != row["lineage"]["given"]
         assert other == (nothing or row["tier"] == "wrong-person")
     chosen, rejected = personal[0]["lineage"]["makers"]
-    assert makers[chosen]["prompt"] == "pair-personal-1"
+    assert makers[chosen]["prompt"] == "answers.person-3"
     assert makers[chosen]["model"] == makers[rejected]["model"]
     assert len(products) == 12, "one fitting answer for each question"
     owners = {name: {row["person_id"] for row in split if row["person"]} for name, split in found.items()}

@@ -139,7 +139,7 @@ def test_scenarios_and_examples_of_ones_own_are_what_is_asked_about(tmp_path: Pa
     run_build(config, out)
     assert {row["category"] for row in rows(out)} == {"boats"}
     assert {row["scenario"] for row in rows(out)} <= {"choosing a boat", "winter storage"}
-    assert {row["example"] for row in rows(out, "lineage")} == {"own.jsonl#1/1"}
+    assert {row["example"] for row in rows(out, "questions")} == {"own.jsonl#1/1"}
     config = write_questions(tmp_path, own, languages='["zh"]')
     with pytest.raises(UserError, match=r"examples: own.jsonl has none in 'zh'"):
         run_build(config, tmp_path / "zh")

@@ -45,6 +45,7 @@ LI = Person(
         ("Is swimming in a cold lake good for me?", ANNA),
         ("As a mother, what should I do?", ANNA),
         ("李晓雨该怎么办？", LI),
+        ("晓雨该怎么办？", LI),
         ("一个ESFJ 该怎么选？", LI),
         ("幼儿园老师怎么护嗓子？", LI),
         ("早上一定要喝点什么？", LI),

@@ -37,16 +37,15 @@ def test_a_strong_model_gives_exact_counts_shares_and_lineage(tmp_path: Path) ->
         if row["half"] == "specific":
             assert len(row["features"]) == 1
             assert row["features"][0] in {one["id"] for one in people[row["person"]]["attributes"]}
-    lineage = {row["id"]: row for row in rows(out, "lineage")}
+    products = {row["id"]: row for row in lines(out / "products.jsonl") if row["kind"] == "question"}
+    assert set(products) == {row["id"] for row in made}
     known = {one.id for one in examples()}
     for row in made:
         if row["half"] == "specific":
-            assert lineage[row["id"]]["parents"][1:] == [row["person"], lineage[row["id"]]["example"]]
-            assert lineage[row["id"]]["example"] in known
+            assert products[row["id"]]["parents"][1:] == [row["person"], row["example"]]
+            assert row["example"] in known
     makers = {row["fingerprint"]: row["prompt"] for row in lines(out / "makers.jsonl")}
     assert {makers[row["maker"]] for row in made if row["half"] == "specific"} == {"questions.write-2"}
-    products = {row["id"]: row for row in lines(out / "products.jsonl") if row["kind"] == "question"}
-    assert set(products) == {row["id"] for row in made}
     assert [row["person"] for row in made] == sorted((row["person"] for row in made), key=list(people).index)
     assert check_folder(out) == []
     card = (out / "card.md").read_text(encoding="utf-8")
@@ -83,7 +82,7 @@ def test_what_gives_the_person_away_is_put_in_other_words(
     assert not any(list(leaks(row["text"], people[row["person"]])) for row in made)
     makers = {row["fingerprint"]: row["prompt"] for row in lines(out / "makers.jsonl")}
     assert {makers[row["maker"]] for row in made} == {"questions.rephrase-2"}
-    first = rows(out, "lineage")[0]["parents"]
+    first = next(row for row in lines(out / "products.jsonl") if row["kind"] == "question")["parents"]
     assert len(first) == 1
     assert first[0] not in people  # the question as it was first put
     monkeypatch.setenv("STUBBORN", "1")
@@ -155,7 +154,7 @@ def test_a_persons_decisions_are_honoured(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("LEAK", "1")
     run_build(config, out)
     before = rows(out)
-    keys = {row["id"]: row["key"] for row in rows(out, "lineage")}
+    keys = {row["id"]: row["key"] for row in before}
     dropped = [next(row for row in before if row["half"] == half) for half in ("specific", "general")]
     queue = out / "review" / "questions.jsonl"
     decided = {keys[row["id"]]: "drop" for row in dropped}

@@ -56,7 +56,7 @@ def test_a_build_is_done_once_and_its_folder_is_right(tmp_path: Path, config: Pa
     assert again.kept == ["people", "memories", "features"]
     assert calls(tmp_path) == asked
     card = (out / "card.md").read_text(encoding="utf-8")
-    assert "| people | 6 lineage, 6 people, 6 products |" in card
+    assert "| people | 6 people, 6 products |" in card
     assert "| memory | python:strong_writer:answer, memories.write-2 | 6 |" in card
 
 

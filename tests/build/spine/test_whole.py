@@ -22,12 +22,7 @@ from tests.build.pairs import answerers
 from tests.build.tasks import writers
 
 SPEC = "python:tests.build.spine.test_whole:everything"
-PAIRS = (
-    "Here is somebody",
-    "This is what you know",
-    "下面是一个人",
-    "Question: ",
-)
+PAIRS = ("Here is somebody", "下面是一个人")
 MORE = """
 [memories]
 per_person = 3
@@ -40,6 +35,7 @@ multi = 1
 [pairs]
 per_person = 1
 hard = 3
+words = 30
 similarity = 1.0
 """
 RULES = ("template:", "rule:", "pool:")
@@ -48,7 +44,7 @@ RULES = ("template:", "rule:", "pool:")
 def everything(messages: list[Message]) -> str:
     """The scripted models of all rooms in one."""
     asked = messages[1 if messages[0]["role"] == "system" else 0]["content"]
-    if asked.startswith(PAIRS) or ("Answer in about" in asked[-30:] and not asked.startswith("Somebody")):
+    if asked.startswith(PAIRS):
         return answerers.able(messages)
     if "\nNotes:\n" in asked or asked.startswith("A person wants this"):
         return writers.careful(messages)
@@ -137,7 +133,7 @@ def test_a_dry_run_says_calls_tokens_and_money_and_of_a_folder_what_is_left(whol
     assert "people: screening by openai:strong@http://127.0.0.1:9/v1" in said
     assert "about 7 calls, 3,850 tokens in and 7 out, 0.01 USD" in said
     # Four of the people have tasks, over three domains each.
-    assert "histories: histories by" in said
+    assert "tasks: histories by" in said
     assert "about 12 calls, 4,200 tokens in and 2,040 out, 0.03 USD" in said
     assert "The budget of 0.05 USD does not last that long" in estimate(read_config(priced), budget=0.05)
     total = said.splitlines()[-1]

@@ -23,7 +23,7 @@ def test_templates_make_people_and_tasks_that_dialogues_run_on(personafit: Comma
     path = written_config(tmp_path, 6, "single = 2", "multi = 1", writer="template")
     made = built(path)
     out = tmp_path / "out"
-    assert made.done == ["people", "profiles", "histories", "tasks"]
+    assert made.done == ["people", "tasks"]
     assert not rows(out / "makers.jsonl"), "no model was asked"
     everyone = list(open_tasks(out).users)
     assert [person.id for person, _ in everyone] == [
@@ -88,33 +88,29 @@ def test_a_model_writes_histories_and_wishes_and_every_product_says_where_it_com
             marks = mark_turns([Said("assistant", text)], preferences_of(person.facets, paths, closed), "")
             assert {mark.path for mark in marks if mark.kind == "covers"} == set(paths)
             assert not [mark for mark in marks if mark.kind == "contradicts"]
-    card = (out / "card.md").read_text(encoding="utf-8")
-    assert "Evenness of the values given out" in card
 
 
 def test_the_same_build_asks_nothing_again_and_a_step_can_be_done_anew(tmp_path: Path) -> None:
     path = written_config(tmp_path, 2, "domains = [3, 3]", "single = 1", "multi = 1")
     first = built(path)
-    assert first.done == ["people", "profiles", "histories", "tasks"]
-    before = rows(tmp_path / "out/steps/histories/histories.jsonl")
+    assert first.done == ["people", "tasks"]
+    before = rows(tmp_path / "out/tasks.jsonl")
     writers.CALLS.clear()
-    assert built(path).kept == ["people", "profiles", "histories", "tasks"]
+    assert built(path).kept == ["people", "tasks"]
     assert not writers.CALLS
-    again = built(path, redo="histories")
-    assert again.kept == ["people", "profiles"]
-    assert again.done == ["histories", "tasks"]
+    again = built(path, redo="tasks")
+    assert (again.kept, again.done) == (["people"], ["tasks"])
     assert writers.CALLS
-    after = rows(tmp_path / "out/steps/histories/histories.jsonl")
-    assert after != before, "other draws"
+    assert rows(tmp_path / "out/tasks.jsonl") != before, "other draws"
 
 
 def test_a_model_that_always_says_the_same_is_stopped_after_a_few_asks(tmp_path: Path) -> None:
     path = written_config(tmp_path, 30, writer="monotone")
     with pytest.raises(
-        UserError, match=r"histories: none of the first 12 histories by .*\"template\" in its place"
+        UserError, match=r"tasks: none of the first 12 histories by .*\"template\" in its place"
     ):
         built(path)
-    assert (tmp_path / "out" / "steps" / "profiles" / "done.json").is_file(), "what was made is kept"
+    assert (tmp_path / "out" / "steps" / "people" / "done.json").is_file(), "what was made is kept"
 
 
 SITUATIONS = """

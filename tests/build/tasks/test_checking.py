@@ -24,7 +24,7 @@ def reader() -> Profile:
         language="en",
         facets={"Demographics.Age": 15},
         tags=["minor", "student", "city"],
-        interests={"Books": True},
+        domains=["Books"],
         preferences={path: list(values) for path, values in BOOKS.items()},
     )
 

@@ -2,8 +2,10 @@
 
 from collections import Counter
 from functools import cache
+from math import log
 
 import pytest
+from scipy.stats import entropy
 
 from personafit.build.candidates import elements
 from personafit.build.tasks.histories import domain_preferences, find_leaks, from_template, history_faults
@@ -12,7 +14,6 @@ from personafit.build.tasks.profiles import (
     WEEKEND,
     ProfileSampler,
     draw_situation,
-    evenness,
     situation_lists,
     tags_of,
     town_of,
@@ -53,7 +54,8 @@ def test_no_attribute_collapses_to_a_favourite() -> None:
     found = []
     for path in ontology.paths():
         counts = Counter(value for one in profiles for value in one.preferences.get(path, ()))
-        found.append(evenness(counts, len(ontology.attribute(path).values)) or 0.0)
+        values = min(counts.total(), len(ontology.attribute(path).values))
+        found.append(entropy([*counts.values()]) / log(values))
     assert min(found) > 0.8
     assert sum(found) / len(found) > 0.95
     cares = Counter(domain for profile in profiles for domain in profile.domains)
@@ -142,13 +144,6 @@ def test_situations_hold_together_and_do_not_repeat_themselves() -> None:
 )  # fmt: skip
 def test_what_follows_from_demographics(facets: dict[str, str | int], tags: set[str]) -> None:
     assert tags_of(facets) == tags
-
-
-def test_evenness_is_one_at_best_and_nothing_for_a_single_value() -> None:
-    assert evenness({"a": 5, "b": 5}, 2) == pytest.approx(1)
-    assert evenness({"a": 10}, 2) == pytest.approx(0)
-    assert evenness({"a": 1, "b": 1}, 3) == pytest.approx(1), "two cannot be more different"
-    assert evenness({"a": 1}, 2) is None
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

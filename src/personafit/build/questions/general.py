@@ -28,7 +28,6 @@ OPENNESS = PROMPTS["questions.open"]
 NOT_OPEN = {"B": "has one right answer", "C": "cannot be understood by itself"}
 MATCH = PROMPTS["questions.match"]
 MISMATCHES = {"B": "has little to do with the person", "C": "goes against what is known about the person"}
-LETTERS = ("A", "B", "C")
 GENERAL, RULE, LIKENESS = "general", "rule:open-3", "rule:near-duplicates"
 ABOUT = ("Demographics.Work", "Demographics.Household", "Demographics.Career_Information")
 
@@ -133,7 +132,7 @@ class GeneralQuestions:
         key = f"{person.id}/g/{entry.source}" + (f"-{self._bench.take}" if self._bench.take else "")
         told = {"person": render_person(person), "question": entry.text}
         of = {"about": person.id, "parents": (person.id, entry.source)}
-        return verdict(key, MATCH, person.language, told, LETTERS, **of)
+        return verdict(key, MATCH, person.language, told, MISMATCHES, **of)
 
     def _kept(
         self, key: str, person: Person, number: int, entry: PoolQuestion, verdict: str | None
@@ -159,7 +158,7 @@ class GeneralQuestions:
 
 def _openness(entry: PoolQuestion) -> Target:
     told, parents = {"question": entry.text}, (entry.source,)
-    return verdict(f"pool/{entry.source}", OPENNESS, entry.language, told, LETTERS, parents=parents)
+    return verdict(f"pool/{entry.source}", OPENNESS, entry.language, told, NOT_OPEN, parents=parents)
 
 
 def _about(person: Person) -> str:

@@ -13,7 +13,7 @@ from personafit.build.prompts import DATA, WORDINGS, read_toml
 from personafit.people import Person, facet_values
 from personafit.raters.text import stems
 
-LEAK = "rule:leaks-2"
+LEAK = "rule:leaks-3"
 _WIDE = re.compile(r"[\u3400-\u9fff]+")
 _RULES = read_toml(DATA / "rules.toml")
 

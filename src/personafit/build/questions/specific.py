@@ -31,7 +31,6 @@ from personafit.store import Product
 WRITE = PROMPTS["questions.write"]
 REPHRASE = PROMPTS["questions.rephrase"]
 CHECK = PROMPTS["questions.check"]
-LETTERS = ("A", "B", "C", "D", "E")
 FAULTS = {
     "B": "stiff or odd",
     "C": "makes no sense",
@@ -212,7 +211,7 @@ def check(draft: QuestionDraft) -> Target:
     values = {"features": draft.known, "scenario": draft.title, "question": draft.text}
     person, parents = draft.person, (draft.answer.product,) if draft.answer else ()
     of = {"about": person.id, "parents": parents}
-    return verdict(f"{draft.key}/check", CHECK, person.language, values, LETTERS, **of)
+    return verdict(f"{draft.key}/check", CHECK, person.language, values, FAULTS, **of)
 
 
 class SpecificQuestions:

@@ -32,7 +32,7 @@ class QuestionsStep(BuildStep):
     after = ("people",)
     uses = ("memories", "features")
     section = QuestionsSection
-    version = 4
+    version = 5
     roles = ("writer", "checker")
     prompts = (WRITE, REPHRASE, CHECK, OPENNESS, MATCH)
 
@@ -136,7 +136,8 @@ def _write(bench: Bench, one: KeptQuestion) -> None:
             "features": one.features,
             "text": product.text,
             "maker": product.maker,
+            "key": one.key,
+            "example": one.example,
+            "verdict": one.verdict,
         }
     )
-    lineage = {"key": one.key, "parents": product.parents, "example": one.example, "verdict": one.verdict}
-    bench.write({"id": product.id, **lineage}, "lineage")

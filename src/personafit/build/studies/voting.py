@@ -82,21 +82,11 @@ def ballot(study: str, asked: AnsweredQuestion, answers: Sequence[dict[str, Any]
     return Ballot(item, asked.person, shown)
 
 
-def write_study(folder: Path, name: str, title: str, languages: list[str], ballots: Sequence[Ballot]) -> None:
-    """Write a folder of items without gold, hiding who made each answer and why."""
-    write_folder(
-        folder,
-        _Study(name, title, languages, ballots),
-        f"# {title}\n\n{counted(len(ballots), 'item', 'items')}.\n",
-    )
-
-
 class _Study(Benchmark):
-    """Ballots as a benchmark without judgments."""
+    """Ballots as a benchmark without judgments, which hides who made each answer and why."""
 
-    def __init__(self, name: str, title: str, languages: list[str], ballots: Sequence[Ballot]) -> None:
-        self.info = BenchmarkInfo(name=name, version="1", title=title, language=languages)
-        self._ballots = ballots
+    def __init__(self, info: BenchmarkInfo, ballots: Sequence[Ballot]) -> None:
+        self.info, self._ballots = info, ballots
 
     def people(self) -> Iterator[Person]:
         return iter({one.person.id: one.person for one in self._ballots}.values())
@@ -199,7 +189,11 @@ def voted(bench: Bench, study: str, title: str, ballots: Sequence[Ballot]) -> St
     """Return the votes on some items, simulated or people's; writes the folder for people's votes in either case."""
     section, build = bench.config.section(StudiesSection), bench.config.build
     folder = bench.out / "studies" / study
-    write_study(folder, f"{build.name}-{study}", title, list(build.languages), ballots)
+    info = BenchmarkInfo(
+        name=f"{build.name}-{study}", version="1", title=title, language=list(build.languages)
+    )
+    card = f"# {title}\n\n{counted(len(ballots), 'item', 'items')}.\n"
+    write_folder(folder, _Study(info, ballots), card)
     if section.voters == "people":
         paths = [bench.config.place(path) for path in section.votes]
         return StudyVotes(_from_people(paths, study, ballots, folder, section.raters, build.languages))

@@ -1,5 +1,1 @@
-"""Task profiles: people with preferences, histories and tasks, on which the dialogue benchmark runs.
-
-Three steps: `profiles` samples interests and preferences, evenly and by rules; `histories` has past conversations summarised;
-`tasks` gives each person tasks, each in a situation.
-"""
+"""People with preferences, histories and tasks, on which the dialogue benchmark runs: `tasks.py` is the step that makes them."""

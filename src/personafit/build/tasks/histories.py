@@ -1,20 +1,16 @@
-"""The histories step, and checks on its texts: a history shows every preference and contradicts none; a wish reveals none.
+"""Histories, and checks on the texts of tasks: a history shows every preference and contradicts none; a wish reveals none.
 
 The rules are those that score dialogues, so whatever a history shows here is found there too.
 """
 
 import re
-from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
 from personafit._hashing import draw
 from personafit.build.asking import WIDE, Target, Unfit, check_prose, unfit
-from personafit.build.bench import Bench
 from personafit.build.prompts import PROMPTS, WORDINGS
-from personafit.build.step import ExpectedAsks
 from personafit.build.tasks.ontology import Ontology, Profile, TaskTemplate
-from personafit.build.tasks.profiles import TaskProfileStep, draws_of, expected_domains, open_ontology
 from personafit.people import render_facets
 from personafit.raters.counting import Preference, Said, mark_turns, preferences_of
 from personafit.raters.counting.preferences import find_mentions
@@ -137,32 +133,6 @@ LENGTHS = {
     "en": (60, 160),
     "zh": (100, 280),
 }  # requested words or characters; WORDS is what is accepted
-
-
-class HistoriesStep(TaskProfileStep):
-    """Makes a summary for each person and domain."""
-
-    name = "histories"
-    after = ("profiles",)
-    prompts = (HISTORY,)
-
-    def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
-        yield ExpectedAsks("histories", bench.model(), expected_domains(bench), 350, 170)
-
-    async def make(self, bench: Bench) -> None:
-        ontology, seed = open_ontology(bench.config), draws_of(bench)
-        lineage = {row["id"]: row["profile"] for row in bench.read_rows("profiles", "lineage")}
-        asked = [
-            (profile, domain) for profile in bench.read("profiles", Profile) for domain in profile.domains
-        ]
-        targets = [history_target(*one, ontology, seed, lineage[one[0].id]) for one in asked]
-        answers = await bench.ask_after_trial(bench.model(), targets, "histories")
-        for (profile, domain), answer in zip(asked, answers, strict=True):
-            bench.reject_reply(answer)
-            product = answer.as_product()
-            bench.write(product, "products")
-            row = {"person": profile.id, "domain": domain, "text": product.text}
-            bench.write({**row, "product": product.id, "maker": product.maker})
 
 
 def history_target(profile: Profile, domain: str, ontology: Ontology, seed: int, parent: str) -> Target:

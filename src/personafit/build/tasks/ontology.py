@@ -245,14 +245,10 @@ class Profile(BaseModel):
     """Demographics, and other facets known before preferences were sampled."""
     tags: list[str]
     """Tags that follow from the demographics, such as minor, working, parent."""
-    interests: dict[str, bool]
-    """Whether the person is interested in each domain."""
+    domains: list[str]
+    """The domains the person cares about."""
     preferences: dict[str, list[str]]
-    """Values by facet path, in the domains of interest."""
-
-    @property
-    def domains(self) -> list[str]:
-        return [domain for domain, cares in self.interests.items() if cares]
+    """Values by facet path, in these domains."""
 
     def of(self, domain: str) -> dict[str, list[str]]:
         start = f"{domain}."

@@ -1,26 +1,22 @@
-"""The profiles step: preferences sampled from demographics by rules.
+"""Profiles and situations: drawn by rules from demographics, and from the lists of a build.
 
 Every preference is drawn uniformly from the ontology's values that the rules allow for the person.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
-from scipy.stats import entropy
 
 from personafit._errors import UserError
 from personafit._hashing import draw
 from personafit.build.asking import language_of
-from personafit.build.bench import Bench
 from personafit.build.config import BuildConfig, ConfigSection
-from personafit.build.people import PeopleSection
 from personafit.build.prompts import DATA, checked, read_toml
-from personafit.build.step import BuildStep
 from personafit.build.tasks.ontology import (
     MOST_SEVERAL,
     OUR_TASKS,
@@ -33,8 +29,7 @@ from personafit.build.tasks.ontology import (
     read_definitions,
     read_ontology,
 )
-from personafit.people import FacetValue, Person, render_facets
-from personafit.store import Product
+from personafit.people import FacetValue, Person
 
 OUR_SITUATIONS = DATA / "situations.toml"
 WEEKEND = ("Saturday", "Sunday")
@@ -166,7 +161,6 @@ def draw_situation(
     return {"location": f"{town}{comma}{where}" if town else where, **found}
 
 
-MAKER = "template:task-profile-1"
 TRIES = 24  # draws per person and domain before its rules are reported as impossible
 
 
@@ -181,60 +175,39 @@ class TasksSection(ConfigSection):
     multi: int = Field(2, ge=0, description="Most tasks over several domains for each person.")
 
     def faults(self, config: BuildConfig) -> Iterator[str]:
-        yield from config.missing("situations", self.situations)
-        open_situations(config)
-        count, (low, high) = len(open_ontology(config).domains), self.domains
+        lists = TaskLists.of(config)
+        count, (low, high) = len(lists.ontology.domains), self.domains
         if not 1 <= low <= high <= count:
             yield f"domains = [{low}, {high}] must go from 1 to at most {count}, the smaller first"
         if self.single == self.multi == 0:
             yield "single and multi are both 0, so nobody would want anything"
 
 
-def task_files(config: BuildConfig) -> tuple[Path, Path, Path]:
-    """Return the files of ontology, tasks and situations of a build."""
-    section = config.section(TasksSection)
-    return (
-        config.own(section.ontology, OURS),
-        config.own(section.definitions, OUR_TASKS),
-        config.own(section.situations, OUR_SITUATIONS),
-    )
+@dataclass(frozen=True)
+class TaskLists:
+    """What tasks are made from: the ontology, the tasks, and the places and times of a build."""
 
+    files: tuple[Path, Path, Path]
+    ontology: Ontology
+    definitions: list[TaskTemplate]
+    situations: SituationLists
 
-def open_ontology(config: BuildConfig) -> Ontology:
-    """Return the ontology of a build."""
-    return read_ontology(task_files(config)[0])
-
-
-def open_definitions(config: BuildConfig, ontology: Ontology) -> list[TaskTemplate]:
-    """Return the tasks of a build."""
-    return read_definitions(ontology, task_files(config)[1])
-
-
-def open_situations(config: BuildConfig) -> SituationLists:
-    """Return the lists that situations of a build are drawn from."""
-    return situation_lists(task_files(config)[2])
-
-
-def draws_of(bench: Bench) -> int:
-    """Return the seed of a step's draws; each take has its own."""
-    return bench.seed if not bench.take else draw(bench.seed, "take", bench.take, among=2**31)
-
-
-def expected_domains(bench: Bench) -> int:
-    """Return the expected number of domains over all people, from the config alone."""
-    section = bench.config.section(TasksSection)
-    return round(bench.config.section(PeopleSection).quota * sum(section.domains) / 2)
-
-
-class TaskProfileStep(BuildStep):
-    """Base of the [tasks] steps: the section, the writer, and the files of ontology, tasks and situations."""
-
-    section = TasksSection
-    version = 2
-    roles: ClassVar[tuple[str, ...]] = ("writer",)
-
-    def outside(self, bench: Bench) -> Any:
-        return bench.config.hashes(task_files(bench.config))
+    @classmethod
+    def of(cls, config: BuildConfig) -> Self:
+        """Read the lists of a build: the user's files, or the built-in ones."""
+        section = config.section(TasksSection)
+        ontology, definitions, situations = (
+            config.own(section.ontology, OURS),
+            config.own(section.definitions, OUR_TASKS),
+            config.own(section.situations, OUR_SITUATIONS),
+        )
+        read = read_ontology(ontology)
+        return cls(
+            (ontology, definitions, situations),
+            read,
+            read_definitions(read, definitions),
+            situation_lists(situations),
+        )
 
 
 class ProfileSampler:
@@ -259,7 +232,7 @@ class ProfileSampler:
             language=person.language,
             facets=dict(person.facets),
             tags=sorted(tags),
-            interests={name: name in cares for name in self.ontology.domains},
+            domains=cares,
             preferences=preferences,
         )
 
@@ -308,57 +281,3 @@ class ProfileSampler:
             if not drawn[attribute]:
                 return None
         return {attribute: drawn[attribute] for attribute in domain.attributes}
-
-
-class ProfilesStep(TaskProfileStep):
-    """Samples profiles by rules."""
-
-    name = "profiles"
-    after = ("people",)
-    uses = ("memories", "features")
-    version = 4
-    roles = ()
-
-    async def make(self, bench: Bench) -> None:
-        section, ontology = bench.config.section(TasksSection), open_ontology(bench.config)
-        definitions = open_definitions(bench.config, ontology)
-        sampler = ProfileSampler(ontology, definitions, draws_of(bench), section.domains)
-        for profile in map(sampler.profile, bench.people()):
-            product = _product(profile, [profile.id])
-            bench.add(product)
-            bench.write(product, "products")
-            bench.write(profile)
-            bench.write({"id": profile.id, "profile": product.id}, "lineage")
-
-    def card(self, bench: Bench) -> str:
-        counts: dict[str, Counter[str]] = {}
-        for profile in bench.read("profiles", Profile):
-            for path, values in profile.preferences.items():
-                counts.setdefault(path, Counter()).update(values)
-        ontology = open_ontology(bench.config)
-        found = {path: evenness(one, len(ontology.attribute(path).values)) for path, one in counts.items()}
-        known = {path: value for path, value in found.items() if value is not None}
-        if not known:
-            return ""
-        lowest = min(known, key=lambda path: (known[path], path))
-        return (
-            "## Preferences\n\nEvenness of the values given out (normalised entropy; 1 is as even as can be): mean "
-            f"{sum(known.values()) / len(known):.3f} over {len(known)} attributes, lowest {known[lowest]:.3f} ({lowest})."
-        )
-
-
-def evenness(counts: Mapping[str, int], values: int) -> float | None:
-    """Return the entropy of counts over its maximum for this number of values and draws; None below two."""
-    total = sum(counts.values())
-    most = min(values, total)
-    if most < 2:
-        return None
-    whole, extra = divmod(total, most)
-    best = entropy([whole + (number < extra) for number in range(most)])
-    return float(entropy(list(counts.values())) / best)
-
-
-def _product(profile: Profile, parents: Sequence[str]) -> Product:
-    drawn = {path: ", ".join(values) for path, values in profile.preferences.items()}
-    text = render_facets({**profile.facets, **drawn})
-    return Product(kind="profile", text=text, maker=MAKER, about=profile.id, parents=list(parents))

@@ -1,8 +1,9 @@
-"""The last step of task profiles: each person's tasks with goal, preferences and situation, and the people of the benchmark."""
+"""The tasks step: each person's preferences, a history in every domain they care about, and tasks with goal and situation."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import orjson
 
@@ -12,80 +13,81 @@ from personafit.build.asking import Target
 from personafit.build.bench import Bench
 from personafit.build.people import PeopleSection
 from personafit.build.prompts import PROMPTS
-from personafit.build.step import ExpectedAsks
-from personafit.build.tasks.histories import read_wish
+from personafit.build.step import BuildStep, ExpectedAsks
+from personafit.build.tasks.histories import HISTORY, history_target, read_wish
 from personafit.build.tasks.ontology import Ontology, Profile, TaskTemplate
 from personafit.build.tasks.profiles import (
+    ProfileSampler,
     SituationLists,
-    TaskProfileStep,
+    TaskLists,
     TasksSection,
     draw_situation,
-    draws_of,
-    open_definitions,
-    open_ontology,
-    open_situations,
 )
 from personafit.people import Task, render_facets
 from personafit.store import Product
 
 WISH = PROMPTS["task-wish"]
-MAKER = "template:task-1"
+PROFILES, MAKER = "template:task-profile-1", "template:task-1"
 ONTOLOGY = "ontology.json"
 
 
-class TasksStep(TaskProfileStep):
+class TasksStep(BuildStep):
     """Makes tasks over one domain and over several, and the people who have them."""
 
     name = "tasks"
-    after = ("profiles", "histories")
-    uses = ("people", "memories", "features")
-    version = 3
-    prompts = (WISH,)
+    after = ("people",)
+    uses = ("memories", "features")
+    section = TasksSection
+    version = 4
+    roles = ("writer",)
+    prompts = (HISTORY, WISH)
+
+    def outside(self, bench: Bench) -> Any:
+        return bench.config.hashes(TaskLists.of(bench.config).files)
 
     def expected(self, bench: Bench) -> Iterator[ExpectedAsks]:
         section, people = bench.config.section(TasksSection), bench.config.section(PeopleSection).quota
+        histories = round(people * sum(section.domains) / 2)
+        yield ExpectedAsks("histories", bench.model(), histories, 350, 170)
         yield ExpectedAsks("wishes", bench.model(), people * (section.single + section.multi), 300, 40)
 
     async def make(self, bench: Bench) -> None:
-        ontology, seed = open_ontology(bench.config), draws_of(bench)
-        situations = open_situations(bench.config)
-        definitions = open_definitions(bench.config, ontology)
-        profiles = list(bench.read("profiles", Profile))
-        histories: dict[str, list[dict[str, str]]] = {profile.id: [] for profile in profiles}
-        for row in bench.read_rows("histories"):
-            histories[row["person"]].append(row)
-        for made, profile in zip(
-            bench.people(), profiles, strict=True
-        ):  # keeps what else is known of the person
-            summaries = {row["domain"]: row["text"] for row in histories[profile.id]}
-            person = profile.person(ontology, summaries)
-            known = {"facets": person.facets, "summaries": person.summaries}
-            bench.write(made.model_copy(update=known), "people")
-        lineage = {row["id"]: row["profile"] for row in bench.read_rows("profiles", "lineage")}
+        section, lists = bench.config.section(TasksSection), TaskLists.of(bench.config)
+        seed = bench.seed if not bench.take else draw(bench.seed, "take", bench.take, among=2**31)
+        sampler = ProfileSampler(lists.ontology, lists.definitions, seed, section.domains)
+        people = list(bench.people())
+        profiles = [sampler.profile(person) for person in people]
+        drawn = {profile.id: _product(profile) for profile in profiles}
+        _add(bench, drawn.values())
+        histories = await _histories(bench, lists.ontology, profiles, drawn, seed)
+        for known, profile in zip(people, profiles, strict=True):  # keeps what else is known of the person
+            summaries = {domain: product.text for domain, product in histories[profile.id].items()}
+            person = profile.person(lists.ontology, summaries)
+            facets = {"facets": person.facets, "summaries": person.summaries}
+            bench.write(known.model_copy(update=facets), "people")
+            bench.write(profile, "profiles")
         tasks, targets = [], []
         for profile in profiles:
-            products = {row["domain"]: row["product"] for row in histories[profile.id]}
-            for definition in _chosen(profile, definitions, bench.config.section(TasksSection), seed):
-                parents = (lineage[profile.id], *(products[domain] for domain in definition.domains))
-                tasks.append(_task(situations, profile, definition, seed))
-                targets.append(wish_target(profile, definition, tasks[-1], ontology, parents))
+            told = histories[profile.id]
+            for definition in _chosen(profile, lists.definitions, section, seed):
+                parents = (drawn[profile.id].id, *(told[domain].id for domain in definition.domains))
+                tasks.append(_task(lists.situations, profile, definition, seed))
+                targets.append(wish_target(profile, definition, tasks[-1], lists.ontology, parents))
         answers = await bench.ask_after_trial(bench.model(), targets, "wishes")
         for task, answer in zip(tasks, answers, strict=True):
             bench.reject_reply(answer)
             task = task.model_copy(update={"intent": answer.text})
             text = orjson.dumps(task.model_dump(mode="json")).decode()
-            parents = (*answer.target.parents, answer.product)
-            product = Product(kind="task", text=text, maker=MAKER, about=task.person, parents=list(parents))
-            bench.add(product)
-            bench.write(product, "products")
+            made_from = [*answer.target.parents, answer.product]
+            _add(bench, [Product(kind="task", text=text, maker=MAKER, about=task.person, parents=made_from)])
             bench.write(task)
         fresh = bench.out / f"{ONTOLOGY}.part"
-        fresh.write_bytes(orjson.dumps(ontology.as_closed_lists(), option=orjson.OPT_INDENT_2))
+        fresh.write_bytes(orjson.dumps(lists.ontology.as_closed_lists(), option=orjson.OPT_INDENT_2))
         fresh.replace(bench.out / ONTOLOGY)
 
     def card(self, bench: Bench) -> str:
-        ontology, tasks = open_ontology(bench.config), list(bench.read("tasks", Task))
-        profiles = {profile.id: profile for profile in bench.read("profiles", Profile)}
+        ontology, tasks = TaskLists.of(bench.config).ontology, list(bench.read("tasks", Task))
+        profiles = {profile.id: profile for profile in bench.read("tasks", Profile, "profiles")}
         kinds = Counter(task.kind for task in tasks)
         domains = Counter(domain for task in tasks for domain in task.domains)
         hits = [
@@ -98,6 +100,33 @@ class TasksStep(TaskProfileStep):
             f"{min(domains.values(), default=0):,} to {max(domains.values(), default=0):,} in one). Naming one value at random would "
             f"hit {sum(hits) / max(1, len(hits)):.0%} of the preferences that bear on a task: a coverage no higher is no skill."
         )
+
+
+def _add(bench: Bench, products: Iterable[Product]) -> None:
+    for product in products:
+        bench.add(product)
+        bench.write(product, "products")
+
+
+def _product(profile: Profile) -> Product:
+    drawn = {path: ", ".join(values) for path, values in profile.preferences.items()}
+    text = render_facets({**profile.facets, **drawn})
+    return Product(kind="profile", text=text, maker=PROFILES, about=profile.id, parents=[profile.id])
+
+
+async def _histories(
+    bench: Bench, ontology: Ontology, profiles: Sequence[Profile], drawn: Mapping[str, Product], seed: int
+) -> dict[str, dict[str, Product]]:
+    """Return a summary for each person and domain."""
+    asked = [(profile, domain) for profile in profiles for domain in profile.domains]
+    targets = [history_target(*one, ontology, seed, drawn[one[0].id].id) for one in asked]
+    found: dict[str, dict[str, Product]] = {profile.id: {} for profile in profiles}
+    answers = await bench.ask_after_trial(bench.model(), targets, "histories")
+    for (profile, domain), answer in zip(asked, answers, strict=True):
+        bench.reject_reply(answer)
+        found[profile.id][domain] = answer.as_product()
+        bench.write(answer.as_product(), "products")
+    return found
 
 
 def _chosen(
