@@ -9,8 +9,7 @@ import polars as pl
 from personafit.kinds.lines import Line
 from personafit.reports.browse import BrowserItem, PageTexts, cut_text, pack_items
 from personafit.store import RunRecord, Store
-from personafit.worlds.chat_agents import spoken
-from personafit.worlds.episode import Call, EpisodeRecord
+from personafit.worlds.episode import Call, EpisodeRecord, spoken
 from personafit.worlds.ontology import BUDGET, NEEDS
 from personafit.worlds.state import Change
 
@@ -121,7 +120,7 @@ def _transcript(record: EpisodeRecord, detail: str | None, texts: PageTexts) -> 
     for turn in record.turns:
         action, tags = turn.action, [turn.fault] if turn.fault else []
         if turn.by_user:
-            said.append(["Agent to the user", "assistant", place(spoken(action)), [], tags, ""])
+            said.append(["Agent to the user", "assistant", place(spoken(action) or ""), [], tags, ""])
             said.append(["Simulated user", "user", place(turn.reply), [], [], ""])
             continue
         if isinstance(action, Call):

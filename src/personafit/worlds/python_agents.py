@@ -16,7 +16,7 @@ from personafit.models import Spec, Unanswerable, one_line
 from personafit.models.calls import in_thread
 from personafit.models.functions import PYTHON_OPTIONS, code_hash, load_instance, parameters_of
 from personafit.store.records import storable
-from personafit.worlds.episode import Action, Call, End, EpisodeState, Say
+from personafit.worlds.episode import Action, Call, End, EpisodeState, Say, spoken
 from personafit.worlds.tools import functions
 from personafit.worlds.user import UserReply
 
@@ -62,7 +62,7 @@ class EpisodeTools:
     def _step(self, action: Action) -> Any:
         if self.state.stop is not None:
             raise EpisodeOver
-        question = self.state.awaits_user(action)
+        question = spoken(action)
         try:
             said = None if question is None else self._ask_user(self.state, question)
         except Exception as error:
