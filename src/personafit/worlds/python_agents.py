@@ -46,7 +46,8 @@ class EpisodeTools:
         """Return what the agent gets: the functions alone, without the state of the episode."""
         schemas = functions(self.state.request)
         named = {tool["name"]: partial(self.call, tool["name"]) for tool in schemas}
-        return SimpleNamespace(schemas=schemas, call=self.call, say=self.say, **named)
+        domains = list(self.state.request.domains)
+        return SimpleNamespace(schemas=schemas, domains=domains, call=self.call, say=self.say, **named)
 
     def call(self, tool: str, /, **arguments: Any) -> Any:
         """Call a tool by its name; the reply is decoded if it is JSON, and the user's answer is a text."""
