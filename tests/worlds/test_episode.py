@@ -444,8 +444,6 @@ def test_errors_of_a_user_who_is_a_model_are_counted() -> None:
     assert early.stop == "user"
     assert score(early, NOTHING).ended_early
     assert replay(request, early.record).record == early.record
-    assert start(request).awaits_user(question) == "How spicy?"
-    assert start(request).awaits_user(Call.of("search", domain="meals")) is None
 
 
 def test_the_card_says_what_is_true_and_nothing_of_other_domains() -> None:

@@ -1,7 +1,6 @@
 """Agents by their spec: how a model's replies are read, what it is sent back, and which specs are refused."""
 
 import json
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +10,8 @@ from personafit.contexts import Context
 from personafit.models import ToolCall
 from personafit.worlds import Call, Say
 from personafit.worlds.agents import make_agent
-from personafit.worlds.chat_agents import ChatAgent, read_text, spoken
+from personafit.worlds.chat_agents import ChatAgent, read_text
+from personafit.worlds.episode import spoken
 from personafit.worlds.python_agents import PythonAgent
 from personafit.worlds.scripted import ScriptedAgent
 from tests.scripted import ScriptedModel
@@ -66,6 +66,10 @@ def agent(by_text: bool = False, **settings: Any) -> ChatAgent:
     return ChatAgent(ScriptedModel([], settings={"kind": "scripted", **settings}), by_text)
 
 
+def actions_of(one: ChatAgent, stored: str) -> list[Any]:
+    return [each.action for each in one.read(stored)[1]]
+
+
 @pytest.mark.parametrize(
     ("stored", "actions"),
     [
@@ -78,7 +82,7 @@ def agent(by_text: bool = False, **settings: Any) -> ChatAgent:
     ],
 )
 def test_a_stored_reply_reads_as_calls_or_words(stored: str, actions: list[Any]) -> None:
-    assert list(agent().read(stored).actions) == actions
+    assert actions_of(agent(), stored) == actions
 
 
 @pytest.mark.parametrize(
@@ -86,7 +90,7 @@ def test_a_stored_reply_reads_as_calls_or_words(stored: str, actions: list[Any])
 )
 def test_words_that_look_like_a_stored_call_are_said(text: str) -> None:
     one = agent()
-    assert list(one.read(one.stored(ChatReply(text))).actions) == [Say(text)]
+    assert actions_of(one, one.stored(ChatReply(text))) == [Say(text)]
 
 
 def test_of_a_reply_that_is_far_too_long_or_broken_only_what_counts_is_kept() -> None:
@@ -100,7 +104,7 @@ def test_of_a_reply_that_is_far_too_long_or_broken_only_what_counts_is_kept() ->
         stored = one.stored(ChatReply(huge + "\ud800", tool_calls=calls))
         assert len(stored) < 50_000
         stored.encode()
-        first, *rest = one.read(stored).actions
+        first, *rest = actions_of(one, stored)
         assert isinstance(first, Call)
         assert len(first.arguments) == 20_001
         assert len(rest) == (0 if by_text else 29)
@@ -108,21 +112,16 @@ def test_of_a_reply_that_is_far_too_long_or_broken_only_what_counts_is_kept() ->
 
 def test_a_call_and_its_result_are_sent_back_under_one_id() -> None:
     one = agent()
-    turn = one.read('{"text":"Let me see.","calls":[["c1","get","{}"]]}')
-    said = one.own_message(turn)
+    said, (action,) = one.read('{"text":"Let me see.","calls":[["c1","get","{}"]]}')
     assert said["content"] == "Let me see."
     assert [call["id"] for call in said["tool_calls"]] == ["c1"]
-    last: Any = SimpleNamespace(turns=[SimpleNamespace(reply="{}", by_user=False, action=turn.actions[0])])
-    assert one.result_message(turn, 0, last) == {"role": "tool", "tool_call_id": "c1", "content": "{}"}
+    assert one.result(action, "{}") == {"role": "tool", "tool_call_id": "c1", "content": "{}"}
 
 
 def test_a_malformed_text_is_answered_with_the_error_and_the_form() -> None:
     one = agent(by_text=True)
-    turn = one.read("Hm.")
-    last: Any = SimpleNamespace(
-        turns=[SimpleNamespace(reply="No tool.", by_user=False, action=turn.actions[0])]
-    )
-    heard = one.result_message(turn, 0, last)
+    _, (action,) = one.read("Hm.")
+    heard = one.result(action, "No tool.")
     assert heard["role"] == "user"
     assert heard["content"].startswith("No tool.\n")
     assert '{"tool": "NAME", "arguments": {...}}' in heard["content"]
@@ -130,11 +129,8 @@ def test_a_malformed_text_is_answered_with_the_error_and_the_form() -> None:
 
 def test_a_function_caller_that_says_nothing_is_not_told_to_write_json() -> None:
     one = agent()
-    turn = one.read("")
-    last: Any = SimpleNamespace(
-        turns=[SimpleNamespace(reply="No tool.", by_user=False, action=turn.actions[0])]
-    )
-    assert one.result_message(turn, 0, last) == {"role": "user", "content": "No tool."}
+    _, (action,) = one.read("")
+    assert one.result(action, "No tool.") == {"role": "user", "content": "No tool."}
 
 
 def test_how_tools_are_called_is_part_of_who_an_agent_is() -> None:
@@ -145,7 +141,8 @@ def test_how_tools_are_called_is_part_of_who_an_agent_is() -> None:
 def test_what_is_said_to_the_user_is_found_in_actions() -> None:
     assert spoken(Say("Hello.")) == "Hello."
     assert spoken(Call("ask_user", '{"text": "Spicy?"}')) == "Spicy?"
-    assert spoken(Call("ask_user", "[")) == ""
+    assert spoken(Call("ask_user", "[")) is None
+    assert spoken(Call("search", '{"domain": "meals"}')) is None
 
 
 def test_specs_name_agents() -> None:

@@ -27,7 +27,7 @@ def block(title: str) -> str:
 def cafes(tmp_path: Path) -> Path:
     folder = tmp_path / "cafes"
     folder.mkdir()
-    (folder / "cafes.toml").write_text(block("cafes/cafes.toml"), encoding="utf-8")
+    (folder / "cafes.toml").write_text(block("cafes/cafes.toml"), encoding="utf-8-sig")  # as on Windows
     return folder
 
 

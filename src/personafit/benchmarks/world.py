@@ -68,6 +68,6 @@ def open_world(data: Path | None) -> WorldBenchmark:
 
 def _domain(file: Path) -> WorldDomain:
     try:
-        return read_domain(file.stem, file.read_text(encoding="utf-8"), file)
+        return read_domain(file.stem, file.read_text(encoding="utf-8-sig"), file)
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{file} cannot be read ({error}).") from error

@@ -9,9 +9,10 @@ import polars as pl
 from personafit.kinds.lines import Line
 from personafit.reports.browse import BrowserItem, PageTexts, cut_text, pack_items
 from personafit.store import RunRecord, Store
-from personafit.worlds.chat_agents import spoken
-from personafit.worlds.episode import Call, EpisodeRecord
+from personafit.worlds.catalogue import Offer, acceptable, utility
+from personafit.worlds.episode import Call, EpisodeRecord, spoken
 from personafit.worlds.ontology import BUDGET, NEEDS
+from personafit.worlds.people import Fact, Tastes
 from personafit.worlds.state import Change
 
 MAX_EPISODES = 600
@@ -121,7 +122,7 @@ def _transcript(record: EpisodeRecord, detail: str | None, texts: PageTexts) -> 
     for turn in record.turns:
         action, tags = turn.action, [turn.fault] if turn.fault else []
         if turn.by_user:
-            said.append(["Agent to the user", "assistant", place(spoken(action)), [], tags, ""])
+            said.append(["Agent to the user", "assistant", place(spoken(action) or ""), [], tags, ""])
             said.append(["Simulated user", "user", place(turn.reply), [], [], ""])
             continue
         if isinstance(action, Call):
@@ -156,43 +157,37 @@ def committed(record: EpisodeRecord) -> list[str]:
 
 def _choices(request: Mapping[str, Any], chosen: Sequence[str]) -> Iterator[tuple[str, list[list[Any]]]]:
     """Yield, per domain, the person's preferences beside the chosen and the best offer, as table cells."""
-    offers = {one[0]: one for one in request["offers"]}
+    offers = {one[0]: _offer(*one) for one in request["offers"]}
+    facts = [Fact(*one) for one in request["facts"]]
     for goal, place in zip(request["goals"], request["best"], strict=True):
         domain, best = goal["domain"], offers[place]
-        got = next((offers[one] for one in chosen if one in offers and offers[one][1] == domain), None)
-        yield (
-            domain,
-            [["", False, None] for _ in range(3)] + [[_offer(one), False, None] for one in (got, best)],
-        )
-        for of, topic, values, weight, known in request["facts"]:
-            if of == domain:
-                cells = [", ".join(map(str, values)), str(weight) if weight else "must", known]
-                met = _met(got, topic, values)
-                yield (
-                    str(topic),
-                    [
-                        *([text, False, None] for text in cells),
-                        [_value(got, topic) or "–", not met, None],
-                        [_value(best, topic) or "–", False, None],
-                    ],
-                )
+        got = next((offers[one] for one in chosen if one in offers and offers[one].domain == domain), None)
+        named = [f"{one.name} ({one.id}, {one.price})" if one else "nothing" for one in (got, best)]
+        yield domain, [[text, False, None] for text in ("", "", "", *named)]
+        for fact in (fact for fact in facts if fact.domain == domain):
+            cells = [", ".join(fact.values), str(fact.weight) if fact.weight else "must", fact.place]
+            yield (
+                fact.topic,
+                [
+                    *([text, False, None] for text in cells),
+                    [_value(got, fact.topic), not _met(got, fact), None],
+                    [_value(best, fact.topic), False, None],
+                ],
+            )
 
 
-def _offer(offer: Sequence[Any] | None) -> str:
-    return "nothing" if offer is None else f"{offer[2]} ({offer[0]}, {offer[3]})"
+def _offer(*stored: Any) -> Offer:
+    *fields, suits = stored
+    return Offer(*[*fields, frozenset(suits)])
 
 
-def _value(offer: Sequence[Any] | None, topic: str) -> str:
+def _value(offer: Offer | None, topic: str) -> str:
     if offer is None:
-        return ""
-    if topic == BUDGET:
-        return str(offer[3])
-    return ", ".join(offer[6]) if topic == NEEDS else str(offer[5].get(topic, ""))
+        return "–"
+    found = {**offer.values, BUDGET: str(offer.price), NEEDS: ", ".join(sorted(offer.suits))}
+    return found.get(topic) or "–"
 
 
-def _met(offer: Sequence[Any] | None, topic: str, values: Sequence[str]) -> bool:
-    if offer is None:
-        return False
-    if topic == BUDGET:
-        return bool(offer[3] <= int(values[0]))
-    return set(values) <= set(offer[6]) if topic == NEEDS else offer[5].get(topic) in values
+def _met(offer: Offer | None, fact: Fact) -> bool:
+    alone = Tastes({fact.key: fact})
+    return offer is not None and acceptable(offer, alone) and (fact.hard or utility(offer, alone) == 1.0)

@@ -3,13 +3,12 @@
 from dataclasses import replace
 
 from personafit._errors import UserError
-from personafit.models import make_model, parse_spec
+from personafit.models import MODELS, make_model, parse_spec
 from personafit.worlds.chat_agents import ChatAgent
 from personafit.worlds.python_agents import PythonAgent
 from personafit.worlds.scripted import AGENTS, ScriptedAgent
 
 Agent = ChatAgent | PythonAgent | ScriptedAgent
-CALLS, TEXT = "calls", "text"
 FUNCTION_CALLERS = ("openai", "replay")
 
 
@@ -20,19 +19,18 @@ def make_agent(text: str) -> Agent:
     spec = parse_spec(text)
     if spec.kind == "python":
         return PythonAgent(spec)
-    options = dict(spec.options)
-    usual = CALLS if spec.kind in FUNCTION_CALLERS else TEXT
-    how = options.pop("tools", usual)
-    if how not in (CALLS, TEXT) or (how == CALLS and usual == TEXT):
+    if spec.kind not in MODELS:
+        raise UserError(
+            f"'{text}' names no agent; there are the scripted {', '.join(AGENTS)}, python:MODULE:OBJECT, and models such as "
+            "openai:MODEL@URL."
+        )
+    options, possible = (
+        dict(spec.options),
+        ["text"] if spec.kind not in FUNCTION_CALLERS else ["calls", "text"],
+    )
+    how = options.pop("tools", possible[0])
+    if how not in possible:
         raise UserError(
             f"{text}: tools={how} is not possible; write tools=text, or tools=calls for a model behind an OpenAI-compatible server."
         )
-    try:
-        return ChatAgent(make_model(replace(spec, options=options)), by_text=how == TEXT)
-    except UserError as error:
-        if "names no model" in str(error):
-            raise UserError(
-                f"'{text}' names no agent; there are the scripted {', '.join(AGENTS)}, python:MODULE:OBJECT, and models such as "
-                "openai:MODEL@URL."
-            ) from None
-        raise
+    return ChatAgent(make_model(replace(spec, options=options)), by_text=how == "text")

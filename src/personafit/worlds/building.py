@@ -241,7 +241,7 @@ def _with_appointments(request: Request, titles: Sequence[str], rng: Random) -> 
     """Return the request with two appointments on its day that leave one of the best choices free."""
     best = rng.choice(np.argwhere(request.own.best).tolist())
     kept = [
-        entry_of(goal, offers[place], request.domains[goal.domain])
+        entry_of(offers[place], request.domains[goal.domain], goal.slots)
         for goal, offers, place in zip(request.goals, request.by_goal, best, strict=True)
     ]
     day = request.goals[0].slots["date"]

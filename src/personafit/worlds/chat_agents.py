@@ -7,7 +7,6 @@ reply always parses to the same actions: if you change the parser, raise the ver
 
 import re
 import tomllib
-from collections.abc import Sequence
 from functools import cached_property
 from importlib.resources import files
 from typing import ClassVar, NamedTuple
@@ -21,7 +20,7 @@ from personafit.items import inert
 from personafit.models import ChatReply, ChatRequest, Message, Model, ToolCall
 from personafit.store import Status
 from personafit.store.records import storable
-from personafit.worlds.episode import ASK, MOST_STEPS, Action, Call, EpisodeState, Say
+from personafit.worlds.episode import MOST_STEPS, Action, Call, EpisodeState, Say, spoken
 from personafit.worlds.requests import Request
 from personafit.worlds.tools import MOST_ARGUMENTS, functions
 from personafit.worlds.user import UserReply, card
@@ -65,12 +64,11 @@ class EpisodeSpeaker:
 # -- the agent ---------------------------------------------------------------------------------------------------------
 
 
-class AgentReply(NamedTuple):
-    """A parsed reply: the text beside the calls, and the actions in order."""
+class AgentAction(NamedTuple):
+    """An action of a reply, and the id under which a server that calls functions expects its result."""
 
-    text: str
-    calls: Sequence[ToolCall]
-    actions: Sequence[Action]
+    action: Action
+    call: str | None = None
 
 
 class ChatAgent(EpisodeSpeaker):
@@ -119,34 +117,29 @@ class ChatAgent(EpisodeSpeaker):
         ]
         return orjson.dumps({"text": text, "calls": calls}).decode()
 
-    def read(self, stored: str) -> AgentReply:
-        """Parse a stored reply; one that cannot be parsed is a malformed call."""
+    def read(self, stored: str) -> tuple[Message, list[AgentAction]]:
+        """Parse a stored reply into the agent's message and its actions; what cannot be parsed is a malformed call."""
         if self.by_text:
-            return AgentReply(stored, (), [read_text(stored)])
+            return {"role": "assistant", "content": stored or "…"}, [AgentAction(read_text(stored))]
         text, calls = stored, list[ToolCall]()
         if stored.startswith(CALLED):
             body = orjson.loads(stored)
             text, calls = body["text"], [ToolCall(*call) for call in body["calls"]]
         if calls:
-            return AgentReply(text, calls, [Call(one.name, one.arguments) for one in calls])
-        return AgentReply(text, (), [Say(text.strip()) if text.strip() else Call("", "")])
+            message = {"role": "assistant", "content": text, "tool_calls": [call.message for call in calls]}
+            return message, [AgentAction(Call(call.name, call.arguments), call.id) for call in calls]
+        said = Say(text.strip()) if text.strip() else Call("", "")
+        return {"role": "assistant", "content": text or "…"}, [AgentAction(said)]
 
-    def own_message(self, reply: AgentReply) -> Message:
-        calls = {"tool_calls": [call.message for call in reply.calls]} if reply.calls else {}
-        return {"role": "assistant", "content": reply.text or ("" if calls else "…"), **calls}
-
-    def result_message(self, reply: AgentReply, place: int, state: EpisodeState) -> Message:
-        """Return the message with the result of the action at that place of a reply."""
-        last = state.turns[-1]
-        if reply.calls:
-            return {"role": "tool", "tool_call_id": reply.calls[place].id, "content": last.reply}
-        content, words = last.reply, WORDINGS["text"]
-        if self.by_text and isinstance(last.action, Call):
-            named = last.action.name
-            content = (
-                words["result"].format(tool=named, reply=content) if named else f"{content}\n{words['again']}"
-            )
-        return {"role": "user", "content": content}
+    def result(self, done: AgentAction, reply: str) -> Message:
+        """Return the message with the reply to an action."""
+        if done.call is not None:
+            return {"role": "tool", "tool_call_id": done.call, "content": reply}
+        words = WORDINGS["text"]
+        if self.by_text and isinstance(done.action, Call):
+            named = done.action.name
+            reply = words["result"].format(tool=named, reply=reply) if named else f"{reply}\n{words['again']}"
+        return {"role": "user", "content": reply}
 
 
 def read_text(reply: str) -> Action:
@@ -192,7 +185,7 @@ class ChatUser(EpisodeSpeaker):
         ]
         for turn in state.turns:
             if turn.by_user:
-                messages.append({"role": "user", "content": spoken(turn.action)})
+                messages.append({"role": "user", "content": spoken(turn.action) or ""})
                 messages.append({"role": "assistant", "content": turn.reply or "…"})
         messages.append({"role": "user", "content": question})
         return ChatRequest(tuple(messages), TURN_TOKENS, seed=seed, key=key)
@@ -200,14 +193,3 @@ class ChatUser(EpisodeSpeaker):
     def read(self, stored: str) -> UserReply:
         text = stored.strip()
         return UserReply(text.removesuffix(END).strip(), ends=text.endswith(END))
-
-
-def spoken(action: Action) -> str:
-    """Return the text that an action says to the user."""
-    if isinstance(action, Call) and action.name == ASK:
-        try:
-            body = orjson.loads(action.arguments)
-        except orjson.JSONDecodeError:
-            return ""
-        return str(body.get("text", "")) if isinstance(body, dict) else ""
-    return action.text if isinstance(action, Say) else ""

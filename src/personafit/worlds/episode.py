@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from personafit._errors import UserError
 from personafit.worlds.requests import Request
 from personafit.worlds.state import Change, WorldState, differences
-from personafit.worlds.tools import MOST_ARGUMENTS, MOST_TEXT, Fault, call
+from personafit.worlds.tools import MOST_ARGUMENTS, MOST_TEXT, AskUserTool, Fault, call
 from personafit.worlds.user import UserReply, is_question, reply
 
 MOST_STEPS = 30
@@ -52,6 +52,25 @@ class End:
 
 Action = Call | Say | End
 StopReason = Literal["agent", "user", "steps", "failed"]
+
+
+def spoken(action: Action) -> str | None:
+    """Return the text that an action says to the user; None if it says nothing that they could read."""
+    if isinstance(action, Say):
+        return action.text[:MOST_TEXT]
+    if isinstance(action, Call) and action.name == ASK and len(action.arguments) <= MOST_ARGUMENTS:
+        try:
+            text = AskUserTool.model_validate_json(action.arguments).text
+        except ValueError:
+            return None
+        return text if len(text) <= MOST_TEXT else None
+    return None
+
+
+def asks(action: Action) -> bool:
+    """Return whether an action asks the user something."""
+    text = spoken(action)
+    return text is not None and (isinstance(action, Call) or is_question(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +123,6 @@ class EpisodeState:
     turns: tuple[EpisodeTurn, ...] = ()
     stop: StopReason | None = None
 
-    def awaits_user(self, action: Action) -> str | None:
-        """Return the text that the user would have to answer if this action were taken; None if it asks nobody."""
-        if isinstance(action, Say):
-            return action.text[:MOST_TEXT]
-        if isinstance(action, Call) and action.name == ASK:
-            return call(self.request, self.state, action.name, action.arguments).asks
-        return None
-
     def step(self, action: Action, said: UserReply | None = None) -> "EpisodeState":
         """Return the episode after an action; an episode that has ended stays as it is.
 
@@ -122,13 +133,12 @@ class EpisodeState:
         if isinstance(action, End):
             return self._with(EpisodeTurn(action, ""), self.state, "agent")
         if isinstance(action, Say):
-            text = action.text[:MOST_TEXT]
-            return self._heard(Say(text), said or reply(self.request, text, is_question(text), self.done))
+            return self._heard(Say(action.text[:MOST_TEXT]), said)
         # Text that is too long to be parsed is kept only as far as it shows that it is too long.
         action = Call(action.name[:MOST_NAME], action.arguments[: MOST_ARGUMENTS + 1])
         outcome = call(self.request, self.state, action.name, action.arguments)
-        if outcome.asks is not None:
-            return self._heard(action, said or reply(self.request, outcome.asks, True, self.done))
+        if action.name == ASK and outcome.fault is None:
+            return self._heard(action, said)
         changes = tuple(differences(self.state, outcome.state))
         turn = EpisodeTurn(action, outcome.reply, fault=outcome.fault, changes=changes)
         return self._with(turn, outcome.state)
@@ -146,7 +156,8 @@ class EpisodeState:
     def record(self) -> EpisodeRecord:
         return EpisodeRecord(self.request.id, self.seed, self.turns, self.stop)
 
-    def _heard(self, action: Action, said: UserReply) -> "EpisodeState":
+    def _heard(self, action: Call | Say, said: UserReply | None) -> "EpisodeState":
+        said = said or reply(self.request, spoken(action) or "", asks(action), self.done)
         turn = EpisodeTurn(action, said.text[:MOST_TEXT], by_user=True, ends=said.ends)
         return self._with(turn, self.state, "user" if said.ends else None)
 

@@ -61,10 +61,10 @@ class WorldAttribute(_Definition):
     def show(self, value: str, language: str) -> str:
         return self.values[language][self.ids.index(value)]
 
-    def find(self, text: str, language: str) -> list[str]:
+    def find(self, text: str, language: str) -> set[str]:
         """Return the ids of the values that a text names; of two that overlap, the longer."""
         labels = self._labels[language]
-        return list(dict.fromkeys(labels[word] for word in _found(labels, text.casefold())))
+        return {labels[word] for word in _found(labels, text.casefold())}
 
     @cached_property
     def _labels(self) -> dict[str, dict[str, str]]:
@@ -163,14 +163,12 @@ def _fields(text: str) -> set[str]:
 
 
 def _found(words: Mapping[str, object], text: str) -> Iterator[str]:
-    """Yield the words that occur in a text, in its order."""
-    for match in _pattern(tuple(words)).finditer(text):
-        yield match[1] or match[2]
+    """Return the words that occur in a text: alphabetic ones as whole words or plurals, others anywhere; of two that overlap, the longer."""
+    return (match[1] or match[2] for match in _pattern(tuple(words)).finditer(text))
 
 
 @cache
 def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a pattern that matches any of the words, the longest first; alphabetic ones as whole words or plurals, others anywhere."""
     ranked = sorted(words, key=len, reverse=True)
     spelt = "|".join(re.escape(word) for word in ranked if word[0] < "\u0250")
     drawn = "|".join(re.escape(word) for word in ranked if word[0] >= "\u0250")

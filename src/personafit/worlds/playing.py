@@ -6,6 +6,7 @@ complete ones count before failed ones.
 """
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 
@@ -18,8 +19,8 @@ from personafit.engine.ask import AskKey, Exchange, Rows, ask_job
 from personafit.models import Message
 from personafit.store import Ask, Item, Outcome, Product, Status
 from personafit.worlds.agents import Agent
-from personafit.worlds.chat_agents import AgentReply, ChatAgent, ChatUser
-from personafit.worlds.episode import End, EpisodeState, start
+from personafit.worlds.chat_agents import AgentAction, ChatAgent, ChatUser
+from personafit.worlds.episode import End, EpisodeState, spoken, start
 from personafit.worlds.python_agents import AskUser, EpisodeTools, PythonAgent
 from personafit.worlds.requests import Request, World
 from personafit.worlds.scoring import score
@@ -137,46 +138,40 @@ class EpisodeProgress:
     state: EpisodeState
     key: str
     messages: tuple[Message, ...]
-    reply: AgentReply | None = None
-    """The reply whose actions are being carried out."""
-    place: int = 0
-    """Index of the next action."""
-    question: str | None = None
-    """The question that a model playing the user has to answer now."""
+    todo: Sequence[AgentAction] = ()
+    """Actions of the last reply that are still to be carried out."""
+
+    @property
+    def question(self) -> str | None:
+        """Return the text that a model playing the user has to answer now."""
+        playing = self.slot.user is not None and self.todo and self.state.stop is None
+        return spoken(self.todo[0].action) if playing else None
 
     def after(self, ask: Ask) -> "EpisodeProgress":
-        """Return the episode after a stored reply has been acted upon."""
-        text, refused = ask.reply or "", ask.status == Status.REFUSED
-        now = replace(self, key=hash_text(self.key, text))
-        if self.question is not None and self.slot.user is not None:
-            said = UserReply("", ends=True) if refused else self.slot.user.read(text)
-            return now._acted(said)._carried_on()
-        if refused:
-            return replace(now, state=self.state.step(End()))
-        reply = self.agent.read(text)
-        messages = (*self.messages, self.agent.own_message(reply))
-        return replace(now, messages=messages, reply=reply, place=0)._carried_on()
-
-    def _carried_on(self) -> "EpisodeProgress":
-        """Carry out the remaining actions, up to one that a model has to answer as the user.
+        """Return the episode after a stored reply has been acted upon.
 
         A model that makes many malformed calls in a row is not expected to recover: its episode ends.
         """
-        now = self
-        while now.reply is not None and now.place < len(now.reply.actions) and now.state.stop is None:
-            question = now.state.awaits_user(now.reply.actions[now.place]) if now.slot.user else None
-            if question is not None:
-                return replace(now, question=question)
+        text, refused = ask.reply or "", ask.status == Status.REFUSED
+        now = replace(self, key=hash_text(self.key, text))
+        if self.question is not None and self.slot.user is not None:
+            now = now._acted(UserReply("", ends=True) if refused else self.slot.user.read(text))
+        elif refused:
+            return replace(now, state=self.state.step(End()))
+        else:
+            message, actions = self.agent.read(text)
+            now = replace(now, messages=(*self.messages, message), todo=actions)
+        while now.todo and now.state.stop is None and now.question is None:
             now = now._acted(None)
         lost = [turn.fault == "malformed" for turn in now.state.turns[-LOST:]]
         return replace(now, state=now.state.step(End())) if len(lost) == LOST and all(lost) else now
 
     def _acted(self, said: UserReply | None) -> "EpisodeProgress":
         """Carry out the next action; `said` is the user's reply if a model plays the user."""
-        assert self.reply is not None
-        state = self.state.step(self.reply.actions[self.place], said)
-        messages = (*self.messages, self.agent.result_message(self.reply, self.place, state))
-        return replace(self, state=state, messages=messages, place=self.place + 1, question=None)
+        first, *rest = self.todo
+        state = self.state.step(first.action, said)
+        messages = (*self.messages, self.agent.result(first, state.turns[-1].reply))
+        return replace(self, state=state, messages=messages, todo=rest)
 
 
 def step_job(now: EpisodeProgress) -> Job:

@@ -16,7 +16,7 @@ from personafit.models import Spec, Unanswerable, one_line
 from personafit.models.calls import in_thread
 from personafit.models.functions import PYTHON_OPTIONS, code_hash, load_instance, parameters_of
 from personafit.store.records import storable
-from personafit.worlds.episode import Action, Call, End, EpisodeState, Say
+from personafit.worlds.episode import Action, Call, End, EpisodeState, Say, spoken
 from personafit.worlds.tools import functions
 from personafit.worlds.user import UserReply
 
@@ -46,7 +46,8 @@ class EpisodeTools:
         """Return what the agent gets: the functions alone, without the state of the episode."""
         schemas = functions(self.state.request)
         named = {tool["name"]: partial(self.call, tool["name"]) for tool in schemas}
-        return SimpleNamespace(schemas=schemas, call=self.call, say=self.say, **named)
+        domains = list(self.state.request.domains)
+        return SimpleNamespace(schemas=schemas, domains=domains, call=self.call, say=self.say, **named)
 
     def call(self, tool: str, /, **arguments: Any) -> Any:
         """Call a tool by its name; the reply is decoded if it is JSON, and the user's answer is a text."""
@@ -62,7 +63,7 @@ class EpisodeTools:
     def _step(self, action: Action) -> Any:
         if self.state.stop is not None:
             raise EpisodeOver
-        question = self.state.awaits_user(action)
+        question = spoken(action)
         try:
             said = None if question is None else self._ask_user(self.state, question)
         except Exception as error:

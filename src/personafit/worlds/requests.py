@@ -101,7 +101,7 @@ class Request:
         """Return, for each offer: utility, whether it meets the hard needs, whether the calendar is free, price and hour."""
         offers, domain = self.listed[goal.domain], self.domains[goal.domain]
         busy = self.state.tables["calendar"].values() if self.calendar else ()
-        at = [entry_of(goal, offer, domain) for offer in offers]
+        at = [entry_of(offer, domain, goal.slots) for offer in offers]
         return (
             [utility(offer, tastes) for offer in offers],
             [acceptable(offer, tastes) for offer in offers],
@@ -132,19 +132,10 @@ class Choices(NamedTuple):
         return np.asarray(among & (self.utility >= self.utility.max(where=among, initial=-1.0) - 1e-9))
 
 
-def entry_of(goal: Goal, offer: Offer, domain: WorldDomain, id: str = "") -> Entry:
+def entry_of(offer: Offer, domain: WorldDomain, slots: Mapping[str, str], id: str = "") -> Entry:
     """Return the entry that committing an offer writes."""
-    return Entry(
-        id=id,
-        title=offer.name,
-        offer=offer.id,
-        domain=offer.domain,
-        price=offer.price,
-        date=goal.slots.get("date"),
-        hour=offer.hour,
-        hours=domain.hours,
-        slots=goal.slots,
-    )
+    day, hours = slots.get("date"), domain.hours
+    return Entry(id, offer.name, offer.id, domain.id, offer.price, day, offer.hour, hours, slots)
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from personafit.worlds.episode import ASK, Call, EpisodeState, EpisodeTurn, Say
+from personafit.worlds.episode import EpisodeState, asks, spoken
 from personafit.worlds.requests import Request
 from personafit.worlds.state import Entry, differences
-from personafit.worlds.tools import NOTE, AskUserTool
-from personafit.worlds.user import is_question, topics_asked, user_errors
+from personafit.worlds.tools import NOTE
+from personafit.worlds.user import topics_asked, user_errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def score(episode: EpisodeState, told: frozenset[str]) -> EpisodeScore:
         steps=len(turns),
         volunteered=talk["volunteered"],
         contradicted=talk["contradicted"],
-        ended_early=episode.stop == "user" and not committed and _question(turns[-1]) is not None,
+        ended_early=episode.stop == "user" and not committed and asks(turns[-1].action),
         stop=episode.stop or "unfinished",
     )
 
@@ -127,21 +127,11 @@ def _talk(episode: EpisodeState, told: frozenset[str]) -> tuple[Counter[str], se
         if not turn.by_user:
             continue
         keys: list[str] = []
-        if (text := _question(turn)) is not None:
-            keys = topics_asked(request, text)
+        if asks(turn.action):
+            keys = topics_asked(request, spoken(turn.action) or "")
             counts["questions"] += max(1, len(keys))
             counts["re_asked"] += sum(key in told or key in asked for key in keys)
         volunteered, contradicted = user_errors(request, keys, asked, turn.reply)
         counts.update(volunteered=volunteered, contradicted=contradicted)
         asked.update(keys)
     return counts, asked
-
-
-def _question(turn: EpisodeTurn) -> str | None:
-    """Return the question that a turn asks the user, None if it asks none."""
-    action = turn.action
-    if isinstance(action, Call) and action.name == ASK:
-        return AskUserTool.model_validate_json(action.arguments).text
-    if isinstance(action, Say) and is_question(action.text):
-        return action.text
-    return None

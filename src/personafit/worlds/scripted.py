@@ -17,7 +17,7 @@ from personafit.worlds.ontology import BUDGET, NEEDS, texts
 from personafit.worlds.people import Fact, Place, Tastes
 from personafit.worlds.requests import Request, World
 from personafit.worlds.tools import PAGE
-from personafit.worlds.user import read_answer
+from personafit.worlds.user import fact_in
 
 Script = Generator[Action, str, None]
 """Yields actions and is sent the reply to each."""
@@ -117,7 +117,7 @@ def _ask_everything(request: Request) -> Generator[Action, str, Tastes]:
                 label = domain.label[request.language]
                 question = wordings["domain"].format(domain=label, question=question)
             answer = yield Call.of("ask_user", text=question)
-            if fact := read_answer(request, f"{goal.domain}.{name}", answer):
+            if fact := fact_in(request, f"{goal.domain}.{name}", answer):
                 facts[fact.key] = fact
     return Tastes(facts)
 

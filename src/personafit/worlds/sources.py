@@ -54,8 +54,8 @@ def _attribute(name: str, values: Sequence[str]) -> WorldAttribute:
     kept = sorted(
         {value for value in values if value != NO_PREFERENCE}
     )  # the schema lists common values first
-    short = name.replace(" Preference", "").replace("Preferred ", "")
-    return WorldAttribute(label={"en": name}, values={"en": kept}, cues={"en": [short]})
+    said = name.replace(" Preference", "").replace("Preferred ", "")  # as one would in a question
+    return WorldAttribute(label={"en": said}, values={"en": kept})
 
 
 def _resident(person: Person, domains: Mapping[str, WorldDomain], seed: int) -> Resident:
@@ -63,7 +63,8 @@ def _resident(person: Person, domains: Mapping[str, WorldDomain], seed: int) -> 
     facts = []
     for domain in domains.values():
         for topic, attribute in domain.topics.items():
-            told = person.facets.get(f"{domain.id}.{attribute.label['en']}", [])
+            name = attribute.label["en"] if topic == NEEDS else topic
+            told = person.facets.get(f"{domain.id}.{name}", [])
             liked = [
                 value for value in (told if isinstance(told, list) else [str(told)]) if value in attribute.ids
             ]

@@ -15,7 +15,7 @@ from personafit.store import Item, Product, Store, ended_products
 from personafit.worlds.requests import Request
 from personafit.worlds.scoring import EpisodeScore
 
-INSTRUMENT = "episode-4"
+INSTRUMENT = "episode-5"
 """Version of tools, template user, scripts and scores: raise it with any change of them. Requests and offers are hashed with the items."""
 EPISODE = "episode-"
 AGENT_STEP, USER_STEP, WHOLE = "agent step", "user step", "episode"

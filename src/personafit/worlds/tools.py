@@ -4,7 +4,7 @@ A call is a name and JSON text, as a model writes them. Whatever is wrong with i
 `malformed` if the call could not be read, `impossible` if what it asks for cannot be done.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from personafit._errors import printable
 from personafit.models import Tool
 from personafit.worlds.catalogue import Offer
-from personafit.worlds.ontology import WorldDomain
-from personafit.worlds.requests import Goal, Request, entry_of
+from personafit.worlds.ontology import NEEDS, WorldDomain
+from personafit.worlds.requests import Request, entry_of
 from personafit.worlds.state import TABLES, Entry, WorldState
 
 PAGE = 10  # offers of one page
@@ -36,8 +36,6 @@ class CallOutcome:
     reply: str
     state: WorldState
     fault: Fault | None = None
-    asks: str | None = None
-    """The question, where the call was `ask_user`: the user's answer is the reply."""
 
 
 class _Refused(Exception):
@@ -74,10 +72,10 @@ class SearchTool(WorldTool):
         if domain is None:
             there = ", ".join((*request.domains, *TABLES))
             raise _Refused(f"There is no domain '{_quoted(self.domain)}'; there are {there}.")
-        filters = {name: _filter(domain, name, value) for name, value in self.filters.items()}
         found = request.listed.get(domain.id, ())
-        if filters:
-            found = [one for one in found if all(_passes(one, *each) for each in filters.items())]
+        for name, value in self.filters.items():
+            passes = _filter(domain, name, value)
+            found = [offer for offer in found if passes(offer)]
         first = (self.page - 1) * PAGE
         reply: dict[str, Any] = {
             "total": len(found),
@@ -85,7 +83,7 @@ class SearchTool(WorldTool):
             "pages": -(-len(found) // PAGE),
             "offers": [offer.shown(domain, request.language) for offer in found[first : first + PAGE]],
         }
-        if self.page == 1 and not filters:
+        if self.page == 1 and not self.filters:
             reply["filters"] = {
                 name: topic.values[request.language] for name, topic in domain.choices.items()
             }
@@ -123,7 +121,7 @@ class CommitTool(WorldTool):
         if missing := [name for name in domain.slots if name not in slots]:
             needs = ", ".join(domain.slots)
             raise _Refused(f"The slot '{missing[0]}' is missing; {domain.id} needs {needs}.")
-        entry = entry_of(Goal(domain.id, slots), offer, domain, f"{domain.table}-{state.written + 101}")
+        entry = entry_of(offer, domain, slots, f"{domain.table}-{state.written + 101}")
         return {"done": entry.shown()}, state.put(domain.table, entry)
 
 
@@ -173,8 +171,7 @@ class AskUserTool(WorldTool):
     text: str = Field(min_length=1, description="The question.")
 
     def carry_out(self, request: Request, state: WorldState) -> tuple[object, WorldState]:
-        _short(self.text)  # the user answers, not the service
-        return None, state
+        return _short(self.text), state  # the question itself: the user answers, not the service
 
 
 TOOLS: Mapping[str, type[WorldTool]] = {
@@ -232,17 +229,17 @@ def call(request: Request, state: WorldState, name: str, arguments: str) -> Call
         reply, after = read.carry_out(request, state)
     except _Refused as error:
         return _fault(state, "impossible", str(error))
-    asks = read.text if isinstance(read, AskUserTool) else None
-    return CallOutcome(orjson.dumps(reply).decode(), after, asks=asks)
+    return CallOutcome(orjson.dumps(reply).decode(), after)
 
 
-def _filter(domain: WorldDomain, name: str, value: str | int | list[str]) -> frozenset[str] | int:
-    """The value ids that a filter lets pass, or the highest price."""
+def _filter(domain: WorldDomain, name: str, value: str | int | list[str]) -> Callable[[Offer], bool]:
+    """Return whether an offer passes, as a function of it."""
     if name == "max_price":
         try:
-            return int(value)  # type: ignore[arg-type]
+            most = int(value)  # type: ignore[arg-type]
         except (TypeError, ValueError):
             raise _Refused("The filter max_price takes a whole number.") from None
+        return lambda offer: offer.price <= most
     topic = domain.choices.get(name)
     if topic is None:
         there = ", ".join((*domain.choices, *(["max_price"] if domain.prices else [])))
@@ -253,13 +250,7 @@ def _filter(domain: WorldDomain, name: str, value: str | int | list[str]) -> fro
         if id is None:
             raise _Refused(f"The filter {name} has no value '{_quoted(str(one))}'.")
         wanted.add(id)
-    return frozenset(wanted)
-
-
-def _passes(offer: Offer, name: str, wanted: frozenset[str] | int) -> bool:
-    if isinstance(wanted, int):
-        return offer.price <= wanted
-    return wanted <= offer.suits if name == "needs" else offer.values[name] in wanted
+    return lambda offer: wanted <= offer.suits if name == NEEDS else offer.values[name] in wanted
 
 
 def _own(state: WorldState, id: str) -> tuple[str, Entry]:

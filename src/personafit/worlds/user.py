@@ -1,6 +1,5 @@
 """The simulated user, who answers what is asked and nothing else; and the card for a model that plays the user."""
 
-import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -73,19 +72,10 @@ def _topic(request: Request, key: str) -> str:
     return f"{request.domains[domain].label[request.language]}, {label}"
 
 
-def read_answer(request: Request, key: str, text: str) -> Fact | None:
-    """Parse the template user's answer about a topic: the inverse of `reply` for one topic."""
-    (domain, _, name), resident = key.rpartition("."), request.resident
-    wordings, topic = texts()[request.language]["user"], request.domains[domain].topics[name]
-    start = wordings["several"].format(topic=_topic(request, key), answer="")
-    text = next((line.removeprefix(start) for line in text.split("\n") if line.startswith(start)), text)
-    values = re.findall(r"\d+", text) if name == BUDGET else topic.find(text, request.language)
-    if not values:
-        return None
-    weights = (0,) if name in (NEEDS, BUDGET) else (1, 3, 2)
-    facts = [Fact(domain, name, tuple(values), weight, "user") for weight in weights]
-    meant = (fact for fact in facts if resident.say(fact, wordings).casefold() == text.casefold())
-    return next(meant, facts[-1])
+def fact_in(request: Request, key: str, answer: str) -> Fact | None:
+    """Return the fact about a topic that the template user's answer tells, by the sentence in which they tell it."""
+    fact, wordings = request.resident.tastes.facts.get(key), texts()[request.language]["user"]
+    return fact if fact and request.resident.say(fact, wordings).casefold() in answer.casefold() else None
 
 
 def card(request: Request) -> str:
@@ -109,32 +99,19 @@ def user_errors(
     `now` and `before` are the keys of what was asked just now and earlier. True statements about these are removed from the text first,
     since a word in them may be a value of another topic.
     """
-    language, facts = request.language, request.resident.tastes.facts
+    language, lowered, true = request.language, text[:MOST_TEXT].casefold(), dict[str, set[str]]()
     topics = {
         f"{goal.domain}.{name}": topic
         for goal in request.goals
-        for name, topic in request.domains[goal.domain].topics.items()
-        if name != BUDGET
+        for name, topic in request.domains[goal.domain].choices.items()
     }
-    lowered = text[:MOST_TEXT].casefold()
-    asked = [key for key in topics if key in now or key in before]
-    true = {
-        key: set(facts[key].values) & set(topics[key].find(lowered, language))
-        for key in asked
-        if key in facts
-    }
-    labels = {
-        topics[key].show(value, language).casefold() for key, values in true.items() for value in values
-    }
+    liked = {key: set(fact.values) for key, fact in request.resident.tastes.facts.items()}
+    for key in topics.keys() & {*now, *before}:
+        true[key] = liked.get(key, set()) & topics[key].find(lowered, language)
+    labels = {topics[key].show(value, language).casefold() for key in true for value in true[key]}
     for label in sorted(labels, key=len, reverse=True):
         lowered = lowered.replace(label, " ")
-    contradicted = sum(
-        key in now and not true.get(key) and bool(topics[key].find(lowered, language)) for key in asked
-    )
-    volunteered = sum(
-        key not in asked
-        and key in facts
-        and bool(set(topic.find(lowered, language)) & set(facts[key].values))
-        for key, topic in topics.items()
-    )
+    said = {key: topic.find(lowered, language) for key, topic in topics.items()}
+    contradicted = sum(bool(said[key]) for key in now if key in true and not true[key])
+    volunteered = sum(bool(said[key] & liked.get(key, set())) for key in said.keys() - true.keys())
     return volunteered, contradicted
