@@ -32,7 +32,7 @@ FAULTS: dict[str, tuple[str, Callable[[Path], None], str]] = {
             root / "benchmark_dataset/implicit_preference/persona-driven/shop_home.json",
             lambda rows: rows[0]["conversation"].update({"1": {"user": "Hi."}}),
         ),
-        "shop_home.json, entry 1, field 'conversation.1.assistant': field required.",
+        "shop_home.json, entry 1, field 'conversation.1.assistant' is missing.",
     ),
     "no such letter": (
         "personamem",
@@ -82,7 +82,7 @@ FAULTS: dict[str, tuple[str, Callable[[Path], None], str]] = {
     "no golds": (
         "lamp",
         lambda root: world.edited(root / "LaMP_1/dev_outputs.json", lambda body: body.pop("golds")),
-        "dev_outputs.json, field 'golds': field required",
+        "dev_outputs.json, field 'golds' is missing",
     ),
     "no list": (
         "personamem",
@@ -128,12 +128,12 @@ FAULTS: dict[str, tuple[str, Callable[[Path], None], str]] = {
     "empty answer": (
         "rewardbench",
         lambda root: world.only_row(root, {"prompt": "Q", "chosen": "", "rejected": "b"}),
-        "rows.jsonl, line 1, field 'chosen': it is empty.",
+        "rows.jsonl, line 1, field 'chosen' is empty.",
     ),
     "no rejected": (
         "rewardbench",
         lambda root: world.only_row(root, {"prompt": "Q", "chosen": "a"}),
-        "rows.jsonl, line 1, field 'rejected': field required.",
+        "rows.jsonl, line 1, field 'rejected' is missing.",
     ),
     "no pair": (
         "helpsteer2",

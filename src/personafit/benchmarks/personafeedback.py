@@ -15,10 +15,17 @@ from unicodedata import normalize
 
 import orjson
 
-from personafit._errors import UserError, located
+from personafit._errors import UserError, located, refuse_faults
 from personafit.benchmarks.benchmark import BenchmarkInfo
 from personafit.benchmarks.choices import ChoiceBenchmark, MultipleChoice
-from personafit.benchmarks.lines import FilledText, PublishedLine, read_lines, read_object, read_records
+from personafit.benchmarks.lines import (
+    FilledText,
+    IdText,
+    PublishedLine,
+    read_lines,
+    read_object,
+    read_records,
+)
 from personafit.people import Person, flatten
 
 TIERS = {"easy": "easy", "mid": "medium", "medium": "medium", "hard": "hard"}
@@ -52,7 +59,7 @@ INFO = BenchmarkInfo(
 
 
 class _FeedbackLine(PublishedLine):
-    user_id: int | str
+    user_id: IdText
     question: FilledText
     chosen: FilledText
     reject: FilledText
@@ -80,16 +87,18 @@ class PersonaFeedback(ChoiceBenchmark):
 
     def read(self) -> Iterator[MultipleChoice]:
         """Iterate over the choices, one per line; ids are half, tier and line, since the same pair occurs in several tiers."""
+        faults: list[str] = []
         for source in self._sources:
-            for number, row in read_records(source.path, _FeedbackLine):
-                user = normalize("NFC", str(row.user_id))
+            for number, row in read_records(source.path, _FeedbackLine, faults.append):
+                user = normalize("NFC", row.user_id)
                 if user not in self._people:
-                    raise UserError(
+                    faults.append(
                         f"{located(source.path, number, 'user_id')}: there is no persona '{user}' in this folder."
                     )
                 item = f"personafeedback/{source.half}/{source.tier}/{number}"
                 slices = {"half": source.half}
                 yield MultipleChoice(item, user, row.question, row.chosen, (row.reject,), slices, source.tier)
+        refuse_faults(faults, self._folder)
 
     def remarks(self) -> list[str]:
         _ = self._people
@@ -157,10 +166,6 @@ def _meant_key(key: str, value: object) -> str:
 
 
 def _find_sources(folder: Path) -> list[_Source]:
-    if not folder.is_dir():
-        raise UserError(
-            f"{folder} is not a folder; --data takes a benchmark folder, or PersonaFeedback in its published layout."
-        )
     found = []
     for path in sorted((folder / "rm_benchmark_all").glob("*.jsonl")):
         half, _, tier = path.stem.partition("_")

@@ -38,6 +38,7 @@ USUAL = {
     "Environment": ("Quiet", "Noisy"),
 }
 REPAIRS = {
+    "tasks missing": "people without tasks.json or tasks_md.json, whose tasks of this sort are not in the copy",
     "interest name": "names in the interest mask without the stray marks they carried",
     "domain order": "profiles put into the ontology's order of domains",
     "reference changed": "tasks that name other attributes than their definition, which is followed",
@@ -299,6 +300,9 @@ class PersonaLens(TaskBenchmark):
         seen: set[str] = set()
         for path in (folder / name for name in FILES):
             rows = {}
+            if not path.exists():
+                self._note("tasks missing", person.id)
+                continue
             with noted(self._faults):
                 rows = read_object(path)
             for outer, row in rows.items():
@@ -417,6 +421,4 @@ def open_tasks(data: Path | None) -> TaskBenchmark:
         )
     if str(data) == "starter" and not data.is_dir():
         return FolderTasks(STARTER, "starter-dialogues")
-    if not data.is_dir():
-        raise UserError(f"--data {data}: there is no such folder.")
     return FolderTasks(data) if (data / "tasks.jsonl").is_file() else PersonaLens(data)

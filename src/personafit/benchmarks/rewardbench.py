@@ -16,6 +16,7 @@ from personafit.benchmarks.benchmark import BenchmarkInfo, Controls, Published
 from personafit.benchmarks.choices import ChoiceBenchmark, MultipleChoice, read_published
 from personafit.benchmarks.lines import (
     FilledText,
+    IdText,
     PublishedLine,
     read_lines,
     read_parquet,
@@ -123,7 +124,7 @@ class _RewardRow(PublishedLine):
     chosen: FilledText | list[FilledText]
     rejected: FilledText | list[FilledText]
     subset: str | None = None
-    id: int | str | None = None
+    id: IdText | None = None
 
 
 class RewardBench(Impersonal):

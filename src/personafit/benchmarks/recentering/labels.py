@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import orjson
 
-from personafit._errors import UserError, located
+from personafit._errors import UserError, located, refuse_faults
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls, Published
 from personafit.benchmarks.folder import FolderBenchmark
 from personafit.benchmarks.hub import data_folder
-from personafit.benchmarks.lines import FilledText, PublishedLine, read_records
+from personafit.benchmarks.lines import FilledText, IdText, PublishedLine, read_records
 from personafit.benchmarks.starter import FOLDER as STARTER
 from personafit.items.relevance import ALONE, NO, REASON, RELEVANCE, YES
 from personafit.people import Attribute, Person
@@ -43,8 +43,8 @@ INFO = BenchmarkInfo(
 
 
 class _LabelLine(PublishedLine):
-    user: FilledText
-    prompt_index: int | FilledText
+    user: IdText
+    prompt_index: IdText
     prompt: FilledText
     attribute: str
     reason: str | None = None
@@ -84,7 +84,7 @@ class RelevanceLabels(Benchmark):
                 prompt=row.line.prompt,
                 products=[row.attribute.id],
                 group=row.group,
-                slices={"prompt_index": str(row.line.prompt_index)},
+                slices={"prompt_index": row.line.prompt_index},
             )
 
     def gold(self) -> Iterator[Judgment]:
@@ -103,7 +103,7 @@ class RelevanceLabels(Benchmark):
     def notes(self) -> list[str]:
         rows = self._rows
         sizes = orjson.loads(PUBLISHED.read_bytes())["sizes"]
-        prompts = len({str(row.line.prompt_index) for row in rows})
+        prompts = len({row.line.prompt_index for row in rows})
         notes = []
         if len(rows) != sizes["pairs"]:
             notes.append(
@@ -119,10 +119,11 @@ class RelevanceLabels(Benchmark):
         rows: list[_LabelRow] = []
         places: Counter[str] = Counter()
         prompts: dict[str, tuple[str, int]] = {}
-        for number, line in read_records(self._path, _LabelLine):
-            first, where = prompts.setdefault(str(line.prompt_index), (line.prompt, number))
+        faults: list[str] = []
+        for number, line in read_records(self._path, _LabelLine, faults.append):
+            first, where = prompts.setdefault(line.prompt_index, (line.prompt, number))
             if first != line.prompt:
-                raise UserError(
+                faults.append(
                     f"{located(self._path, number, 'prompt')}: prompt_index {line.prompt_index} has another prompt on line {where}."
                 )
             group = f"{INFO.name}/{line.user}/{line.prompt_index}"
@@ -132,6 +133,7 @@ class RelevanceLabels(Benchmark):
             attribute = Product(kind="attribute", text=line.attribute, about=line.user, parents=parents)
             rows.append(_LabelRow(f"{group}/{places[group]}", group, line, reason, attribute))
             places[group] += 1
+        refuse_faults(faults, self._path)
         if not rows:
             raise UserError(f"{self._path} is empty; each line is one prompt and one attribute.")
         return rows

@@ -12,12 +12,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from personafit._errors import UserError, located
+from personafit._errors import UserError, located, refuse_faults
 from personafit._hashing import hash_text
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls, HeldBenchmark
 from personafit.benchmarks.folder import FolderBenchmark
 from personafit.benchmarks.folder_records import FolderRecords
-from personafit.benchmarks.lines import FilledText, PublishedLine, read_records
+from personafit.benchmarks.lines import FilledText, IdText, PublishedLine, read_records
 from personafit.benchmarks.recentering.labels import LABELS, RelevanceLabels, find_data, has_items, users_with
 from personafit.items.preference import CONTEXT, PERSONAL, PREFERENCE
 from personafit.items.relevance import RELEVANCE, YES
@@ -112,8 +112,8 @@ class _MarkedAttribute(PublishedLine):
 
 
 class _PairLine(PublishedLine):
-    user: FilledText
-    prompt_index: int | FilledText
+    user: IdText
+    prompt_index: IdText
     prompt: FilledText
     generator: FilledText
     generic: FilledText
@@ -149,13 +149,15 @@ class ResponsePairs(PreferencePairs):
     @cached_property
     def _rows(self) -> list[ResponsePair]:
         rows: dict[str, tuple[int, ResponsePair]] = {}
-        for number, line in read_records(self._path, _PairLine):
+        faults: list[str] = []
+        for number, line in read_records(self._path, _PairLine, faults.append):
             group = f"recentering/{line.user}/{line.prompt_index}"
             key = f"{group}/{line.generator}"
             if key in rows:
-                raise UserError(
+                faults.append(
                     f"{located(self._path, number)} is about the same user, prompt and generator as line {rows[key][0]}."
                 )
+                continue
             known = dict.fromkeys(one.attribute for one in line.attributes if one.attribute.strip())
             marked = {one.attribute for one in line.attributes if one.is_relevant}
             relevant = tuple(text for text in known if text in marked)
@@ -168,9 +170,10 @@ class ResponsePairs(PreferencePairs):
                     "attributes:human",
                     line.generic,
                     line.personalized,
-                    str(line.prompt_index),
+                    line.prompt_index,
                 ),
             )
+        refuse_faults(faults, self._path)
         if not rows:
             raise UserError(f"{self._path} is empty; each line is one prompt with two answers.")
         return [pair for _, pair in rows.values()]
