@@ -13,10 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unicodedata import normalize
 
-import orjson
-
 from personafit._errors import UserError, located, refuse_faults
-from personafit.benchmarks.benchmark import BenchmarkInfo
 from personafit.benchmarks.choices import ChoiceBenchmark, MultipleChoice
 from personafit.benchmarks.lines import (
     FilledText,
@@ -26,10 +23,10 @@ from personafit.benchmarks.lines import (
     read_object,
     read_records,
 )
+from personafit.benchmarks.published import published_file, published_info
 from personafit.people import Person, flatten
 
 TIERS = {"easy": "easy", "mid": "medium", "medium": "medium", "hard": "hard"}
-PUBLISHED = Path(__file__).parent / "published" / "personafeedback.json"
 HALVES = {"specific": "specific", "spedific": "specific", "general": "general"}
 
 # Misspelled keys in the files and their corrections, from all 1,714 personas.
@@ -45,17 +42,6 @@ MBTI = {
     "TF": "Thinking_or_Feeling",
     "JP": "Judging_or_Perceiving",
 }
-
-INFO = BenchmarkInfo(
-    name="personafeedback",
-    version="2506.12915",
-    title="PersonaFeedback: which of two answers fits the persona?",
-    description="Human-annotated pairs; gold is the majority of nine annotators, as published.",
-    licence="Apache-2.0 (c) 2025 OPPO, for the General half as redistributed by the authors' group",
-    language=["zh"],
-    gold="published",
-    layout=[["half", "tier"], ["half"]],
-)
 
 
 class _FeedbackLine(PublishedLine):
@@ -74,7 +60,7 @@ class _Source(NamedTuple):
 class PersonaFeedback(ChoiceBenchmark):
     """The benchmark, read from a folder in either layout."""
 
-    info = INFO
+    info = published_info("personafeedback")
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -117,7 +103,7 @@ class PersonaFeedback(ChoiceBenchmark):
         return [*notes, *self._note_sizes()]
 
     def _note_sizes(self) -> Iterator[str]:
-        published = orjson.loads(PUBLISHED.read_bytes())["sizes"]["pairs"]
+        published = published_file("personafeedback")["sizes"]["pairs"]
         for half in sorted({source.half for source in self._sources}):
             here = sum(choice.slices["half"] == half for choice in self._all)
             whole = sum(count for name, count in published.items() if name.startswith(f"{half}/"))

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from pydantic import Field
 
 from personafit._errors import UserError, located, refuse_faults
-from personafit.benchmarks.benchmark import BenchmarkInfo, Controls
 from personafit.benchmarks.hub import data_folder
 from personafit.benchmarks.lines import (
     FilledText,
@@ -25,7 +24,8 @@ from personafit.benchmarks.lines import (
     read_object,
     validated,
 )
-from personafit.benchmarks.tasks import LAYOUT, FolderTasks, TaskBenchmark
+from personafit.benchmarks.published import published_info
+from personafit.benchmarks.tasks import FolderTasks, TaskBenchmark
 from personafit.people import FacetValue, Person, Task
 
 STARTER = Path(__file__).parent / "starter" / "dialogues"
@@ -145,17 +145,7 @@ class PersonaLens(TaskBenchmark):
             for name, attribute in attributes.items()
             if attribute.is_categorical
         }
-        self.info = BenchmarkInfo(
-            name="personalens",
-            version="2506.09902",
-            title="PersonaLens: task-oriented dialogues with people's preferences",
-            description="Simulated people on real demographics; Zhao et al., Findings of ACL 2025.",
-            licence="CC-BY-NC-4.0",
-            language=["en"],
-            layout=LAYOUT,
-            controls=Controls(contexts=[], raters=[]),
-            metrics={"closed_values": closed},
-        )
+        self.info = published_info("personalens").model_copy(update={"metrics": {"closed_values": closed}})
         self._repairs: dict[str, Counter[str]] = {}
         self._faults: list[str] = []
 

@@ -15,9 +15,10 @@ from typing import Literal
 from pydantic import Field
 
 from personafit._errors import UserError, located
-from personafit.benchmarks.benchmark import BenchmarkInfo, Controls
+from personafit.benchmarks.benchmark import Controls
 from personafit.benchmarks.choices import ChoiceBenchmark, MultipleChoice, said
 from personafit.benchmarks.lines import FilledText, PublishedLine, read_csv, read_lines, validated
+from personafit.benchmarks.published import published_info
 from personafit.items import MOST
 from personafit.people import Memory, Person
 
@@ -26,17 +27,7 @@ from personafit.people import Memory, Person
 SIZES = {"32k": 48_000, "128k": 192_000, "1M": 1_500_000}
 _OPTION = re.compile(r"\(([a-h])\)\s*", re.IGNORECASE)
 
-INFO = BenchmarkInfo(
-    name="personamem",
-    version="2504.14225",
-    title="PersonaMem: which of four replies suits what the person has said?",
-    description="Simulated people with evolving preferences; questions, replies and the right one were written by a model.",
-    licence="MIT",
-    language=["en"],
-    gold="published",
-    layout=[["type"]],
-    metrics={"chance": 1 / 4},
-)
+INFO = published_info("personamem")
 
 
 class _Question(PublishedLine):

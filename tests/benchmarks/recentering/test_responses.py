@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from personafit import UserError
-from personafit.benchmarks.recentering.responses import PAIRS, ResponsePairs, open_prompts, open_responses
+from personafit.benchmarks.responses import PAIRS, ResponsePairs, open_prompts, open_responses
 from tests.preference_world import write_pairs, write_preferences
 from tests.scripted import write_lines
 

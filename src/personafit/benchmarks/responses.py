@@ -14,34 +14,22 @@ from typing import NamedTuple
 
 from personafit._errors import UserError, located, refuse_faults
 from personafit._hashing import hash_text
-from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls, HeldBenchmark
+from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, HeldBenchmark
 from personafit.benchmarks.folder import FolderBenchmark
 from personafit.benchmarks.folder_records import FolderRecords
 from personafit.benchmarks.lines import FilledText, IdText, PublishedLine, read_records
-from personafit.benchmarks.recentering.labels import LABELS, RelevanceLabels, find_data, has_items, users_with
+from personafit.benchmarks.published import published_info
+from personafit.benchmarks.recentering import LABELS, RelevanceLabels, find_data, has_items, users_with
 from personafit.items.preference import CONTEXT, PERSONAL, PREFERENCE
 from personafit.items.relevance import RELEVANCE, YES
 from personafit.people import Person
 from personafit.store import Item, Judgment, Product, RaterRecord
 
 PAIRS = "response_pairs.jsonl"
-CONTROLS = Controls(contexts=[], raters=["rule:length", "rule:mention"])
 GENERATOR, STORED_CONTEXT = "generator", "given"  # slices; read, the second is `system_context`
 HUMAN, SIMULATED = "human", "simulated"
 
-INFO = BenchmarkInfo(
-    name="responses",
-    version="2606.06614",
-    title="Re-Centering Humans: does using the attributes help?",
-    description="Generic and personalized answers to the same prompt; the published pairs have no human ratings.",
-    licence="CC BY-SA 4.0 says the paper; prompts from LIMA (non-commercial), users from WildChat (ODC-BY)",
-    language=["en"],
-    gold="human",
-    metric="rating",
-    context=CONTEXT.name,
-    layout=[[GENERATOR], [STORED_CONTEXT]],
-    controls=CONTROLS,
-)
+INFO = published_info("responses")
 
 
 @dataclass(frozen=True)
@@ -189,7 +177,7 @@ class PreferenceFolder(FolderBenchmark):
             "metric": "rating",
             "context": CONTEXT.name,
         }
-        self.info = self.info.model_copy(update={**own, "layout": INFO.layout, "controls": CONTROLS})
+        self.info = self.info.model_copy(update={**own, "layout": INFO.layout, "controls": INFO.controls})
 
     def items(self) -> Iterator[Item]:
         """Iterate over the items; the maker of the personalized answer becomes a slice unless the item has one."""

@@ -1,4 +1,7 @@
-"""The published relevance labels, `relevance.jsonl`: a prompt, an attribute of a user, and the majority label.
+"""Re-Centering Humans (arXiv 2606.06614): which attributes of a person matter for a prompt, by majority of people.
+
+Reads the published labels, `relevance.jsonl`, with a prompt, an attribute of a user and the majority label on each line; a benchmark folder
+with relevance items; or the starter set.
 
 The votes of two models that come with the data are stored as their judgments, in the same table; no rater ever sees them. The reason why an
 attribute was inferred is a product of its own, the parent of the attribute's.
@@ -10,36 +13,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-import orjson
-
 from personafit._errors import UserError, located, refuse_faults
-from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls, Published
+from personafit.benchmarks.benchmark import Benchmark, Published
 from personafit.benchmarks.folder import FolderBenchmark
 from personafit.benchmarks.hub import data_folder
 from personafit.benchmarks.lines import FilledText, IdText, PublishedLine, read_records
+from personafit.benchmarks.published import published_file, published_info, published_scores
 from personafit.benchmarks.starter import FOLDER as STARTER
-from personafit.items.relevance import ALONE, NO, REASON, RELEVANCE, YES
+from personafit.items.relevance import NO, REASON, RELEVANCE, YES
 from personafit.people import Attribute, Person
 from personafit.store import Item, Judgment, Product
 
 LABELS = "relevance.jsonl"
-PUBLISHED = Path(__file__).parent / "published.json"
 
-CONTROLS = Controls(contexts=[ALONE], raters=["rule:always-yes", "rule:bm25", "embedding"])
-
-INFO = BenchmarkInfo(
-    name="recentering",
-    version="2606.06614",
-    title="Re-Centering Humans: which attributes matter for a prompt?",
-    description="Prompt and attribute pairs; gold is the majority of three people who did not see whose profile it is.",
-    licence="CC BY-SA 4.0 says the paper; prompts from LIMA (non-commercial), users from WildChat (ODC-BY)",
-    language=["en"],
-    gold="majority",
-    metric="f1",
-    context="none",
-    layout=[["hedged"], ["list"], ["prompt"]],
-    controls=CONTROLS,
-)
+INFO = published_info("recentering")
 
 
 class _LabelLine(PublishedLine):
@@ -98,11 +85,11 @@ class RelevanceLabels(Benchmark):
                     )
 
     def published(self) -> list[Published]:
-        return [Published.model_validate(row) for row in orjson.loads(PUBLISHED.read_bytes())["scores"]]
+        return published_scores(INFO.name)
 
     def notes(self) -> list[str]:
         rows = self._rows
-        sizes = orjson.loads(PUBLISHED.read_bytes())["sizes"]
+        sizes = published_file(INFO.name)["sizes"]
         prompts = len({row.line.prompt_index for row in rows})
         notes = []
         if len(rows) != sizes["pairs"]:
@@ -194,5 +181,5 @@ def users_with(attributes: Iterable[tuple[str, str]], known: Mapping[str, Person
 
 def published_remarks() -> list[str]:
     """Return the caveats of the published scores: what they were measured on, and how far people agree."""
-    body = orjson.loads(PUBLISHED.read_bytes())
+    body = published_file(INFO.name)
     return [body["caveat"], body["ceiling"]]
