@@ -1,6 +1,7 @@
 """Files of others that are wrong: one sentence that names the place, whatever the fault."""
 
 import gzip
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 import personafit as pf
+from personafit.benchmarks import open_benchmark
 from tests.benchmarks import neighbours_world as world
 
 FAULTS: dict[str, tuple[str, Callable[[Path], None], str]] = {
@@ -180,3 +182,28 @@ def test_a_wrong_file_is_one_sentence(fault: str, tmp_path: Path) -> None:
 def test_an_empty_folder_says_what_was_expected(name: str, tmp_path: Path) -> None:
     with pytest.raises(pf.UserError, match="expected"):
         pf.evaluate(name, data=tmp_path, store=tmp_path / "s.db", progress=False, **_judged(name))
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "said"),
+    [
+        (
+            "queries.jsonl",
+            {"gold_answers": ["(c) none of them"]},
+            "must hold one of the options of the query",
+        ),
+        ("queries.jsonl", {"query": "What shall I drink?"}, "field 'query' must be the question in meta"),
+        ("queries.jsonl", {"user_id": "ctx-z"}, "nothing in documents.jsonl is of 'ctx-z'"),
+        ("queries.jsonl", {"id": None}, "field 'id' must be a text, not null"),
+        ("documents.jsonl", {"content": "Hello!"}, "field 'content' must be turns that begin with"),
+    ],
+)
+def test_a_wrong_line_of_the_republished_questions(
+    tmp_path: Path, file: str, change: dict[str, object], said: str
+) -> None:
+    path = world.personamem_copy(tmp_path) / file
+    first, *rest = path.read_text(encoding="utf-8").splitlines()
+    path.write_text("\n".join([json.dumps(json.loads(first) | change), *rest]), encoding="utf-8")
+    with pytest.raises(pf.UserError, match=said) as caught:
+        list(open_benchmark("personamem", tmp_path).items())
+    assert f"{file}, line 1" in str(caught.value)

@@ -58,7 +58,7 @@ _PUBLISHED = {
     "prefeval": ("prefeval:PrefEval", "benchmark_dataset/ as in amazon-science/PrefEval"),
     "personamem": (
         "personamem:PersonaMem",
-        "questions_32k.csv and shared_contexts_32k.jsonl, or 128k or 1M",
+        "questions_32k.csv and shared_contexts_32k.jsonl, or 128k or 1M, or queries.jsonl and documents.jsonl",
     ),
     "lamp": ("lamp:LaMP", "LaMP_1/, LaMP_2/ or LaMP_3/, each with dev_questions.json and dev_outputs.json"),
     "lamp-writing": (
