@@ -78,18 +78,22 @@ def read_lines(
                     break
                 if number == 1:
                     line = line.removeprefix(BOM)
-                row, wrong = None, list[str]()
-                if line.strip():
-                    with noted(wrong):
-                        parsed = parse_object(line, path, number)
-                        if strict:
-                            _refuse_repeated_names(line, path, number)
-                        row = parsed
-                if row is not None:
-                    yield number, row
-                elif wrong:
-                    complain(wrong[0])
-            if line:
+                if number == 1 and line.strip() in (b"{", b"["):
+                    fault = (
+                        f"{located(path, number)} begins JSON over several lines; write one object to a line."
+                    )
+                    break
+                if not line.strip():
+                    continue
+                try:
+                    row = parse_object(line, path, number)
+                    if strict:
+                        _refuse_repeated_names(line, path, number)
+                except UserError as error:
+                    complain(str(error))
+                    continue
+                yield number, row
+            if len(line) > LONGEST:
                 fault = (
                     f"{located(path, number)} is longer than {LONGEST >> 20} MB; write one object to a line."
                 )
