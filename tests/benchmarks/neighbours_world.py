@@ -293,3 +293,38 @@ def spoil_csv(
         write_csv(path, rows)
 
     return spoil
+
+
+def personamem_copy(root: Path) -> Path:
+    """The same histories as documents, and two questions about the first persona's with their options inside."""
+    root.mkdir(parents=True, exist_ok=True)
+    documents = []
+    for name, turns in {"ctx-a": _history("tea", 6), "ctx-b": _history("coffee", 4)}.items():
+        for number, session in enumerate((turns[:3], turns[3:])):
+            content = "\n\n".join(f"[{turn['role'].upper()}] {turn['content']}" for turn in session)
+            documents.append(
+                {"id": f"{name}_{number}", "user_id": name, "content": content, "timestamp": None}
+            )
+    queries = []
+    for number, context in enumerate(("ctx-a", "ctx-b")):
+        asked, right = f"User: Ann\n\nWhat shall I drink, number {number}?", f"(b) right reply {number}"
+        details = {
+            "persona_id": "0",
+            "question_type": "suggest_new_ideas",
+            "topic": "drinks",
+            "retrieval_query": asked,
+        }
+        queries.append(
+            {
+                "id": f"q{number}",
+                "query": f"{asked}\n\n(a) plain reply\n\nin two paragraphs\n{right}",
+                "gold_answers": [right, "b"],
+                "gold_ids": [f"{context}_0", f"{context}_1"],
+                "user_id": context,
+                "meta": details,
+            }
+        )
+    for file, rows in (("documents.jsonl", documents), ("queries.jsonl", queries)):
+        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        (root / file).write_text("".join(lines), encoding="utf-8")
+    return root

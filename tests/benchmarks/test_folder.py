@@ -39,7 +39,7 @@ def test_splits_and_settings_of_metrics_are_written(tmp_path: Path) -> None:
             "people.jsonl",
             2,
             {"language": None},
-            r"people.jsonl, line 2, field 'language': input should be a valid string",
+            r"people.jsonl, line 2, field 'language' must be a text, not",
         ),
         ("people.jsonl", 2, {"id": "nadia"}, r"people.jsonl, line 2, field 'id': 'nadia' occurs twice"),
         (
@@ -58,7 +58,7 @@ def test_splits_and_settings_of_metrics_are_written(tmp_path: Path) -> None:
             "items.jsonl",
             1,
             {"colour": "red"},
-            r"items.jsonl, line 1, field 'colour': extra inputs are not permitted",
+            r"items.jsonl, line 1, field 'colour' is not a field that is known here",
         ),
         ("gold.jsonl", 5, {"label": "7"}, r"gold.jsonl, line 5, field 'label': '7' is no index"),
         ("gold.jsonl", 5, {"item": "else"}, r"gold.jsonl, line 5, field 'item': 'else' is not in items"),
@@ -66,7 +66,7 @@ def test_splits_and_settings_of_metrics_are_written(tmp_path: Path) -> None:
             "products.jsonl",
             4,
             {"text": 3},
-            r"products.jsonl, line 4, field 'text': input should be a valid string",
+            r"products.jsonl, line 4, field 'text' must be a text, not",
         ),
     ],
 )

@@ -56,6 +56,12 @@ def test_people_of_a_table_may_be_known_by_id_or_are_refused(tmp_path: Path) -> 
         file_benchmark(path)
 
 
+def test_a_file_named_like_a_published_benchmark_has_none_of_its_figures(tmp_path: Path) -> None:
+    pairs = ImportedPairs(write_pairs(tmp_path / "prefeval.csv", [row(1, "somebody"), row(2, "else")]))
+    assert pairs.info.name == "prefeval"
+    assert pairs.published() == []
+
+
 def test_a_column_called_item_is_no_id(tmp_path: Path) -> None:
     rows = [row(n, f"somebody called {n % 3}", item="book", prompt="novel") for n in range(6)]
     pairs = ImportedPairs(write_pairs(tmp_path / "pairs.csv", rows))

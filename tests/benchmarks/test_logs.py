@@ -37,7 +37,7 @@ FAULTY = [
     (line(2, person={"id": "p0", "job": "cook", "cats": 0}), "line 3, field 'person': 'p0' was described differently before, on line 1 ('job')"),
     (line(3, question=" ", expect="both"), "line 4, field 'question' is empty."),
     (line(4, person="zoe"), "line 5, field 'person': nothing is known about 'zoe'"),
-    (line(5, answer=7), "line 6, field 'answer': input should be a valid string."),
+    (line(5, answer=7), "line 6, field 'answer' must be a text, not a number."),
     (without(line(6), "answer"), "line 7, field 'answer' is missing; write null where the system made no answer."),
     (line(7, id="1"), "line 8, field 'id': '1' occurs twice, first on line 1; ids must be unique."),
 ]  # fmt: skip

@@ -97,6 +97,45 @@ def test_personamem_takes_another_size_by_its_file(tmp_path: Path) -> None:
     assert any("questions_32k.csv" in note for note in benchmark.notes())
 
 
+def test_personamem_as_republished_for_memory_systems(tmp_path: Path) -> None:
+    benchmark = open_benchmark("personamem", world.personamem_copy(tmp_path))
+    assert [person.id for person in benchmark.people()] == ["persona-0"]
+    assert right_answers(benchmark) == {f"personamem/q{number}": f"right reply {number}" for number in (0, 1)}
+    first = next(benchmark.items())
+    assert first.prompt == "User: Ann\n\nWhat shall I drink, number 0?"
+    texts = {product.id: product.text for product in benchmark.products()}
+    assert {texts[product] for product in first.products} == {
+        "right reply 0",
+        "plain reply\n\nin two paragraphs",
+    }
+    contexts = told(benchmark, benchmark.info.context)
+    assert "tea said" in contexts["personamem/q0"]
+    assert "coffee" not in contexts["personamem/q0"]
+    assert "Note: Current user persona:" in contexts["personamem/q1"]
+    assert "does not say at which point" in benchmark.notes()[0]
+    assert benchmark.published() == []
+    documents = tmp_path / "documents.jsonl"
+    documents.write_text("".join(reversed(documents.read_text(encoding="utf-8").splitlines(keepends=True))))
+    again = open_benchmark("personamem", tmp_path)
+    assert told(again, benchmark.info.context) == contexts, "sessions stand in the order of their ids"
+
+
+PERSONAMEM = Path(__file__).parents[3] / "shared" / "data" / "personamem-32k"
+
+
+@pytest.mark.skipif(not PERSONAMEM.is_dir(), reason=f"the republished questions are not at {PERSONAMEM}")
+def test_every_republished_question_is_read(tmp_path: Path) -> None:
+    benchmark = open_benchmark("personamem", PERSONAMEM)
+    lines = (PERSONAMEM / "queries.jsonl").read_text(encoding="utf-8").splitlines()
+    asked = {f"personamem/{row['id']}": row for row in map(json.loads, lines)}
+    right = right_answers(benchmark)
+    twice = next(note for note in benchmark.notes() if "word for word" in note)
+    assert len(asked) - len(right) == int(twice.rpartition(": ")[2].rstrip("."))
+    for item, text in right.items():
+        letter = asked[item]["gold_answers"][1]
+        assert f"({letter}) {text}" == asked[item]["gold_answers"][0]
+
+
 def test_personamem_tells_whole_histories(tmp_path: Path) -> None:
     world.personamem(tmp_path, "128k")
     # As long as the longest published: 700,000 letters in 700 turns.

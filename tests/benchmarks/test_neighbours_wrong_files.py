@@ -1,6 +1,7 @@
 """Files of others that are wrong: one sentence that names the place, whatever the fault."""
 
 import gzip
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 import personafit as pf
+from personafit.benchmarks import open_benchmark
 from tests.benchmarks import neighbours_world as world
 
 FAULTS: dict[str, tuple[str, Callable[[Path], None], str]] = {
@@ -32,7 +34,7 @@ FAULTS: dict[str, tuple[str, Callable[[Path], None], str]] = {
             root / "benchmark_dataset/implicit_preference/persona-driven/shop_home.json",
             lambda rows: rows[0]["conversation"].update({"1": {"user": "Hi."}}),
         ),
-        "shop_home.json, entry 1, field 'conversation.1.assistant': field required.",
+        "shop_home.json, entry 1, field 'conversation.1.assistant' is missing.",
     ),
     "no such letter": (
         "personamem",
@@ -82,7 +84,7 @@ FAULTS: dict[str, tuple[str, Callable[[Path], None], str]] = {
     "no golds": (
         "lamp",
         lambda root: world.edited(root / "LaMP_1/dev_outputs.json", lambda body: body.pop("golds")),
-        "dev_outputs.json, field 'golds': field required",
+        "dev_outputs.json, field 'golds' is missing",
     ),
     "no list": (
         "personamem",
@@ -128,12 +130,12 @@ FAULTS: dict[str, tuple[str, Callable[[Path], None], str]] = {
     "empty answer": (
         "rewardbench",
         lambda root: world.only_row(root, {"prompt": "Q", "chosen": "", "rejected": "b"}),
-        "rows.jsonl, line 1, field 'chosen': it is empty.",
+        "rows.jsonl, line 1, field 'chosen' is empty.",
     ),
     "no rejected": (
         "rewardbench",
         lambda root: world.only_row(root, {"prompt": "Q", "chosen": "a"}),
-        "rows.jsonl, line 1, field 'rejected': field required.",
+        "rows.jsonl, line 1, field 'rejected' is missing.",
     ),
     "no pair": (
         "helpsteer2",
@@ -180,3 +182,28 @@ def test_a_wrong_file_is_one_sentence(fault: str, tmp_path: Path) -> None:
 def test_an_empty_folder_says_what_was_expected(name: str, tmp_path: Path) -> None:
     with pytest.raises(pf.UserError, match="expected"):
         pf.evaluate(name, data=tmp_path, store=tmp_path / "s.db", progress=False, **_judged(name))
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "said"),
+    [
+        (
+            "queries.jsonl",
+            {"gold_answers": ["(c) none of them"]},
+            "must hold one of the options of the query",
+        ),
+        ("queries.jsonl", {"query": "What shall I drink?"}, "field 'query' must be the question in meta"),
+        ("queries.jsonl", {"user_id": "ctx-z"}, "nothing in documents.jsonl is of 'ctx-z'"),
+        ("queries.jsonl", {"id": None}, "field 'id' must be a text, not null"),
+        ("documents.jsonl", {"content": "Hello!"}, "field 'content' must be turns that begin with"),
+    ],
+)
+def test_a_wrong_line_of_the_republished_questions(
+    tmp_path: Path, file: str, change: dict[str, object], said: str
+) -> None:
+    path = world.personamem_copy(tmp_path) / file
+    first, *rest = path.read_text(encoding="utf-8").splitlines()
+    path.write_text("\n".join([json.dumps(json.loads(first) | change), *rest]), encoding="utf-8")
+    with pytest.raises(pf.UserError, match=said) as caught:
+        list(open_benchmark("personamem", tmp_path).items())
+    assert f"{file}, line 1" in str(caught.value)

@@ -222,6 +222,20 @@ def test_two_copies_of_a_tier_are_refused(tmp_path: Path) -> None:
         PersonaFeedback(tmp_path)
 
 
+def test_the_check_lists_the_faults_of_every_file(personafit: Command, tmp_path: Path) -> None:
+    write(tmp_path / "persona_all" / "a_1.json", PERSONA)
+    write(tmp_path / "rm_benchmark_all" / "general_easy.jsonl", {"user_id": "b_2", **ROW}, {"user_id": "a_1"})
+    write(tmp_path / "rm_benchmark_all" / "general_hard.jsonl", {"user_id": "a_1", **ROW, "chosen": ["x"]})
+    said = personafit("data", "check", "personafeedback", "--data", str(tmp_path), code=1).out
+    assert [line.partition("general_")[2] for line in said.splitlines()[:-1]] == [
+        "easy.jsonl, line 1, field 'user_id': there is no persona 'b_2' in this folder.",
+        "easy.jsonl, line 2, field 'question' is missing.",
+        "easy.jsonl, line 2, field 'chosen' is missing.",
+        "easy.jsonl, line 2, field 'reject' is missing.",
+        "hard.jsonl, line 1, field 'chosen' must be a text, not a list.",
+    ]
+
+
 def test_a_file_named_after_no_tier_is_left_out_aloud(tmp_path: Path) -> None:
     write(tmp_path / "persona_all" / "a_1.json", PERSONA)
     for name in ("general_easy", "general_harder"):

@@ -145,18 +145,18 @@ def test_faults_name_their_place(tmp_path: Path) -> None:
     write_json(home / "tasks.json", {"Task 1": again, "Task 2": again})
     fails("tasks.json, field 'Task 2.task_id': 'SD-Books-task-1' occurs twice")
     write_json(home / "tasks.json", {"Task 1": again | {"situations": 3}})
-    fails("tasks.json, Task 1, field 'situations': input should be a valid dictionary")
+    fails("tasks.json, Task 1, field 'situations' must be an object, not")
     write_json(home / "profile.json", profile("user1", interests={"Chess": 1}))
     fails("knows no domain 'Chess'")
     (home / "profile.json").write_text("{", encoding="utf-8")
     fails("profile.json is not JSON")
-    (home / "tasks_md.json").unlink()
-    fails("tasks_md.json cannot be read")
+    write_json(home / "tasks_md.json", {"Task 1": None})
+    fails("tasks_md.json, Task 1 must be an object, not null")
     definitions = folder / "data" / "task" / "Multi-Domain" / "task.jsonl"
     definitions.write_text(definitions.read_text().replace('"Music"', '"Chess"'), encoding="utf-8")
     fails("line 1: the ontology knows no domain 'Chess'")
     (folder / "res" / "schema.json").write_text('[{"name": "x"}]', encoding="utf-8")
-    fails("schema.json, entry 1, field 'domain': field required")
+    fails("schema.json, entry 1, field 'domain' is missing")
     (folder / "res" / "schema.json").unlink()
     fails("must be the folder with res/schema.json")
 
@@ -200,6 +200,19 @@ def test_the_check_names_users_and_counts_everything(personafit: Command, tmp_pa
     assert body["problems"] == []
 
 
+def test_a_copy_without_tasks_of_one_sort_is_read_and_says_so(tmp_path: Path) -> None:
+    folder = write_lens(tmp_path)
+    before = {person.id: len(tasks) for person, tasks in PersonaLens(folder).users}
+    (folder / "data" / "profile" / "user1" / "tasks_md.json").unlink()
+    benchmark = PersonaLens(folder)
+    after = {person.id: len(tasks) for person, tasks in benchmark.users}
+    assert before["user1"] > after.pop("user1") > 0
+    assert after == {person: count for person, count in before.items() if person != "user1"}
+    assert any(
+        "whose tasks of this sort are not in the copy: 1 (user1)." in note for note in benchmark.notes()
+    )
+
+
 def test_the_check_lists_every_fault_and_goes_on(personafit: Command, tmp_path: Path) -> None:
     folder = write_lens(tmp_path)
     profiles = folder / "data" / "profile"
@@ -209,7 +222,7 @@ def test_the_check_lists_every_fault_and_goes_on(personafit: Command, tmp_path: 
     unknown = task("SD-Books-task-9", ("Books",), ("Genre",))
     sound = task("SD-Books-task-1", ("Books",), ("Genre",))
     write_json(profiles / "user1" / "tasks.json", {"Task 1": unknown, "Task 2": sound})
-    (profiles / "user1" / "tasks_md.json").unlink()
+    (profiles / "user1" / "tasks_md.json").write_text("[]", encoding="utf-8")
     (profiles / "user0" / "profile.json").write_text("{", encoding="utf-8")
     definitions = folder / "data" / "task" / "Multi-Domain" / "task.jsonl"
     first, second = definitions.read_text().splitlines()
@@ -220,9 +233,9 @@ def test_the_check_lists_every_fault_and_goes_on(personafit: Command, tmp_path: 
         "profile/user0/profile.json is not JSON (unexpected end of data: line 1 column 2 (char 1)).",
         "task/Multi-Domain/task.jsonl, line 2: the ontology knows no domain 'Chess'.",
         "profile/user1/tasks.json, field 'Task 1.task_id': no task 'SD-Books-task-9' is defined in data/task.",
-        "profile/user1/tasks_md.json cannot be read (No such file or directory).",
-        "profile/user2/profile.json, field 'affinities.Food': input should be a valid dictionary.",
-        "profile/user2/profile.json, field 'interactions.Books': input should be a valid string.",
+        "profile/user1/tasks_md.json must be a JSON object, not a list.",
+        "profile/user2/profile.json, field 'affinities.Food' must be an object, not null.",
+        "profile/user2/profile.json, field 'interactions.Books' must be a text, not a number.",
     ]
 
 

@@ -62,7 +62,7 @@ FOLDER_FAULTS: dict[str, tuple[Fault, str]] = {
     ),
     "no version": (
         whole("benchmark.toml", b'name = "x"\n'),
-        "village/benchmark.toml, field 'version': field required",
+        "village/benchmark.toml, field 'version' is missing",
     ),
     "not JSON": (replace("items.jsonl", 3, b"{oops"), "village/items.jsonl, line 3 is not JSON"),
     "cut off": (replace("gold.jsonl", 12, b'{"item": "wor'), "village/gold.jsonl, line 12 is not JSON"),
@@ -76,15 +76,15 @@ FOLDER_FAULTS: dict[str, tuple[Fault, str]] = {
     ),
     "wrong type": (
         edit("items.jsonl", 2, prompt=7),
-        "village/items.jsonl, line 2, field 'prompt': input should be a valid string",
+        "village/items.jsonl, line 2, field 'prompt' must be a text, not",
     ),
     "missing field": (
         edit("people.jsonl", 1, language=None),
-        "village/people.jsonl, line 1, field 'language': field required",
+        "village/people.jsonl, line 1, field 'language' is missing",
     ),
     "misspelt field": (
         edit("items.jsonl", 1, promt="x"),
-        "village/items.jsonl, line 1, field 'promt': extra inputs are not permitted",
+        "village/items.jsonl, line 1, field 'promt' is not a field that is known here",
     ),
     "empty prompt": (
         edit("items.jsonl", 4, prompt=""),
@@ -184,7 +184,7 @@ NAMES = {
         "There is no benchmark 'nonsense'; there are starter, personafeedback",
     ),
     "no data": (("personafeedback",), "personafeedback needs --data FOLDER"),
-    "wrong data": (("personafeedback", "--data", "nowhere"), "nowhere is not a folder"),
+    "wrong data": (("personafeedback", "--data", "nowhere"), "--data nowhere: there is no such folder"),
     "rater": (
         ("village", "--rater", "nonsense:x"),
         "'nonsense:x' names no rater of choice items; kinds are embedded, hf, inspect, openai",

@@ -31,7 +31,7 @@ LOG_FAULTS: dict[str, tuple[bytes, str]] = {
     ),
     "wrong type": (
         b'{"person": {"id": "x"}, "question": "q", "answer": 7}',
-        "log.jsonl, line 2, field 'answer': input should be a valid string.",
+        "log.jsonl, line 2, field 'answer' must be a text, not",
     ),
     "unknown person": (
         b'{"person": "zoe", "question": "q", "answer": "a"}',

@@ -184,3 +184,12 @@ def test_nesting_without_end_is_refused(tmp_path: Path, bracket: tuple[bytes, by
                 assert refused
             else:
                 assert not refused
+
+
+@pytest.mark.parametrize("value", [{"person": "ann", "question": "Why?"}, [{"person": "ann"}]])
+def test_json_over_several_lines_is_one_sentence(tmp_path: Path, value: object) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(orjson.dumps(value, option=orjson.OPT_INDENT_2))
+    faults: list[str] = []
+    assert list(read_lines(path, faults.append)) == []
+    assert faults == [f"{path}, line 1 begins JSON over several lines; write one object to a line."]

@@ -121,7 +121,7 @@ def test_what_cannot_be_left_out_is_said(tmp_path: Path) -> None:
 def test_a_head_is_kept_and_read_back_and_a_changed_one_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from personafit.benchmarks.recentering.responses import open_responses
+    from personafit.benchmarks.responses import open_responses
 
     monkeypatch.setitem(embeddings_module.EMBEDDERS, embeddings_module.DEFAULT, Letters)
     marked = load_marked(open_responses(write_preferences(tmp_path / "little", people=24)), Letters())
@@ -145,7 +145,7 @@ def test_a_head_is_kept_and_read_back_and_a_changed_one_is_refused(
 
 
 def test_too_few_marks_are_said(tmp_path: Path) -> None:
-    from personafit.benchmarks.recentering.responses import open_responses
+    from personafit.benchmarks.responses import open_responses
 
     with pytest.raises(ValueError, match="8 marks are too few"):
         load_marked(open_responses(write_preferences(tmp_path / "little")), Letters())

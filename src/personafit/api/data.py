@@ -91,18 +91,22 @@ def check_data(benchmark: str, data: Path | None = None) -> DataCheck:
     if found.problems:
         return found
     opened = opened or open_whole(benchmark, data)
-    if isinstance(opened, TaskBenchmark):
-        try:
+    try:
+        if isinstance(opened, TaskBenchmark):
             found.counts, found.more = _count_tasks(opened)
             found.notes = opened.notes()
-        except UserError as error:
-            found.problems = error.faults
-        return found
-    found.counts, found.more = _count_items(opened)
-    repeated = found.more["repeated"]
-    again = f"{counted(repeated, 'item repeats', 'items repeat')} an earlier one (same person, history, question and answers); each counts."
-    found.notes = [*opened.notes(), *([again] if repeated else []), *filter(None, [hostile_note(opened)])]
+        else:
+            found.counts, found.more = _count_items(opened)
+            again = [_repeated(count)] if (count := found.more["repeated"]) else []
+            found.notes = [*opened.notes(), *again, *filter(None, [hostile_note(opened)])]
+    except UserError as error:
+        return DataCheck(problems=error.faults)
     return found
+
+
+def _repeated(count: int) -> str:
+    items = counted(count, "item repeats", "items repeat")
+    return f"{items} an earlier one (same person, history, question and answers); each counts."
 
 
 def _count_items(opened: Benchmark) -> tuple[dict[str, int], dict[str, Any]]:

@@ -58,7 +58,7 @@ _PUBLISHED = {
     "prefeval": ("prefeval:PrefEval", "benchmark_dataset/ as in amazon-science/PrefEval"),
     "personamem": (
         "personamem:PersonaMem",
-        "questions_32k.csv and shared_contexts_32k.jsonl, or 128k or 1M",
+        "questions_32k.csv and shared_contexts_32k.jsonl, or 128k or 1M, or queries.jsonl and documents.jsonl",
     ),
     "lamp": ("lamp:LaMP", "LaMP_1/, LaMP_2/ or LaMP_3/, each with dev_questions.json and dev_outputs.json"),
     "lamp-writing": (
@@ -81,7 +81,7 @@ BENCHMARKS: dict[str, Callable[[Path | None], Benchmark]] = {
     "starter": _starter,
     **{name: _read_from(name, *how) for name, how in _PUBLISHED.items()},
     "recentering": _opened_by("recentering:open_relevance"),
-    "responses": _opened_by("recentering.responses:open_responses"),
+    "responses": _opened_by("responses:open_responses"),
     "personalens": _opened_by("personalens:open_tasks"),
     "injection": _opened_by("injection:open_injection"),
     "world": _opened_by("world:open_world"),
@@ -121,7 +121,7 @@ def open_whole(name: str, data: Path | None = None) -> Benchmark:
 
 _FOLDERS = {
     "dialogue": "personalens:open_tasks",
-    "preference": "recentering.responses:PreferenceFolder",
+    "preference": "responses:PreferenceFolder",
 }
 """Readers of folders with more than items, by kind of item."""
 
@@ -179,7 +179,7 @@ def open_questions(name: str, data: Path | None) -> Benchmark | None:
     if name == "answers":
         return Prompts(open_benchmark(str(data) if data else "starter", kind="choice"))
     if name == "responses":
-        return _opened_by("recentering.responses:open_prompts")(data)
+        return _opened_by("responses:open_prompts")(data)
     return None
 
 

@@ -8,15 +8,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-
-import orjson
 
 from personafit.benchmarks.benchmark import Benchmark, Published
+from personafit.benchmarks.published import published_scores
 from personafit.people import Memory
 from personafit.store import Item, Judgment, Product
 
-PUBLISHED = Path(__file__).parent / "published"
 SPEAKERS = {"user": "User", "assistant": "Assistant", "system": "Note"}
 
 
@@ -62,7 +59,7 @@ class ChoiceBenchmark(Benchmark, ABC):
             yield Judgment(item=choice.id, rater=self.info.gold, label=str(label), extra=extra)
 
     def published(self) -> list[Published]:
-        return read_published(self.info.name)
+        return published_scores(self.info.name)
 
     def notes(self) -> list[str]:
         same = len(self._all) - len(self._choices)
@@ -80,13 +77,6 @@ class ChoiceBenchmark(Benchmark, ABC):
     @cached_property
     def _choices(self) -> list[MultipleChoice]:
         return [choice for choice in self._all if choice.right not in choice.wrong and choice.wrong]
-
-
-def read_published(name: str) -> list[Published]:
-    """Return the published scores of a benchmark; empty if there is no file of them."""
-    path = PUBLISHED / f"{name}.json"
-    rows = orjson.loads(path.read_bytes())["scores"] if path.is_file() else []
-    return [Published.model_validate(row) for row in rows]
 
 
 def said(turns: Iterable[tuple[str, str]], source: str) -> list[Memory]:

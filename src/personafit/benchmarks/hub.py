@@ -20,6 +20,7 @@ from personafit.benchmarks.folder import OPTIONAL, REQUIRED
 FOLDER_FILES = (*REQUIRED, *OPTIONAL)
 NOTICES = ("README.md", "LICENSE*", "NOTICE*", "CITATION*")
 REWARD = " --rater reward:PATH"
+ARCHIVES = (".zip", ".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z", ".rar")
 
 
 class Layout(NamedTuple):
@@ -134,9 +135,14 @@ def read_source(folder: Path) -> DatasetCopy | None:
 
 
 def data_folder(name: str, data: Path | None) -> Path | None:
-    """Return the folder given by --data, or else a copy of that benchmark fetched before; None if there is none."""
-    fetched = DATA / name
-    return fetched if data is None and read_source(fetched) is not None else data
+    """Return the data given by --data, or else a copy of that benchmark fetched before; None if there is none."""
+    if data is None:
+        return fetched if read_source(fetched := DATA / name) is not None else None
+    if str(data) != "starter" and not data.exists():
+        raise UserError(f"--data {data}: there is no such folder.")
+    if data.is_file() and data.suffix.lower() in ARCHIVES:
+        raise UserError(f"--data {data} is an archive; unpack it and give the folder.")
+    return data
 
 
 def how_to_run(copy: DatasetCopy, name: str, out: Path | None) -> str:

@@ -3,7 +3,8 @@
 A task is two files, `dev_questions.json` (a list of `{"id", "input", "profile"}`) and `dev_outputs.json` (`{"task", "golds": [{"id",
 "output"}]}`). They are downloaded one by one, so copies lie in `LaMP_4/`, `LaMP_4/dev/` or, for the newer LaMP_2, in `LaMP_2/new/dev/`; the
 task is read from the outputs. dev is used, or train if there is no dev, since most outputs of test are not published. Profiles become
-memories.
+memories;
+the context `memory` retrieves from them as in the paper, with room for four whole entries and without an embedder.
 """
 
 import re
@@ -15,9 +16,10 @@ from typing import Any, NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from personafit._errors import UserError
-from personafit.benchmarks.benchmark import BenchmarkInfo, Controls, HeldBenchmark, Published
-from personafit.benchmarks.choices import ChoiceBenchmark, MultipleChoice, read_published
+from personafit.benchmarks.benchmark import HeldBenchmark, Published
+from personafit.benchmarks.choices import ChoiceBenchmark, MultipleChoice
 from personafit.benchmarks.lines import FilledText, read_entries, read_object, validated
+from personafit.benchmarks.published import published_info, published_scores
 from personafit.contexts.retrieval import Retriever
 from personafit.items import MOST
 from personafit.people import Memory, Person
@@ -25,10 +27,6 @@ from personafit.store import Item, Product
 
 T = TypeVar("T")
 
-LICENCE = "CC-BY-NC-SA-4.0 (its method); the data under the licences of their sources"
-VERSION = "2304.11406"
-# Retrieval as in the paper, with room for four whole entries; no embedder is needed.
-CONTEXT = "memory:k=4,by=bm25,budget=4000"
 SPLITS = ("dev", "train")
 UNFIT = 0.01  # share of a task's questions that may be malformed (one of LaMP_2's dev is)
 
@@ -131,20 +129,6 @@ _REFERENCES = re.compile(r'title "(.*?)",? which .*\[1\]: "(.*)"\s*\[2\]: "(.*)"
 _TAGGED = re.compile(r"(tags|categories): \[(.*?)\] (?:description|article): (.*)$", re.DOTALL)
 _REVIEW = re.compile(r"review: (.*)$", re.DOTALL)
 
-INFO = BenchmarkInfo(
-    name="lamp",
-    version=VERSION,
-    title="LaMP: what would this person cite, tag or rate?",
-    description="Real people's papers, film tags and product reviews; the right answer is what the person did.",
-    licence=LICENCE,
-    language=["en"],
-    gold="published",
-    context=CONTEXT,
-    layout=[["task"]],
-    controls=Controls(contexts=["none", f"wrong:{CONTEXT}"]),
-    metrics={"chance": 0},  # undefined: the number of answers differs by task
-)
-
 
 LampChoice = tuple[str, str, tuple[str, ...], str]
 """A question as a multiple choice: the prompt, the right answer, the wrong ones and the task's name."""
@@ -162,7 +146,7 @@ class ChoiceTask(NamedTuple):
 class LaMP(ChoiceBenchmark):
     """The classification tasks in a folder."""
 
-    info = INFO
+    info = published_info("lamp")
 
     def __init__(self, folder: Path) -> None:
         self._made, self._notes = read_tasks(
@@ -245,21 +229,6 @@ MAKERS = ("the person", "their nearest earlier words", "the text as it was given
 COPIES = {MAKERS[1]: "copied entry", MAKERS[2]: "copied text"}
 """Makers whose texts are controls that need no writing, and the kind of control."""
 
-WRITING_INFO = BenchmarkInfo(
-    name=WRITING,
-    version=VERSION,
-    title="LaMP: would this person have written it so?",
-    description="Real people's headlines, paper titles, subject lines and tweets; what a system writes is held against what the "
-    "person wrote, by the words in common.",
-    licence=LICENCE,
-    language=["en"],
-    gold="published",
-    metric="rouge_1",
-    context=CONTEXT,
-    layout=[["task"]],
-    controls=Controls(contexts=["none", f"wrong:{CONTEXT}"], raters=[]),
-)
-
 
 class WritingTask(NamedTuple):
     """How a writing task is put to a system, and how its profile becomes memories."""
@@ -319,10 +288,10 @@ class LaMPWriting(HeldBenchmark):
         )
         people, items = (person for person, _, _ in made), (item for _, item, _ in made)
         products = (product for *_, texts in made for product in texts)
-        super().__init__(WRITING_INFO, people, items, products, notes)
+        super().__init__(published_info(WRITING), people, items, products, notes)
 
     def published(self) -> list[Published]:
-        return read_published(WRITING)
+        return published_scores(WRITING)
 
 
 def _written(retriever: Retriever, name: str, question: LampQuestion) -> WritingItem:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar, cast
 
 import orjson
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from personafit._errors import UserError, field_name, json_kind, located, refuse_faults
 
@@ -22,12 +22,17 @@ M = TypeVar("M", bound=BaseModel)
 
 def _filled(text: str) -> str:
     if not text.strip():
-        raise PydanticCustomError("empty", "it is empty")
+        raise PydanticCustomError("empty", "is empty")
     return text
 
 
 FilledText = Annotated[str, AfterValidator(_filled)]
 """A text field that must not be blank."""
+IdText = Annotated[
+    FilledText,
+    BeforeValidator(lambda one: str(one) if isinstance(one, int) and not isinstance(one, bool) else one),
+]
+"""A name or a whole number that identifies something, as text."""
 
 
 class PublishedLine(BaseModel):
@@ -73,18 +78,22 @@ def read_lines(
                     break
                 if number == 1:
                     line = line.removeprefix(BOM)
-                row, wrong = None, list[str]()
-                if line.strip():
-                    with noted(wrong):
-                        parsed = parse_object(line, path, number)
-                        if strict:
-                            _refuse_repeated_names(line, path, number)
-                        row = parsed
-                if row is not None:
-                    yield number, row
-                elif wrong:
-                    complain(wrong[0])
-            if line:
+                if number == 1 and line.strip() in (b"{", b"["):
+                    fault = (
+                        f"{located(path, number)} begins JSON over several lines; write one object to a line."
+                    )
+                    break
+                if not line.strip():
+                    continue
+                try:
+                    row = parse_object(line, path, number)
+                    if strict:
+                        _refuse_repeated_names(line, path, number)
+                except UserError as error:
+                    complain(str(error))
+                    continue
+                yield number, row
+            if len(line) > LONGEST:
                 fault = (
                     f"{located(path, number)} is longer than {LONGEST >> 20} MB; write one object to a line."
                 )
@@ -183,12 +192,10 @@ def read_entries(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Iterate over the objects of a file that is one JSON list, with their places, such as `file.json, entry 3`."""
     try:
         data = path.read_bytes().removeprefix(BOM)
-        value, nul = orjson.loads(data), b"\\u0000" in data
-        del data  # it may be hundreds of megabytes, and so may each of the copies below
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}); check the path.") from error
-    except orjson.JSONDecodeError as error:
-        raise UserError(f"{path} is not JSON ({error}).") from error
+    value, nul = _parse(data, str(path)), b"\\u0000" in data
+    del data  # it may be hundreds of megabytes, and so may each of the copies below
     if not isinstance(value, list):
         raise UserError(f"{path} must be a JSON list of objects, not {json_kind(value)}.")
     value.reverse()
@@ -196,26 +203,31 @@ def read_entries(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         entry = value.pop()
         place = f"{path}, entry {number}"
         if not isinstance(entry, dict):
-            raise UserError(f"{place} must be a JSON object, not {type(entry).__name__}.")
+            raise UserError(f"{place} must be a JSON object, not {json_kind(entry)}.")
         yield place, cast(dict[str, Any], _without_nul(entry)) if nul else entry
 
 
 def parse_object(data: bytes, path: Path, number: int | None = None) -> dict[str, Any]:
     """Parse one JSON object; raise `UserError` with the reason if it is not one."""
-    try:
-        value = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
-        try:
-            data.decode("utf-8")
-        except UnicodeDecodeError as bad:
-            message = f"is not UTF-8 (byte {bad.start} cannot be read); save the file as UTF-8"
-            raise UserError(f"{located(path, number)} {message}.") from error
-        raise UserError(f"{located(path, number)} is not JSON ({error}).") from error
+    value = _parse(data, located(path, number))
     if not isinstance(value, dict):
         raise UserError(f"{located(path, number)} must be a JSON object, not {json_kind(value)}.")
     if data.count(b"{") + data.count(b"[") > DEEPEST and _depth(value) > DEEPEST:
         raise UserError(f"{located(path, number)} is nested more than {DEEPEST} deep.")
     return cast(dict[str, Any], _without_nul(value)) if b"\\u0000" in data else value
+
+
+def _parse(data: bytes, place: str) -> Any:
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError as bad:
+            raise UserError(
+                f"{place} is not UTF-8 (byte {bad.start} cannot be read); save the file as UTF-8."
+            ) from error
+        raise UserError(f"{place} is not JSON ({error}).") from error
 
 
 def _refuse_repeated_names(data: bytes, path: Path, number: int) -> None:
@@ -277,13 +289,37 @@ def validated(model: type[M], row: dict[str, Any], path: object, number: int | N
     try:
         return model.model_validate(row)
     except ValidationError as error:
-        found: dict[str, str] = {}  # a field of a union type has a message for each member
+        found: dict[str, str] = {}  # a field of a union type has an error for each member
         for one in error.errors():
-            what = one["msg"].partition(" or instance of ")[0]
-            found.setdefault(field_name(one["loc"]), what[0].lower() + what[1:])
-        faults = [f"{located(path, number, field)}: {what}." for field, what in found.items()]
-        try:
-            refuse_faults(faults, located(path, number))
-        except UserError as refused:
-            raise refused from error
+            field = field_name(one["loc"])
+            found.setdefault(field, f"{located(path, number, field)}{_said(one)}.")
+        refuse_faults(list(found.values()), located(path, number))
         raise
+
+
+_EXPECTED = {
+    "string_type": "a text",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "dict_type": "an object",
+    "model_type": "an object",
+}
+"""What a field must be, by pydantic's type of error."""
+_STATED = {
+    "missing": "is missing",
+    "empty": "is empty",
+    "extra_forbidden": "is not a field that is known here; check its name",
+}
+
+
+def _said(error: ErrorDetails) -> str:
+    """Return what is wrong with a field, to follow its place in a sentence."""
+    kind = error["type"]
+    if kind in _EXPECTED:
+        return f" must be {_EXPECTED[kind]}, not {json_kind(error['input'])}"
+    if kind in _STATED:
+        return f" {_STATED[kind]}"
+    what = error["msg"].removeprefix("Value error, ")
+    return f": {what[0].lower()}{what[1:]}"

@@ -13,16 +13,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unicodedata import normalize
 
-import orjson
-
-from personafit._errors import UserError, located
-from personafit.benchmarks.benchmark import BenchmarkInfo
+from personafit._errors import UserError, located, refuse_faults
 from personafit.benchmarks.choices import ChoiceBenchmark, MultipleChoice
-from personafit.benchmarks.lines import FilledText, PublishedLine, read_lines, read_object, read_records
+from personafit.benchmarks.lines import (
+    FilledText,
+    IdText,
+    PublishedLine,
+    read_lines,
+    read_object,
+    read_records,
+)
+from personafit.benchmarks.published import published_file, published_info
 from personafit.people import Person, flatten
 
 TIERS = {"easy": "easy", "mid": "medium", "medium": "medium", "hard": "hard"}
-PUBLISHED = Path(__file__).parent / "published" / "personafeedback.json"
 HALVES = {"specific": "specific", "spedific": "specific", "general": "general"}
 
 # Misspelled keys in the files and their corrections, from all 1,714 personas.
@@ -39,20 +43,9 @@ MBTI = {
     "JP": "Judging_or_Perceiving",
 }
 
-INFO = BenchmarkInfo(
-    name="personafeedback",
-    version="2506.12915",
-    title="PersonaFeedback: which of two answers fits the persona?",
-    description="Human-annotated pairs; gold is the majority of nine annotators, as published.",
-    licence="Apache-2.0 (c) 2025 OPPO, for the General half as redistributed by the authors' group",
-    language=["zh"],
-    gold="published",
-    layout=[["half", "tier"], ["half"]],
-)
-
 
 class _FeedbackLine(PublishedLine):
-    user_id: int | str
+    user_id: IdText
     question: FilledText
     chosen: FilledText
     reject: FilledText
@@ -67,7 +60,7 @@ class _Source(NamedTuple):
 class PersonaFeedback(ChoiceBenchmark):
     """The benchmark, read from a folder in either layout."""
 
-    info = INFO
+    info = published_info("personafeedback")
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -80,16 +73,18 @@ class PersonaFeedback(ChoiceBenchmark):
 
     def read(self) -> Iterator[MultipleChoice]:
         """Iterate over the choices, one per line; ids are half, tier and line, since the same pair occurs in several tiers."""
+        faults: list[str] = []
         for source in self._sources:
-            for number, row in read_records(source.path, _FeedbackLine):
-                user = normalize("NFC", str(row.user_id))
+            for number, row in read_records(source.path, _FeedbackLine, faults.append):
+                user = normalize("NFC", row.user_id)
                 if user not in self._people:
-                    raise UserError(
+                    faults.append(
                         f"{located(source.path, number, 'user_id')}: there is no persona '{user}' in this folder."
                     )
                 item = f"personafeedback/{source.half}/{source.tier}/{number}"
                 slices = {"half": source.half}
                 yield MultipleChoice(item, user, row.question, row.chosen, (row.reject,), slices, source.tier)
+        refuse_faults(faults, self._folder)
 
     def remarks(self) -> list[str]:
         _ = self._people
@@ -108,7 +103,7 @@ class PersonaFeedback(ChoiceBenchmark):
         return [*notes, *self._note_sizes()]
 
     def _note_sizes(self) -> Iterator[str]:
-        published = orjson.loads(PUBLISHED.read_bytes())["sizes"]["pairs"]
+        published = published_file("personafeedback")["sizes"]["pairs"]
         for half in sorted({source.half for source in self._sources}):
             here = sum(choice.slices["half"] == half for choice in self._all)
             whole = sum(count for name, count in published.items() if name.startswith(f"{half}/"))
@@ -157,10 +152,6 @@ def _meant_key(key: str, value: object) -> str:
 
 
 def _find_sources(folder: Path) -> list[_Source]:
-    if not folder.is_dir():
-        raise UserError(
-            f"{folder} is not a folder; --data takes a benchmark folder, or PersonaFeedback in its published layout."
-        )
     found = []
     for path in sorted((folder / "rm_benchmark_all").glob("*.jsonl")):
         half, _, tier = path.stem.partition("_")

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from pydantic import Field
 
 from personafit._errors import UserError, located, refuse_faults
-from personafit.benchmarks.benchmark import BenchmarkInfo, Controls
 from personafit.benchmarks.hub import data_folder
 from personafit.benchmarks.lines import (
     FilledText,
@@ -25,7 +24,8 @@ from personafit.benchmarks.lines import (
     read_object,
     validated,
 )
-from personafit.benchmarks.tasks import LAYOUT, FolderTasks, TaskBenchmark
+from personafit.benchmarks.published import published_info
+from personafit.benchmarks.tasks import FolderTasks, TaskBenchmark
 from personafit.people import FacetValue, Person, Task
 
 STARTER = Path(__file__).parent / "starter" / "dialogues"
@@ -38,6 +38,7 @@ USUAL = {
     "Environment": ("Quiet", "Noisy"),
 }
 REPAIRS = {
+    "tasks missing": "people without tasks.json or tasks_md.json, whose tasks of this sort are not in the copy",
     "interest name": "names in the interest mask without the stray marks they carried",
     "domain order": "profiles put into the ontology's order of domains",
     "reference changed": "tasks that name other attributes than their definition, which is followed",
@@ -144,17 +145,7 @@ class PersonaLens(TaskBenchmark):
             for name, attribute in attributes.items()
             if attribute.is_categorical
         }
-        self.info = BenchmarkInfo(
-            name="personalens",
-            version="2506.09902",
-            title="PersonaLens: task-oriented dialogues with people's preferences",
-            description="Simulated people on real demographics; Zhao et al., Findings of ACL 2025.",
-            licence="CC-BY-NC-4.0",
-            language=["en"],
-            layout=LAYOUT,
-            controls=Controls(contexts=[], raters=[]),
-            metrics={"closed_values": closed},
-        )
+        self.info = published_info("personalens").model_copy(update={"metrics": {"closed_values": closed}})
         self._repairs: dict[str, Counter[str]] = {}
         self._faults: list[str] = []
 
@@ -299,6 +290,9 @@ class PersonaLens(TaskBenchmark):
         seen: set[str] = set()
         for path in (folder / name for name in FILES):
             rows = {}
+            if not path.exists():
+                self._note("tasks missing", person.id)
+                continue
             with noted(self._faults):
                 rows = read_object(path)
             for outer, row in rows.items():
@@ -417,6 +411,4 @@ def open_tasks(data: Path | None) -> TaskBenchmark:
         )
     if str(data) == "starter" and not data.is_dir():
         return FolderTasks(STARTER, "starter-dialogues")
-    if not data.is_dir():
-        raise UserError(f"--data {data}: there is no such folder.")
     return FolderTasks(data) if (data / "tasks.jsonl").is_file() else PersonaLens(data)

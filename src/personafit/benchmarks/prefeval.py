@@ -15,28 +15,14 @@ from typing import Any
 from pydantic import Field
 
 from personafit._errors import UserError
-from personafit.benchmarks.benchmark import BenchmarkInfo, Controls
 from personafit.benchmarks.choices import ChoiceBenchmark, MultipleChoice, said
 from personafit.benchmarks.lines import FilledText, PublishedLine, read_entries, validated
+from personafit.benchmarks.published import published_info
 from personafit.people import Memory, Person
 
 EXPLICIT = "explicit"
 IMPLICIT = {"choice": "choice-based", "persona": "persona-driven"}
 ANSWERS = 4
-
-INFO = BenchmarkInfo(
-    name="prefeval",
-    version="2502.09597",
-    title="PrefEval: which of four answers follows the person's preference?",
-    description="Preferences and answers written by a model and filtered by people; the right answer is the authors'.",
-    licence="CC-BY-NC-4.0 (its LICENSE, as others quote it)",
-    language=["en"],
-    gold="published",
-    context="history",
-    layout=[["form"]],
-    controls=Controls(contexts=["none", "wrong:history"]),
-    metrics={"chance": 1 / 4},
-)
 
 
 class _ChoiceLine(PublishedLine):
@@ -69,7 +55,7 @@ class _PersonaTalk(PublishedLine):
 class PrefEval(ChoiceBenchmark):
     """The multiple-choice part of PrefEval."""
 
-    info = INFO
+    info = published_info("prefeval")
 
     def __init__(self, folder: Path) -> None:
         inner = folder / "benchmark_dataset"

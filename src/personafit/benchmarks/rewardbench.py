@@ -12,16 +12,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from personafit._errors import UserError, located
-from personafit.benchmarks.benchmark import BenchmarkInfo, Controls, Published
-from personafit.benchmarks.choices import ChoiceBenchmark, MultipleChoice, read_published
+from personafit.benchmarks.benchmark import Published
+from personafit.benchmarks.choices import ChoiceBenchmark, MultipleChoice
 from personafit.benchmarks.lines import (
     FilledText,
+    IdText,
     PublishedLine,
     read_lines,
     read_parquet,
     read_records,
     validated,
 )
+from personafit.benchmarks.published import published_info, published_scores
 from personafit.items import MOST
 from personafit.people import Person
 
@@ -78,36 +80,6 @@ SECTION_OF = {subset: section for section, subsets in SECTIONS.items() for subse
 FILES = ("data/filtered-*.parquet", "data/test-*.parquet", "*.parquet", "*.jsonl")
 HELPSTEER = ("validation.jsonl.gz", "validation.jsonl", "train.jsonl.gz", "train.jsonl")
 TIES = "Ties"
-NOBODY = Controls(contexts=[], raters=["rule:length"])  # no person, so no controls about the person
-
-REWARDBENCH = BenchmarkInfo(
-    name="rewardbench",
-    version="1",
-    title="RewardBench: is the better answer preferred, whoever asks?",
-    description="Answers to ordinary prompts; nothing is known of anybody. A check of what a personal rater keeps of its judgment.",
-    licence="ODC-BY-1.0",
-    language=["en"],
-    gold="published",
-    layout=[["section"]],
-    controls=NOBODY,
-)
-SECOND = {
-    "version": "2",
-    "title": "RewardBench 2: is the one right answer of four preferred, whoever asks?",
-    "layout": [["subset"]],
-    "metrics": {"chance": 1 / 4},
-}  # fields that differ in version 2
-HELPSTEER2 = BenchmarkInfo(
-    name="helpsteer2",
-    version="2406.08673",
-    title="HelpSteer2: is the more helpful answer preferred, whoever asks?",
-    description="Pairs of answers that people rated two or more points of helpfulness apart; nothing is known of anybody.",
-    licence="CC-BY-4.0",
-    language=["en"],
-    gold="published",
-    layout=[["gap"]],
-    controls=NOBODY,
-)
 
 
 class Impersonal(ChoiceBenchmark):
@@ -123,7 +95,7 @@ class _RewardRow(PublishedLine):
     chosen: FilledText | list[FilledText]
     rejected: FilledText | list[FilledText]
     subset: str | None = None
-    id: int | str | None = None
+    id: IdText | None = None
 
 
 class RewardBench(Impersonal):
@@ -137,7 +109,7 @@ class RewardBench(Impersonal):
                 "hub, or a .jsonl file with prompt, chosen and rejected."
             )
         second = any(isinstance(row.get("chosen"), list) for _, row in self._rows())
-        self.info = REWARDBENCH.model_copy(update=SECOND if second else {})
+        self.info = published_info("rewardbench-2" if second else "rewardbench")
 
     def read(self) -> Iterator[MultipleChoice]:
         """Iterate over the choices, one per row; rows with several right answers are left out."""
@@ -158,7 +130,7 @@ class RewardBench(Impersonal):
             yield MultipleChoice(item, item, row.prompt, right[0], tuple(wrong), slices)
 
     def published(self) -> list[Published]:
-        return read_published("rewardbench" if self.info.version == "1" else "rewardbench-2")
+        return published_scores("rewardbench" if self.info.version == "1" else "rewardbench-2")
 
     def remarks(self) -> list[str]:
         if self.info.version == "1":
@@ -182,7 +154,7 @@ class RewardBench(Impersonal):
 class HelpSteer2(Impersonal):
     """Rated answers in HelpSteer2's layout."""
 
-    info = HELPSTEER2
+    info = published_info("helpsteer2")
 
     def __init__(self, folder: Path) -> None:
         found = [folder / name for name in HELPSTEER if (folder / name).is_file()]

@@ -18,7 +18,7 @@ from personafit._errors import UserError, json_kind, located, refuse_faults
 from personafit._hashing import content_hash, hash_text
 from personafit._names import as_name
 from personafit.benchmarks.answers import TAKEN, AnswerRow, Answers, slice_name
-from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo
+from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Published
 from personafit.benchmarks.choices import ChoiceBenchmark, MultipleChoice
 from personafit.benchmarks.lines import noted, read_csv, read_lines, read_parquet, validated
 from personafit.people import FacetValue, Person, flatten
@@ -159,6 +159,9 @@ class ChosenPairs(ChoiceBenchmark):
 
     def read(self) -> list[MultipleChoice]:
         return self._pairs
+
+    def published(self) -> list[Published]:
+        return []  # whatever the file is called
 
     def remarks(self) -> list[str]:
         return [self.info.description, *self._notes]

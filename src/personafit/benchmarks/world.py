@@ -9,6 +9,7 @@ from pathlib import Path
 from personafit._errors import UserError
 from personafit._names import as_name
 from personafit.benchmarks.benchmark import BenchmarkInfo, Controls, HeldBenchmark
+from personafit.benchmarks.hub import data_folder
 from personafit.worlds.building import build
 from personafit.worlds.ontology import WorldDomain, read_domain
 from personafit.worlds.people import generate
@@ -48,7 +49,7 @@ class WorldBenchmark(HeldBenchmark):
 
 def open_world(data: Path | None) -> WorldBenchmark:
     """Return the shipped world, or one built from the domains or the PersonaLens people in a folder."""
-    if data is None:
+    if (data := data_folder("world", data)) is None:
         return WorldBenchmark(shipped(), "as this package", "The shipped people and offers are generated.")
     if files := sorted(data.glob("*.toml")):
         domains = {file.stem: _domain(file) for file in files}

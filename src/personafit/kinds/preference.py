@@ -20,10 +20,10 @@ from sqlalchemy import select
 
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls
 from personafit.benchmarks.config import RunConfig
-from personafit.benchmarks.recentering.responses import (
-    CONTROLS,
+from personafit.benchmarks.responses import (
     GENERATOR,
     HUMAN,
+    INFO,
     SIMULATED,
     STORED_CONTEXT,
     ResponsePrompts,
@@ -80,7 +80,7 @@ class PreferenceKind(Kind):
         CONTEXT.name: "the attributes of each item and nothing else of the person"
     }
     options: ClassVar[frozenset[str]] = frozenset({"system", "system-context"})
-    controls: ClassVar[Controls | None] = CONTROLS
+    controls: ClassVar[Controls | None] = INFO.controls
     strata: ClassVar[tuple[str, ...]] = (GENERATOR, "system_context")
     bars: ClassVar[tuple[str, ...]] = (
         "rating",

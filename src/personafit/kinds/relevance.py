@@ -19,7 +19,7 @@ from sqlalchemy import select
 
 from personafit._hashing import hash_text
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls
-from personafit.benchmarks.recentering.labels import CONTROLS
+from personafit.benchmarks.recentering import INFO as PUBLISHED_INFO
 from personafit.items.reading import Part, Question, QuestionSet, Shown
 from personafit.items.relevance import (
     ALONE,
@@ -89,7 +89,7 @@ class RelevanceKind(Kind):
     name = RELEVANCE
     asks: ClassVar[QuestionSet] = ATTRIBUTES
     own_contexts = SHOWN_UNDER
-    controls: ClassVar[Controls | None] = CONTROLS
+    controls: ClassVar[Controls | None] = PUBLISHED_INFO.controls
 
     bars: ClassVar[tuple[str, ...]] = ("f1", "precision", "recall", "accuracy", "kappa", "average_precision")
     computed_slices: ClassVar[tuple[str, ...]] = SLICES

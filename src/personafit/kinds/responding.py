@@ -13,7 +13,7 @@ from personafit._errors import UserError
 from personafit._hashing import content_hash
 from personafit.benchmarks.benchmark import Benchmark
 from personafit.benchmarks.config import RunConfig
-from personafit.benchmarks.recentering.responses import (
+from personafit.benchmarks.responses import (
     GENERATOR,
     INFO,
     MadeResponses,

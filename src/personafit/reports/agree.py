@@ -7,13 +7,12 @@ The numbers are flat findings, shared by tables and JSON. Machines are compared 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
-import orjson
 
 from personafit._errors import UserError, counted
+from personafit.benchmarks.published import published_file
 from personafit.items.preference import PREFERENCE
 from personafit.items.relevance import RELEVANCE
 from personafit.kinds.lines import CONTROL_RATERS
@@ -548,12 +547,12 @@ def published_figures(question: str) -> Iterator[tuple[str, tuple[str, ...], str
     The papers are Re-Centering Humans on relevance and preference, and PersonaLens on dialogues.
     """
     if question == RELEVANCE:
-        for row in _published_file("recentering/published.json")["scores"]:
+        for row in published_file("recentering")["scores"]:
             if kinds := _BLOCKS.get(row["model"]):
                 shares = {figure: percent / 100 for figure, percent in row["scores"].items()}
                 yield "block", kinds, row["source"], shares
     elif question == PREFERENCE:
-        body = _published_file("recentering/published_responses.json")
+        body = published_file("responses")
         people, source = body["ceiling"], body["source"]
         figures = {"spearman": people["spearman"], "quadratic": people["kappa_weighted"]}
         yield "block", (HUMAN, HUMAN), f"{source}, {people['source']}", figures
@@ -562,17 +561,13 @@ def published_figures(question: str) -> Iterator[tuple[str, tuple[str, ...], str
                 where = f"{source}, {row['source']}"
                 yield "pair", (row["model"], "people"), where, {"spearman": row["spearman"]}
     else:
-        body = _published_file("published/personalens.json")["agreement"]
+        body = published_file("personalens")["agreement"]
         for part, whom, name, figure in (
             ("pair", ("the paper’s judge", "people"), "judge_human_kappa", "kappa"),
             ("together", (HUMAN,), "annotators_fleiss_kappa", "fleiss"),
         ):
             if known := body[name].get(question):
                 yield part, whom, known.get("source", body["source"]), {figure: known["value"]}
-
-
-def _published_file(name: str) -> Any:
-    return orjson.loads(files("personafit.benchmarks").joinpath(name).read_bytes())
 
 
 def _published_rows(question: str, part: str, figures: Sequence[str], heads: int) -> Iterator[Row]:

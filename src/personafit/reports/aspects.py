@@ -15,7 +15,7 @@ import polars as pl
 from sqlalchemy import select
 
 from personafit._errors import UserError
-from personafit.benchmarks.personafeedback import PUBLISHED
+from personafit.benchmarks.published import published_file
 from personafit.items.choice import ASPECTS
 from personafit.kinds.choice import RunScores, choices_of, columns_of
 from personafit.kinds.lines import Line
@@ -120,7 +120,7 @@ def published_aspects(scores: RunScores) -> tuple[str, list[dict[str, Any]]]:
     """Return the source and rows of the benchmark's published table: half, tier (None for all) and accuracy by aspect."""
     if scores.info["name"] != "personafeedback":
         return "", []
-    table = orjson.loads(PUBLISHED.read_bytes())["aspects"]
+    table = published_file("personafeedback")["aspects"]
     return str(table["source"]), list(table["rows"])
 
 

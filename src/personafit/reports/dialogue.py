@@ -6,12 +6,11 @@ Dialogues that do not fit on one page are left out by fixed rules (those with fa
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
-from importlib.resources import files
 from typing import Any, ClassVar
 
-import orjson
 import polars as pl
 
+from personafit.benchmarks.published import published_file
 from personafit.items.dialogue import DIALOGUE_QUESTIONS, GOAL_ALONE, INSTRUMENT, Dialogue, StopReason
 from personafit.kinds.dialogue_scores import (
     BOUNDS,
@@ -186,7 +185,7 @@ class DialogueReport(KindReport):
     def sections(self) -> Iterator[Section]:
         quoted = published_results(self.benchmark)
         title = "Completion and personalization by kind of task"
-        note = published()["note"] if quoted else ""
+        note = published_file(PUBLISHED_FOR)["note"] if quoted else ""
         judged = self.lines_of("personalization")
         kinds = self.filled(title, CLUSTERED, judged | self.lines_of("completion"), BY_TASK, note, quoted)
         lead = "SD: tasks of one domain; MD: tasks of several domains; beside published figures."
@@ -279,16 +278,9 @@ def context_effect(
 
 
 @lru_cache(1)
-def published() -> dict[str, Any]:
-    """Return the published PersonaLens figures: scores by kind of task, and a note on how they were made."""
-    text = (files("personafit.benchmarks") / "published" / "personalens.json").read_bytes()
-    body: dict[str, Any] = orjson.loads(text)
-    return body
-
-
 def published_results(benchmark: str) -> list[Result]:
     """Return the published scores by kind of task with their source; empty for other benchmarks."""
-    rows = published()["scores"] if benchmark == PUBLISHED_FOR else []
+    rows = published_file(PUBLISHED_FOR)["scores"] if benchmark == PUBLISHED_FOR else []
     return [
         quote(
             metric,

@@ -2,16 +2,15 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from importlib.resources import files
 from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
-import orjson
 import polars as pl
 
 from personafit._errors import counted
-from personafit.benchmarks.recentering.responses import INFO
+from personafit.benchmarks.published import published_file
+from personafit.benchmarks.responses import INFO
 from personafit.items.preference import GENERIC, HIGHEST, LOWEST, MIDDLE, PERSONAL, PREFER
 from personafit.kinds.lines import Line, Metric, RunLines
 from personafit.kinds.preference import (
@@ -279,8 +278,7 @@ def _model(name: str) -> str:
 
 def published_results() -> Iterator[Result]:
     """Yield every published figure as a result, with its source."""
-    path = files("personafit.benchmarks.recentering") / "published_responses.json"
-    body: dict[str, Any] = orjson.loads(path.read_bytes())
+    body = published_file("responses")
 
     def of(
         row: Mapping[str, Any],

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from personafit._errors import counted
-from personafit.benchmarks.recentering.labels import published_remarks
+from personafit.benchmarks.recentering import published_remarks
 from personafit.items.relevance import ALONE, GRADES, SHOWN_UNDER
 from personafit.kinds.lines import Line
 from personafit.kinds.relevance import (

@@ -178,7 +178,7 @@ def card(head: PreferenceHead, marked: MarkedPairs, figures: Sequence[QualityMet
 
 def train_preference(data: Path, out: Path, seed: int, say: Say) -> TrainedRater:
     """Fit a rater of preferences from 1 to 5, cross-validate it by prompt and person, and write it."""
-    from personafit.benchmarks.recentering.responses import open_responses
+    from personafit.benchmarks.responses import open_responses
 
     embedder, benchmark = make_embedder(), open_responses(data)
     try:

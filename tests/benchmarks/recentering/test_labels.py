@@ -45,18 +45,18 @@ def test_reasons_are_the_parents_of_attributes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [
-        ("user", None, "valid string"),
+        ("user", None, "must be a text, not null"),
         ("user", "", "empty"),
-        ("prompt", 7, "valid string"),
-        ("prompt_index", None, "valid integer"),
-        ("prompt_index", True, "valid integer"),
-        ("attribute", None, "valid string"),
-        ("attribute", ["a"], "valid string"),
-        ("reason", 3, "valid string"),
-        ("relevant", "yes", "valid boolean"),
-        ("relevant", 1, "valid boolean"),
-        ("model_votes", ["gpt"], "valid dictionary"),
-        ("model_votes", {"gpt": "yes"}, "valid boolean"),
+        ("prompt", 7, "must be a text, not a number"),
+        ("prompt_index", None, "must be a text, not null"),
+        ("prompt_index", True, "must be a text, not true or false"),
+        ("attribute", None, "must be a text, not null"),
+        ("attribute", ["a"], "must be a text, not a list"),
+        ("reason", 3, "must be a text, not a number"),
+        ("relevant", "yes", "must be true or false, not"),
+        ("relevant", 1, "must be true or false, not"),
+        ("model_votes", ["gpt"], "must be an object, not a list"),
+        ("model_votes", {"gpt": "yes"}, "must be true or false, not"),
         ("prompt", "Another question?", "another prompt on line 1"),
     ],
 )
@@ -69,6 +69,19 @@ def test_a_bad_field_is_named_with_file_and_line(
     labels = RelevanceLabels(write_world(tmp_path, rows(), spoil))
     with pytest.raises(UserError, match=rf"relevance\.jsonl, line 5, field '{field}.*{said}"):
         list(labels.items())
+
+
+def test_users_and_prompts_may_be_numbers(tmp_path: Path) -> None:
+    def number(lines: list[Row]) -> None:
+        for line in lines:
+            line["user"], line["prompt_index"] = int(str(line["user"]).strip("u")), str(line["prompt_index"])
+
+    labels = RelevanceLabels(write_world(tmp_path / "numbered", rows(), number))
+    named = RelevanceLabels(write_world(tmp_path / "named", rows()))
+    assert {person.id for person in labels.people()} == {
+        str(int(one.id.strip("u"))) for one in named.people()
+    }
+    assert len(list(labels.items())) == len(list(named.items()))
 
 
 def test_a_line_that_is_no_json_is_named(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from personafit import UserError
-from personafit.benchmarks.recentering.responses import PAIRS, ResponsePairs, open_prompts, open_responses
+from personafit.benchmarks.responses import PAIRS, ResponsePairs, open_prompts, open_responses
 from tests.preference_world import write_pairs, write_preferences
 from tests.scripted import write_lines
 
@@ -41,14 +41,14 @@ def test_a_pair_without_a_relevant_attribute_is_left_out_and_said(tmp_path: Path
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"generic": ""}, "line 1, field 'generic': it is empty"),
-        ({"prompt_index": None}, "field 'prompt_index': input should be"),
-        ({"attributes": {}}, "field 'attributes': input should be a valid list"),
+        ({"generic": ""}, "line 1, field 'generic' is empty"),
+        ({"prompt_index": None}, "field 'prompt_index' must be a text, not null"),
+        ({"attributes": {}}, "field 'attributes' must be a list, not an object"),
         (
             {"attributes": [{"attribute": "x", "is_relevant": 1}]},
-            "attributes.0.is_relevant': input should be a valid boolean",
+            "attributes.0.is_relevant' must be true or false",
         ),
-        ({"attributes": [{"text": "x"}]}, "attributes.0.attribute': field required"),
+        ({"attributes": [{"text": "x"}]}, "attributes.0.attribute' is missing"),
     ],
 )
 def test_faults_name_file_line_and_field(tmp_path: Path, change: dict[str, object], words: str) -> None:
@@ -87,9 +87,17 @@ def test_a_folder_brings_gold_votes_and_who_wrote_the_answers(tmp_path: Path) ->
     assert found == {("ann", "human", "4", target), ("bot", "llm", "5", target)}
 
 
-@pytest.mark.parametrize("data", [None, "nowhere"])
-def test_no_data_is_said(tmp_path: Path, data: str | None) -> None:
-    with pytest.raises(UserError, match=r"response_pairs\.jsonl"):
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (None, r"response_pairs\.jsonl"),
+        ("nowhere", "there is no such folder"),
+        ("pairs.zip", "is an archive; unpack it"),
+    ],
+)
+def test_no_data_is_said(tmp_path: Path, data: str | None, words: str) -> None:
+    (tmp_path / "pairs.zip").write_bytes(b"PK")
+    with pytest.raises(UserError, match=words):
         open_responses(None if data is None else tmp_path / data)
 
 

@@ -193,7 +193,7 @@ def test_rated_answers_are_pairs_only_when_far_enough_apart(tmp_path: Path) -> N
     ]
     bad = tmp_path / "bad.jsonl"
     bad.write_text(json.dumps({"prompt": "p", "response": "r", "helpfulness": "4"}) + "\n", encoding="utf-8")
-    with pytest.raises(UserError, match=r"line 1, field 'helpfulness': input should be a valid number"):
+    with pytest.raises(UserError, match=r"line 1, field 'helpfulness' must be a number, not"):
         list(rated_pairs(bad))
 
 

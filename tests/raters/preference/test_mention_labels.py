@@ -7,7 +7,7 @@ from typing import NamedTuple
 import orjson
 import pytest
 
-from personafit.benchmarks.recentering.responses import PAIRS
+from personafit.benchmarks.responses import PAIRS
 from personafit.benchmarks.starter import FOLDER
 from personafit.raters.naming import names_attribute
 

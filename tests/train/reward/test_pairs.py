@@ -85,7 +85,7 @@ def test_general_pairs_are_two_points_apart_and_the_better_is_chosen(tmp_path: P
     pairs = read_helpsteer(write(tmp_path / "helpsteer.jsonl", rows))
     assert [(pair.chosen, pair.rejected) for pair in pairs] == [("a1", "a0"), ("c0", "c1"), ("d1", "d0")]
     assert all(not pair.person for pair in pairs)
-    with pytest.raises(UserError, match="line 1, field 'helpfulness': field required"):
+    with pytest.raises(UserError, match="line 1, field 'helpfulness' is missing"):
         read_helpsteer(write(tmp_path / "other.jsonl", [{"prompt": "a", "response": "b"}]))
     with pytest.raises(UserError, match="2 points of helpfulness apart"):
         read_helpsteer(write(tmp_path / "close.jsonl", rows[2:4]))

@@ -12,36 +12,24 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from personafit._errors import UserError, located
+from personafit._errors import UserError, located, refuse_faults
 from personafit._hashing import hash_text
-from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls, HeldBenchmark
+from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, HeldBenchmark
 from personafit.benchmarks.folder import FolderBenchmark
 from personafit.benchmarks.folder_records import FolderRecords
-from personafit.benchmarks.lines import FilledText, PublishedLine, read_records
-from personafit.benchmarks.recentering.labels import LABELS, RelevanceLabels, find_data, has_items, users_with
+from personafit.benchmarks.lines import FilledText, IdText, PublishedLine, read_records
+from personafit.benchmarks.published import published_info
+from personafit.benchmarks.recentering import LABELS, RelevanceLabels, find_data, has_items, users_with
 from personafit.items.preference import CONTEXT, PERSONAL, PREFERENCE
 from personafit.items.relevance import RELEVANCE, YES
 from personafit.people import Person
 from personafit.store import Item, Judgment, Product, RaterRecord
 
 PAIRS = "response_pairs.jsonl"
-CONTROLS = Controls(contexts=[], raters=["rule:length", "rule:mention"])
 GENERATOR, STORED_CONTEXT = "generator", "given"  # slices; read, the second is `system_context`
 HUMAN, SIMULATED = "human", "simulated"
 
-INFO = BenchmarkInfo(
-    name="responses",
-    version="2606.06614",
-    title="Re-Centering Humans: does using the attributes help?",
-    description="Generic and personalized answers to the same prompt; the published pairs have no human ratings.",
-    licence="CC BY-SA 4.0 says the paper; prompts from LIMA (non-commercial), users from WildChat (ODC-BY)",
-    language=["en"],
-    gold="human",
-    metric="rating",
-    context=CONTEXT.name,
-    layout=[[GENERATOR], [STORED_CONTEXT]],
-    controls=CONTROLS,
-)
+INFO = published_info("responses")
 
 
 @dataclass(frozen=True)
@@ -112,8 +100,8 @@ class _MarkedAttribute(PublishedLine):
 
 
 class _PairLine(PublishedLine):
-    user: FilledText
-    prompt_index: int | FilledText
+    user: IdText
+    prompt_index: IdText
     prompt: FilledText
     generator: FilledText
     generic: FilledText
@@ -149,13 +137,15 @@ class ResponsePairs(PreferencePairs):
     @cached_property
     def _rows(self) -> list[ResponsePair]:
         rows: dict[str, tuple[int, ResponsePair]] = {}
-        for number, line in read_records(self._path, _PairLine):
+        faults: list[str] = []
+        for number, line in read_records(self._path, _PairLine, faults.append):
             group = f"recentering/{line.user}/{line.prompt_index}"
             key = f"{group}/{line.generator}"
             if key in rows:
-                raise UserError(
+                faults.append(
                     f"{located(self._path, number)} is about the same user, prompt and generator as line {rows[key][0]}."
                 )
+                continue
             known = dict.fromkeys(one.attribute for one in line.attributes if one.attribute.strip())
             marked = {one.attribute for one in line.attributes if one.is_relevant}
             relevant = tuple(text for text in known if text in marked)
@@ -168,9 +158,10 @@ class ResponsePairs(PreferencePairs):
                     "attributes:human",
                     line.generic,
                     line.personalized,
-                    str(line.prompt_index),
+                    line.prompt_index,
                 ),
             )
+        refuse_faults(faults, self._path)
         if not rows:
             raise UserError(f"{self._path} is empty; each line is one prompt with two answers.")
         return [pair for _, pair in rows.values()]
@@ -186,7 +177,7 @@ class PreferenceFolder(FolderBenchmark):
             "metric": "rating",
             "context": CONTEXT.name,
         }
-        self.info = self.info.model_copy(update={**own, "layout": INFO.layout, "controls": CONTROLS})
+        self.info = self.info.model_copy(update={**own, "layout": INFO.layout, "controls": INFO.controls})
 
     def items(self) -> Iterator[Item]:
         """Iterate over the items; the maker of the personalized answer becomes a slice unless the item has one."""

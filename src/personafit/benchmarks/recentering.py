@@ -1,4 +1,7 @@
-"""The published relevance labels, `relevance.jsonl`: a prompt, an attribute of a user, and the majority label.
+"""Re-Centering Humans (arXiv 2606.06614): which attributes of a person matter for a prompt, by majority of people.
+
+Reads the published labels, `relevance.jsonl`, with a prompt, an attribute of a user and the majority label on each line; a benchmark folder
+with relevance items; or the starter set.
 
 The votes of two models that come with the data are stored as their judgments, in the same table; no rater ever sees them. The reason why an
 attribute was inferred is a product of its own, the parent of the attribute's.
@@ -10,41 +13,25 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-import orjson
-
-from personafit._errors import UserError, located
-from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo, Controls, Published
+from personafit._errors import UserError, located, refuse_faults
+from personafit.benchmarks.benchmark import Benchmark, Published
 from personafit.benchmarks.folder import FolderBenchmark
 from personafit.benchmarks.hub import data_folder
-from personafit.benchmarks.lines import FilledText, PublishedLine, read_records
+from personafit.benchmarks.lines import FilledText, IdText, PublishedLine, read_records
+from personafit.benchmarks.published import published_file, published_info, published_scores
 from personafit.benchmarks.starter import FOLDER as STARTER
-from personafit.items.relevance import ALONE, NO, REASON, RELEVANCE, YES
+from personafit.items.relevance import NO, REASON, RELEVANCE, YES
 from personafit.people import Attribute, Person
 from personafit.store import Item, Judgment, Product
 
 LABELS = "relevance.jsonl"
-PUBLISHED = Path(__file__).parent / "published.json"
 
-CONTROLS = Controls(contexts=[ALONE], raters=["rule:always-yes", "rule:bm25", "embedding"])
-
-INFO = BenchmarkInfo(
-    name="recentering",
-    version="2606.06614",
-    title="Re-Centering Humans: which attributes matter for a prompt?",
-    description="Prompt and attribute pairs; gold is the majority of three people who did not see whose profile it is.",
-    licence="CC BY-SA 4.0 says the paper; prompts from LIMA (non-commercial), users from WildChat (ODC-BY)",
-    language=["en"],
-    gold="majority",
-    metric="f1",
-    context="none",
-    layout=[["hedged"], ["list"], ["prompt"]],
-    controls=CONTROLS,
-)
+INFO = published_info("recentering")
 
 
 class _LabelLine(PublishedLine):
-    user: FilledText
-    prompt_index: int | FilledText
+    user: IdText
+    prompt_index: IdText
     prompt: FilledText
     attribute: str
     reason: str | None = None
@@ -84,7 +71,7 @@ class RelevanceLabels(Benchmark):
                 prompt=row.line.prompt,
                 products=[row.attribute.id],
                 group=row.group,
-                slices={"prompt_index": str(row.line.prompt_index)},
+                slices={"prompt_index": row.line.prompt_index},
             )
 
     def gold(self) -> Iterator[Judgment]:
@@ -98,12 +85,12 @@ class RelevanceLabels(Benchmark):
                     )
 
     def published(self) -> list[Published]:
-        return [Published.model_validate(row) for row in orjson.loads(PUBLISHED.read_bytes())["scores"]]
+        return published_scores(INFO.name)
 
     def notes(self) -> list[str]:
         rows = self._rows
-        sizes = orjson.loads(PUBLISHED.read_bytes())["sizes"]
-        prompts = len({str(row.line.prompt_index) for row in rows})
+        sizes = published_file(INFO.name)["sizes"]
+        prompts = len({row.line.prompt_index for row in rows})
         notes = []
         if len(rows) != sizes["pairs"]:
             notes.append(
@@ -119,10 +106,11 @@ class RelevanceLabels(Benchmark):
         rows: list[_LabelRow] = []
         places: Counter[str] = Counter()
         prompts: dict[str, tuple[str, int]] = {}
-        for number, line in read_records(self._path, _LabelLine):
-            first, where = prompts.setdefault(str(line.prompt_index), (line.prompt, number))
+        faults: list[str] = []
+        for number, line in read_records(self._path, _LabelLine, faults.append):
+            first, where = prompts.setdefault(line.prompt_index, (line.prompt, number))
             if first != line.prompt:
-                raise UserError(
+                faults.append(
                     f"{located(self._path, number, 'prompt')}: prompt_index {line.prompt_index} has another prompt on line {where}."
                 )
             group = f"{INFO.name}/{line.user}/{line.prompt_index}"
@@ -132,6 +120,7 @@ class RelevanceLabels(Benchmark):
             attribute = Product(kind="attribute", text=line.attribute, about=line.user, parents=parents)
             rows.append(_LabelRow(f"{group}/{places[group]}", group, line, reason, attribute))
             places[group] += 1
+        refuse_faults(faults, self._path)
         if not rows:
             raise UserError(f"{self._path} is empty; each line is one prompt and one attribute.")
         return rows
@@ -192,5 +181,5 @@ def users_with(attributes: Iterable[tuple[str, str]], known: Mapping[str, Person
 
 def published_remarks() -> list[str]:
     """Return the caveats of the published scores: what they were measured on, and how far people agree."""
-    body = orjson.loads(PUBLISHED.read_bytes())
+    body = published_file(INFO.name)
     return [body["caveat"], body["ceiling"]]
