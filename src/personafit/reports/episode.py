@@ -150,7 +150,7 @@ class EpisodeReport(KindReport):
 
     def _curve(self) -> list[Piece]:
         """Return regret by number of questions: a curve per system, and the table."""
-        caption = "Means over the episodes with so many questions. They are not the same requests, so a curve is also one over requests."
+        caption = "Each point is the mean over the episodes with that many questions. These are not the same requests: a system may ask most where the choice is hardest."
         systems = {line: control for line, control in self._ladder.items() if control is None}
         curves: dict[str, list[tuple[int, Result]]] = {}
         for line in systems:
