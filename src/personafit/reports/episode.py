@@ -1,6 +1,7 @@
 """The report of a run of episodes: how often agents did what was asked, the cost of their choices to the person, and the episodes."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import cycle
 from typing import Any, ClassVar
 
 from personafit._errors import counted
@@ -10,7 +11,7 @@ from personafit.reports.claims import ClaimWords, FigureUnit, claim, legend_for,
 from personafit.reports.episode_viewer import episode_items
 from personafit.reports.kind_report import Column, KindReport, LineId
 from personafit.reports.line_results import context_pairs, differences_of, results_of
-from personafit.reports.pieces import Grid, Picture, Section
+from personafit.reports.pieces import Grid, Picture, Piece, Section
 from personafit.reports.result import Result
 from personafit.statistics.decisions import Hypothesis, decide_together
 from personafit.store import RunRecord, Store, run_answers
@@ -122,11 +123,7 @@ class EpisodeReport(KindReport):
             *self.filled("Regret by domain", "Requests of one domain.", self._ladder, by_domain),
         ]
         yield Section("By level and domain", levels, lead)
-        title = "Regret by number of questions"
-        note = "Means over the episodes with so many questions to the user, which are not the same requests."
-        asking = {line: control for line, control in self._ladder.items() if control is None}
-        curve = self.filled(title, note, asking, BY_QUESTIONS)
-        yield Section(title, curve, "What asking buys, and what it costs.")
+        yield Section("Regret by number of questions", self._curve(), "What asking buys, and what it costs.")
         points = f"Success in points, a negative difference in regret is a better choice. {CLUSTERED}"
         against = self.differences("Differences from controls", points, ("success", "regret", "questions"))
         yield Section("Against the controls", against, "System minus control, paired by request.")
@@ -152,6 +149,24 @@ class EpisodeReport(KindReport):
         yield Section("Simulated user", self.filled("Episodes that the user spoilt", spoilt, systems, USER))
         asks = run_answers(self.store, self.record.id).unique("ask", maintain_order=True)
         yield self.asks(asks, "Number of asks by their status.", who="systems")
+
+    def _curve(self) -> list[Piece]:
+        """Return regret by number of questions: a curve per system, and the table."""
+        caption = "Each point is the mean over the episodes with that many questions. These are not the same requests: a system may ask most where the choice is hardest."
+        systems = {line: control for line, control in self._ladder.items() if control is None}
+        curves: dict[str, list[tuple[int, Result]]] = {}
+        for line in systems:
+            found = [
+                (count, one)
+                for count, (_, metric, where) in enumerate(BY_QUESTIONS)
+                if (one := self.figures.find(metric, None, None, line[0], line[1], **where)) is not None
+                and one.value is not None
+            ]
+            if len(found) > 1:
+                curves[" · ".join(filter(None, line[:2]))] = found
+        pictures = [_curve_picture(curves, caption)] if curves else []
+        note = "" if curves else caption
+        return [*pictures, *self.filled("Regret by number of questions", note, systems, BY_QUESTIONS)]
 
     def items(self) -> dict[str, Any]:
         return episode_items(self.store, self.record, self.opened.lines)
@@ -194,3 +209,37 @@ def _control_pairs(lines: Sequence[Line]) -> Iterator[tuple[Line, Line, str]]:
         for other in lines if line.asked_for and line.control is None else ():
             if not other.asked_for:
                 yield line, other, str(other.system)
+
+
+def _curve_picture(curves: Mapping[str, Sequence[tuple[int, Result]]], caption: str) -> Picture:
+    from personafit.reports import plots
+
+    styles = (
+        ("o", plots.ACCENT, "-"),
+        ("s", plots.INK, "--"),
+        ("D", plots.MUTED, ":"),
+        ("^", plots.ACCENT, "-."),
+    )
+    with plots.figure_style():
+        figure, (axis,) = plots.subplots(3.0, 1)
+        plots.frame(axis, "Regret", "questions to the user in an episode")
+        axis.grid(axis="y", color=plots.GRID, linewidth=0.7)
+        said: list[str] = []
+        for (name, points), (shape, colour, dashes) in zip(curves.items(), cycle(styles)):
+            at, values = [count for count, _ in points], [one.value or 0.0 for _, one in points]
+            fill = colour if not said else plots.PAPER
+            axis.plot(
+                at, values, shape + dashes, color=colour, markerfacecolor=fill, lw=1.4, ms=6, label=name
+            )
+            for count, one in points:
+                if one.low is not None and one.high is not None:
+                    axis.plot([count, count], [one.low, one.high], color=colour, linewidth=1.6)
+            named = [(questions_label(count), one) for count, one in points]
+            said.append(f"{name}: {plots.group_in_words(named, 2)}.")
+        axis.set_xticks(range(MOST_QUESTIONS + 1), [questions_label(n) for n in range(MOST_QUESTIONS + 1)])
+        axis.set_xlim(-0.4, MOST_QUESTIONS + 0.4)
+        axis.set_ylim(bottom=min(0.0, axis.get_ylim()[0]))
+        if len(curves) > 1:
+            axis.legend(frameon=False, fontsize=8, labelcolor=plots.INK)
+        figure.set_label(" ".join(said))
+    return Picture("Regret by number of questions", caption, figure)

@@ -75,10 +75,9 @@ class EpisodeTools:
 
     def end(self, words: Any) -> None:
         """End the episode, with the agent's last words if there are any."""
-        if isinstance(words, str) and words.strip() and self.state.stop is None:
+        if isinstance(words, str) and words.strip():
             self.say(words)
-        if self.state.stop is None:
-            self.state = self.state.step(End())
+        self.state = self.state.step(End())
 
 
 class PythonAgent:
