@@ -197,8 +197,12 @@ class PairsWriter:
         if chosen.text == rejected.text:
             self.reject(unit, kind, "both answers are the same")
             return False
-        row = trl_row(person.id, person.facets, unit.question, chosen.text, rejected.text, kind)
-        lineage = {
+        key = hash_text(unit.question, chosen.text, rejected.text)
+        if key in self._written:
+            self.reject(unit, kind, "the same pair is there already")
+            return False
+        self._written.add(key)
+        made = {
             "negative": kind,
             "direction": unit.direction if kind == DEGRADED else None,
             "wrong_person": unit.other.id if kind == "wrong-person" and unit.other else None,
@@ -209,20 +213,14 @@ class PairsWriter:
             "rejected_given": rejected.target.given,
             "makers": [chosen.maker, rejected.maker],
         }
-        return self._write(row, {name: value for name, value in lineage.items() if value}, person.id)
-
-    def _write(self, row: dict[str, Any], lineage: dict[str, Any], owner: str) -> bool:
-        question, chosen, rejected = (row[name][-1]["content"] for name in ("prompt", "chosen", "rejected"))
-        key = hash_text(question, chosen, rejected)
-        if key in self._written:
-            self._bench.reject(f"{owner}/{key[:8]}", "exact duplicate of a pair", by="rule:duplicates")
-            return False
-        self._written.add(key)
-        part = draw(self._bench.seed, "split", owner, among=10_000)
+        lineage = {name: value for name, value in made.items() if value}
+        part = draw(self._bench.seed, "split", person.id, among=10_000)
         split = SPLITS[part < self._section.validation * 10_000]
+        row = trl_row(person.id, person.facets, unit.question, chosen.text, rejected.text, kind)
         self._rows[split].append({**row, "lineage": lineage})
-        kept = {"id": key, "negative": row["tier"], "split": split, "person_hash": hash_text(owner)[:12]}
-        self._bench.write({**kept, "chosen_longer": len(chosen) > len(rejected), "lineage": lineage})
+        kept = {"id": key, "negative": kind, "split": split, "person_hash": hash_text(person.id)[:12]}
+        longer = len(chosen.text) > len(rejected.text)
+        self._bench.write({**kept, "chosen_longer": longer, "lineage": lineage})
         return True
 
     def reject(self, unit: QuestionAnswers, kind: str, reason: str) -> None:

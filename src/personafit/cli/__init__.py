@@ -11,7 +11,7 @@ from types import FrameType
 from typing import NoReturn
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
-INTERRUPTED = "Interrupted; what was done is kept and the same command goes on from there."
+INTERRUPTED = "interrupted; what was done is kept and the same command goes on from there."
 UNSAFE = (
     "<frozen importlib._bootstrap>",
     weakref.__file__,

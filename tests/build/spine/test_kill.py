@@ -103,7 +103,7 @@ def test_an_interrupt_in_the_midst_of_a_write_is_one_sentence(tmp_path: Path) ->
     for number, at in ((signal.SIGINT, "1"), (signal.SIGTERM, "4")):
         ended = _run(tmp_path, "out", SIGNAL=str(int(number)), SIGNAL_AT=at)
         (said,) = sentences(ended.stderr)
-        assert (ended.returncode, said.startswith("Interrupted; ")) == (130, True), ended.stderr
+        assert (ended.returncode, said.startswith("interrupted; ")) == (130, True), ended.stderr
         assert not (tmp_path / "out" / "steps" / "people" / "done.json").exists()
     done = _run(tmp_path, "out")
     assert (done.returncode, sentences(done.stderr)) == (0, [])
