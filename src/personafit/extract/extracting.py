@@ -20,10 +20,11 @@ from personafit.extract.asking import (
     tagged,
     wording,
 )
-from personafit.extract.records import KINDS, ExtractedAttribute, StagedConversation, writable
+from personafit.extract.records import KINDS, ExtractedAttribute, StagedConversation
 from personafit.models.purse import count_tokens
 from personafit.people.redaction import redacted
 from personafit.store import Status
+from personafit.store.records import storable
 
 EXTRACT = "extract"
 PART_TOKENS = 4_000  # tokens of a conversation in one ask
@@ -193,7 +194,7 @@ def _row(
         problems.append(f"Its confidence is {confidence:g}, below the {least_confidence:g} asked for.")
     kind, why = entry.get("kind"), entry.get("why")
     text, reason = (
-        writable(redacted(one) if redacting else one)
+        storable(redacted(one) if redacting else one)
         for one in (text, " ".join(why.split()) if isinstance(why, str) else "")
     )
     return ExtractedAttribute(

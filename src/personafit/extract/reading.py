@@ -15,9 +15,10 @@ import orjson
 
 from personafit._errors import UserError, json_kind
 from personafit._hashing import hash_text
-from personafit.extract.records import StagedConversation, StagedTurn, writable
+from personafit.extract.records import StagedConversation, StagedTurn
 from personafit.people import Attribute
 from personafit.store import Status
+from personafit.store.records import storable
 
 READING = "reading"
 USUAL_NAMES = ("conversations.jsonl", "conversations.json")
@@ -109,7 +110,7 @@ def _message(value: Any) -> StagedTurn:
     notes = [] if known else [f"unknown role {str(role)[:40]!r}"]
     if left:
         notes.append(f"not text: {', '.join(f'{count} {kind}' for kind, count in sorted(left.items()))}")
-    said = writable("\n".join(text for _, text in parts if text is not None))
+    said = storable("\n".join(text for _, text in parts if text is not None))
     return StagedTurn(role=known or "other", text=said, note="; ".join(notes) or None)
 
 

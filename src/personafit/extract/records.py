@@ -220,8 +220,3 @@ def write_lines(path: Path, records: Iterable[BaseModel]) -> None:
 def line_of(record: BaseModel) -> bytes:
     """Return a record as a JSONL line."""
     return orjson.dumps(record.model_dump(mode="json"), option=orjson.OPT_APPEND_NEWLINE)
-
-
-def writable(text: str) -> str:
-    """Replace lone surrogates and NUL, which cannot be stored."""
-    return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\ufffd")

@@ -40,13 +40,13 @@ from personafit.extract.records import (
     ExtractedAttribute,
     StagedConversation,
     VerifierVerdict,
-    writable,
 )
 from personafit.items.hostile import ADDRESSES, IMITATES, signs
 from personafit.models import Model, make_model
 from personafit.models.embeddings import Embedder
 from personafit.people.redaction import redacted
 from personafit.store import Status
+from personafit.store.records import storable
 
 NAME = "rule"
 NEAR = 0.20  # cosine of statement and nearest sentence below which the words do not seem to support it
@@ -238,7 +238,7 @@ def refined(
         why = f"{fault}; rewriting it came to nothing: {answer.reason}"
         return row.model_copy(update={"status": "undecided", "reason": why})
     text = " ".join(answer.value["statement"].split())
-    text = writable(redacted(text) if redacting else text)
+    text = storable(redacted(text) if redacting else text)
     rewritten = row.model_copy(
         update={"status": "rewritten", "text": text, "original": row.text, "reason": f"{fault}."}
     )

@@ -12,7 +12,7 @@ import orjson
 import polars as pl
 from sqlalchemy import select
 
-from personafit._errors import UserError
+from personafit._errors import UserError, writing
 from personafit.label.chats import WRITING
 from personafit.label.records import RaterState, Role
 from personafit.label.studies import Studies
@@ -118,7 +118,7 @@ def export_study(studies: Studies, name: str, folder: Path, format: str) -> Stud
     if exported.votes.is_empty() and exported.remarks.is_empty() and exported.chats.is_empty():
         excluded = f" ({exported.excluded} excluded)" if exported.excluded else ""
         raise UserError(f"{name} has no votes to write yet{excluded}; nothing was written.")
-    try:
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
             raise UserError(f"{folder} is not empty; name a new folder with --out.")
@@ -126,10 +126,6 @@ def export_study(studies: Studies, name: str, folder: Path, format: str) -> Stud
         files = sorted(path for path in folder.iterdir())
         sums = [f"{sha256(path.read_bytes()).hexdigest()}  {path.name}" for path in files]
         (folder / "SHA256SUMS").write_text("\n".join(sums) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise UserError(
-            f"{folder} cannot be written ({error.strerror}); choose another with --out."
-        ) from error
     return exported
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from personafit import __version__
-from personafit._errors import UserError
+from personafit._errors import UserError, writing
 from personafit._hashing import content_hash
 from personafit.benchmarks.recentering import open_relevance
 from personafit.items.reading import Part, Shown
@@ -153,7 +153,7 @@ def train_grpo(data: Path, out: Path, settings: GrpoSettings, say: Say) -> Train
         "pairs": len(train),
         "prompts": len({judged.prompts[row] for row in train}),
     }
-    try:
+    with writing(out):
         trained = trainer.accelerator.unwrap_model(trainer.model)
         (trained.merge_and_unload() if settings.lora else trained).save_pretrained(out)
         trainer.processing_class.save_pretrained(out)
@@ -164,8 +164,6 @@ def train_grpo(data: Path, out: Path, settings: GrpoSettings, say: Say) -> Train
         write_figures(out, figures)
         text = _card(facts, figures)
         write_facts(out, facts, text)
-    except OSError as error:
-        raise UserError(f"{out} cannot be written ({error.strerror or one_line(error)}).") from error
     shutil.rmtree(out / CHECKPOINTS, ignore_errors=True)
     return TrainedRater(rater, source, text, facts["fingerprint"], figures)
 
