@@ -14,7 +14,7 @@ import polars as pl
 
 from personafit._errors import UserError
 from personafit.statistics import Estimate, mean_by_item
-from personafit.statistics.clusters import ClusteredSums, clustered_sums
+from personafit.statistics.clusters import ClusteredSums, clipped, clustered_sums
 from personafit.store import RunRecord, slice_column
 
 UNIT_SCALE = (0.0, 1.0)
@@ -178,11 +178,8 @@ class Metric:
         """Estimate the mean of the column `difference` of paired rows, with an interval on the scale of differences."""
         if self.values is None or self.difference_bounds is None:
             return mean_by_item(rows, "difference", self.difference_bounds)
-        found = mean_by_item(rows, "difference", None)  # pseudo-values lie outside the scale
-        if found.low is None or found.high is None:
-            return found
-        low, high = self.difference_bounds
-        return replace(found, low=max(low, found.low), high=min(high, found.high))
+        # Pseudo-values lie outside the scale.
+        return clipped(mean_by_item(rows, "difference", None), *self.difference_bounds)
 
     def of(self, frame: pl.DataFrame) -> Estimate:
         """Estimate the figure of some rows, with its clustered interval."""

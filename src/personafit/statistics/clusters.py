@@ -70,6 +70,13 @@ def negated(estimate: Estimate) -> Estimate:
     return replace(estimate, value=value, low=low, high=high)
 
 
+def clipped(estimate: Estimate, least: float, greatest: float) -> Estimate:
+    """Return the estimate with its interval cut at the ends of its scale."""
+    if estimate.low is None or estimate.high is None:
+        return estimate
+    return replace(estimate, low=max(least, estimate.low), high=min(greatest, estimate.high))
+
+
 @dataclass(frozen=True, slots=True)
 class Clusters:
     """Sums over the clusters of one kind (people, prompts, or both), grouped by cluster size."""

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate, cluster_mean, too_few
+from personafit.statistics.clusters import FEWEST_PEOPLE, Estimate, clipped, cluster_mean, too_few
 
 Floats = NDArray[np.float64]
 Metric = Literal["precision", "recall", "f1", "f2", "accuracy", "kappa", "yes_rate", "over_selection"]
@@ -110,7 +110,8 @@ def detection_difference(
         return Estimate(None, None, None, count, who, "undefined: one of the two figures is")
     if who < FEWEST_PEOPLE:
         return Estimate(float(values.mean()), None, None, count, who, too_few(who))
-    return cluster_mean(values, people, prompts)
+    widest = 2.0 if metric == "kappa" else 1.0
+    return clipped(cluster_mean(values, people, prompts), -widest, widest)
 
 
 def pseudo_values(said: ArrayLike, relevant: ArrayLike, metric: Metric) -> Floats:
