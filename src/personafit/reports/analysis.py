@@ -218,7 +218,7 @@ def matrix_picture(
     values |= {(two, one): value for (one, two), value in values.items()}
     drawn = new_figure(0.42 * len(names) + 1.7)
     axis = drawn.subplots()
-    shade_cells(axis, [[values.get((one, two)) for two in names] for one in names], "")
+    shade_cells(axis, [[values.get((one, two)) for two in names] for one in names])
     style: dict[str, Any] = {"fontsize": 8.5, "parse_math": False}
     shown = labels or names
     axis.set_xticks(range(len(names)), shown, rotation=30, ha="right", rotation_mode="anchor", **style)

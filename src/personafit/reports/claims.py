@@ -278,6 +278,11 @@ def line_name(rater: str | None, system: str | None, system_context: str | None)
     return f"{rater} on {system}" + (f" ({system_context})" if system_context else "")
 
 
+def told_system(found: Result) -> str:
+    """Return the name of a system and what it was told, for sentences about it."""
+    return f"{found.system} told “{found.system_context}”" if found.system_context else str(found.system)
+
+
 def stage_loss(stage: str, lost: float, finding: HypothesisTest) -> str:
     """Return a sentence on what a model at one stage loses, with people at every other stage."""
     said = f"With every other stage done by people, a model at the stage “{stage}” loses {100 * lost:.0f} points of F1"

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from personafit._errors import counted
 from personafit.kinds.episode import COUNTS, MOST_QUESTIONS, REGRET, episode_lines, questions_label
 from personafit.kinds.lines import Line
-from personafit.reports.claims import ClaimWords, FigureUnit, claim, legend_for, people_words
+from personafit.reports.claims import ClaimWords, FigureUnit, claim, legend_for, people_words, told_system
 from personafit.reports.episode_viewer import episode_items
 from personafit.reports.kind_report import Column, KindReport, LineId
 from personafit.reports.line_results import context_pairs, differences_of, results_of
@@ -73,7 +73,7 @@ class EpisodeReport(KindReport):
         ]
         findings = decide_together([Hypothesis(row, margin=self.margin) for row in rows])
         said = [
-            claim(_name(row), finding, _words(CLAIMED[row.slice["against"]]), "difference", REGRETS)
+            claim(told_system(row), finding, _words(CLAIMED[row.slice["against"]]), "difference", REGRETS)
             for row, finding in zip(rows, findings, strict=True)
         ]
         return [*said, *legend_for(findings)]
@@ -187,10 +187,6 @@ class EpisodeReport(KindReport):
             "simulated user": [config["user"]],
         }
         return ((role, one, {}) for role, members in roles.items() for one in members)
-
-
-def _name(row: Result) -> str:
-    return f"{row.system} told “{row.system_context}”" if row.system_context else str(row.system)
 
 
 def _words(control: str) -> ClaimWords:

@@ -4,6 +4,7 @@ A source is whatever holds attributes of people: a folder of `extract run`, labe
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ from personafit.reports.pieces import (
     Piece,
     Prose,
     Row,
+    Section,
     Sentences,
     metric_cell,
     metric_name,
@@ -57,6 +59,14 @@ PUBLISHED = "published"
 EXTRACTION, FLOW = "extraction", "flow"
 COVERAGE_BAR = 0.95
 GAP = "_difference"
+FEW = (
+    "accepted",
+    "unsure",
+    "rejected",
+    "attributes per person",
+    "recall: ",
+    "precision: ",
+)  # in the first table
 SOURCE = "arXiv 2606.06614, Figure 2 and Table 1; three raters an attribute, majority; MiniLM embeddings"
 # People's verdicts on attributes from real (WildChat) and simulated users' conversations, as read off the figure.
 ACCEPTANCE = {
@@ -109,7 +119,8 @@ def _staged(name: str, files: StageFile) -> AttributeSource:
         one = decide(list(group))
         if one is not None:
             decided[attribute] = one
-            voices.add(one.by if one.by == "human" else f"{one.by} {one.verifier}".strip())
+            known = ("human",) if one.by == "human" else dict.fromkeys((one.by, one.verifier))
+            voices.add(" ".join(filter(None, known)))
     people = [one.person for one in _asked_about(files)] + [row.person for row in rows]
     nothing: dict[str, list[SourceAttribute]] = {person: [] for person in people}
     given = nothing | _by_person(before_refinement(rows), decided)
@@ -364,13 +375,19 @@ def extraction_part(
     columns, rows = side_by_side(results)
     caption = "Shares in %, attributes per person as a count, 95 % intervals over people; published figures were not measured here."
     judged = [f"{one.name}: {one.kind}, judged by {one.judged_by}." for one in sources]
-    lead = [
-        *_acceptance(results),
-        Grid("Measures", caption, ["measure"], columns, rows).filled(),
-        *small_notes([*judged, *_notes(results), f"Published figures: {SOURCE}."]),
-    ]
-    sentences = [true_minus(text) for text in _source_sentences(results)]
-    return ReportPart(name, "Extracted attributes", sentences, lead, instrument=_instrument(name, command))
+    notes = [*judged, *_notes(results), f"Published figures: {SOURCE}."]
+    grid = Grid("Measures", caption, ["measure"], columns, rows)
+    few = [row for row in rows if row.names[0].startswith(FEW)] or rows
+    rest = [row for row in rows if row not in few]
+    further = [replace(grid, title="Further measures", rows=rest).filled()] if rest else []
+    return ReportPart(
+        name,
+        "Extracted attributes",
+        [true_minus(text) for text in _source_sentences(results)],
+        [*_acceptance(results), replace(grid, rows=few).filled()],
+        [Section("Further measures", [*further, *small_notes(notes)])],
+        instrument=_instrument(name, command),
+    )
 
 
 def read_extraction(folder: Path) -> ReportPart | None:

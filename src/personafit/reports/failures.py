@@ -127,13 +127,11 @@ class Portrait:
         return _chinese(self.own)
 
 
-def portraits(people: People, wanted: Collection[str], seed: int = 0) -> dict[str, Portrait]:
-    """Build a portrait of each person in `wanted`; strangers are the next people of the same language in a seeded order."""
+def portraits(people: People, wanted: Collection[str]) -> dict[str, Portrait]:
+    """Build a portrait of each person in `wanted`; strangers are the next people of the same language in the order of their hashes."""
     found: dict[str, Portrait] = {}
     for language in {person.language for person in people.values()}:
-        ids = sorted(
-            people.of_language(language), key=lambda person: hash_text("stranger", person, str(seed))
-        )
+        ids = sorted(people.of_language(language), key=lambda person: hash_text("stranger", person, "0"))
         texts = {person: "\n".join(facet_values(people[person].facets)) for person in ids}
         said = {person: terms(text) for person, text in texts.items()}
         counts = Counter(chain.from_iterable(said.values()))
@@ -306,18 +304,18 @@ class WorstUnits:
     """The worst units first: columns that identify the unit, `said`, `people` and `far`."""
 
 
-def line_failures(opened: RunLines, rater: str | None = None, most: int = SHOWN) -> list[WorstUnits]:
+def line_failures(opened: RunLines, rater: str | None = None) -> list[WorstUnits]:
     """Return the failures of a rater (by default the first), per question; where systems write, those of each system."""
     if not opened.references:
         lines = [line for line in opened.lines if line.control is None]
         what = "system" if any(line.system for line in lines) else "rater"
-        return [_written(opened, line, most) for line in _named(opened, lines, rater, what)]
+        return [_written(opened, line) for line in _named(opened, lines, rater, what)]
     found = []
     for reference in opened.references:
         own = _named(opened, judged_lines(opened, reference), rater, "rater")
         own = [line for line in own if line.rater == own[0].rater]
         if any(reference.known(line) for line in own):
-            found.append(_judged(opened, reference, own, most))
+            found.append(_judged(opened, reference, own))
     if not found:
         raise UserError(
             f"{opened.run.name}: people have not rated any of its items, so no rater can be shown to be wrong; "
@@ -338,7 +336,7 @@ def _named(opened: RunLines, lines: Sequence[Line], wanted: str | None, what: st
     return own
 
 
-def _judged(opened: RunLines, reference: Reference, lines: Sequence[Line], most: int) -> WorstUnits:
+def _judged(opened: RunLines, reference: Reference, lines: Sequence[Line]) -> WorstUnits:
     frames = []
     for line in lines:
         made = {"system": line.system, "system_context": line.system_context}
@@ -371,13 +369,13 @@ def _judged(opened: RunLines, reference: Reference, lines: Sequence[Line], most:
         for where, part in sliced(whole, opened.slices)
         for metric, column, bounds in figures
     ]
-    worst = whole.filter(pl.col("far") > 0).sort("far", descending=True, maintain_order=True).head(most)
+    worst = whole.filter(pl.col("far") > 0).sort("far", descending=True, maintain_order=True).head(SHOWN)
     columns = [name for name in TOLD if name in worst.columns and worst[name].null_count() < len(worst)]
     units = worst.select(*columns, "said", "people", "far")
     return WorstUnits(str(rater.rater), measure, marked_met(opened.run, results), units)
 
 
-def _written(opened: RunLines, line: Line, most: int) -> WorstUnits:
+def _written(opened: RunLines, line: Line) -> WorstUnits:
     """Return one system's texts that are least like what the person wrote."""
     metric: Metric = opened.headline
     known = line.frame.with_columns(metric.per_row(line.frame).alias("said")).filter(
@@ -386,7 +384,7 @@ def _written(opened: RunLines, line: Line, most: int) -> WorstUnits:
     results = [
         line_result(line, metric.of(part), metric.name, where) for where, part in sliced(known, opened.slices)
     ]
-    worst = known.sort("said", maintain_order=True).head(most)
+    worst = known.sort("said", maintain_order=True).head(SHOWN)
     units = worst.select(*(name for name in TOLD if name in worst.columns), "said")
     told = f" given {line.system_context}" if line.system_context else ""
     return WorstUnits(

@@ -255,7 +255,9 @@ def metric_text(metric: str, value: float) -> str:
     return write(value, 2) if is_as_it_is(metric) else write(100 * value)
 
 
-SHARES = frozenset({"accuracy", "win_rate", "f1", "lift", "completion", "unmoved", "rouge_1", "rouge_l"})
+SHARES = frozenset(
+    {"accuracy", "win_rate", "f1", "lift", "completion", "success", "unmoved", "rouge_1", "rouge_l"}
+)
 """Headline metrics shown in percent; those of other kinds may have any scale and are shown unscaled."""
 
 
@@ -308,9 +310,9 @@ class Remarks:
         return iter(self._numbers)
 
 
-def count_row(names: Sequence[str], counts: Sequence[int], control: str | None = None) -> Row:
+def count_row(names: Sequence[str], counts: Sequence[int]) -> Row:
     """Return a row of counts."""
-    return Row(names, [Cell(f"{count:,}", sort=float(count)) for count in counts], control)
+    return Row(names, [Cell(f"{count:,}", sort=float(count)) for count in counts])
 
 
 def true_minus(text: str) -> str:

@@ -27,12 +27,12 @@ WIDTH = 9.2  # inches; the page scales it
 LARGE = 6.5  # marker size in points
 
 
-def new_figure(height: float, width: float = WIDTH) -> "Figure":
-    """Create an empty transparent figure of this size in inches."""
+def new_figure(height: float) -> "Figure":
+    """Create an empty transparent figure of this height in inches."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained", facecolor="none")
+    figure = Figure(figsize=(WIDTH, height), layout="constrained", facecolor="none")
     FigureCanvasAgg(figure)
     return figure
 
@@ -294,9 +294,7 @@ def frame(axis: "Axes", title: str = "", label: str = "") -> None:
     axis.spines["bottom"].set_color(GRID)
 
 
-def shade_cells(
-    axis: "Axes", cells: Sequence[Sequence[float | None]], unknown: str = "–", digits: int = 2
-) -> None:
+def shade_cells(axis: "Axes", cells: Sequence[Sequence[float | None]]) -> None:
     """Draw the cells of a matrix, shaded by absolute value up to 1: in blue above 0, in grey below."""
     size = len(cells)
     for row, values in enumerate(cells):
@@ -310,7 +308,7 @@ def shade_cells(
                 alpha=FULLEST * min(1.0, abs(value or 0.0)),
                 linewidth=0,
             )
-            text = unknown if value is None else plain(value, digits)
+            text = "" if value is None else plain(value, 2)
             axis.text(column, row, text, ha="center", va="center", fontsize=9, color=INK)
     axis.set_xlim(-0.5, size - 0.5)
     axis.set_ylim(size - 0.5, -0.5)

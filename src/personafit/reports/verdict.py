@@ -16,6 +16,7 @@ from personafit.reports.claims import (
     line_name,
     people_words,
     same_words,
+    told_system,
 )
 from personafit.reports.gate import Bar, GateVerdict, gate_verdicts, short_names
 from personafit.reports.pieces import FROM_DATA, SHARES, headline_text, metric_name
@@ -356,8 +357,7 @@ def _relevance(head: Result, found: Mapping[str, Result]) -> str:
 
 
 def _preference(head: Result, found: Mapping[str, Result]) -> str:
-    told = f" told “{head.system_context}”" if head.system_context else ""
-    whose = f"{head.system}{told}: its personalized answers are rated" if head.system else ""
+    whose = f"{told_system(head)}: its personalized answers are rated" if head.system else ""
     said = whose or f"{head.rater} rates the personalized answers"
     scale = "on a scale from 1 to 5, where 3 is as good as the generic ones"
     attributes = counted(head.n, "attribute", "attributes")
@@ -368,7 +368,6 @@ SIMULATED = "users are simulated"
 
 
 def _dialogue(head: Result, found: Mapping[str, Result]) -> str:
-    told = f" told “{head.system_context}”" if head.system_context else ""
     done = found.get("completion")
     if head.metric == "personalization":
         said = f"personalization {with_interval(head, 1, 2)} of 4"
@@ -381,7 +380,7 @@ def _dialogue(head: Result, found: Mapping[str, Result]) -> str:
     else:
         said = _named(head)
     on = f"on {counted(head.n, 'task', 'tasks')} of {people_words(head.people)} ({SIMULATED})"
-    return f"{head.system}{told}: {said}, {on}"
+    return f"{told_system(head)}: {said}, {on}"
 
 
 def _injection(head: Result, found: Mapping[str, Result]) -> str:
@@ -397,9 +396,8 @@ def _injection(head: Result, found: Mapping[str, Result]) -> str:
 
 
 def _writing(head: Result, found: Mapping[str, Result]) -> str:
-    told = f" told “{head.system_context}”" if head.system_context else ""
     score = found.get("rouge_1", head)
-    return f"{head.system}{told}: {_named(score)} with what the person wrote, on {counted(score.n, 'text', 'texts')} of {people_words(score.people)}"
+    return f"{told_system(head)}: {_named(score)} with what the person wrote, on {counted(score.n, 'text', 'texts')} of {people_words(score.people)}"
 
 
 LADDER = {"profile": "a profile reader's", "majority": "the majority's"}
@@ -407,8 +405,7 @@ LADDER = {"profile": "a profile reader's", "majority": "the majority's"}
 
 
 def _episode(head: Result, found: Mapping[str, Result]) -> str:
-    told = f" told “{head.system_context}”" if head.system_context else ""
-    said = f"{head.system}{told} did what was asked {_in_share(head, 'episode')}"
+    said = f"{told_system(head)} did what was asked {_in_share(head, 'episode')}"
     if (regret := found.get("regret")) is None:
         return said
     beside = [
