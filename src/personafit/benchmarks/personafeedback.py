@@ -23,7 +23,7 @@ from personafit.benchmarks.lines import (
     read_object,
     read_records,
 )
-from personafit.benchmarks.published import published_file, published_info
+from personafit.benchmarks.published import not_found, published_file, published_info
 from personafit.people import Person, flatten
 
 TIERS = {"easy": "easy", "mid": "medium", "medium": "medium", "hard": "hard"}
@@ -162,10 +162,7 @@ def _find_sources(folder: Path) -> list[_Source]:
             if path.stem in TIERS:
                 found.append(_Source(path, meant, TIERS[path.stem]))
     if not found:
-        raise UserError(
-            f"{folder} holds no PersonaFeedback pairs: expected rm_benchmark_all/general_easy.jsonl (GitHub layout) "
-            "or data/general/easy.jsonl (hub layout)."
-        )
+        raise not_found("personafeedback", folder)
     ordered = sorted(found, key=lambda source: (source.half, list(TIERS.values()).index(source.tier)))
     for one, other in pairwise(ordered):
         if (one.half, one.tier) == (other.half, other.tier):
