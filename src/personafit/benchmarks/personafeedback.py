@@ -95,11 +95,13 @@ class PersonaFeedback(ChoiceBenchmark):
         for half in sorted(set(HALVES.values()) - {source.half for source in self._sources}):
             notes.append(f"The {half} half is not in {self._folder.name}: its columns stay blank.")
         read = {source.path for source in self._sources}
-        for path in sorted((self._folder / "rm_benchmark_all").glob("[!.]*.jsonl")):
-            if path not in read:
-                notes.append(
-                    f"{path.name} is left out: it is named after no half and tier, such as specific_easy.jsonl."
-                )
+        for pattern in ("rm_benchmark_all/[!.]*.jsonl", "data/*/[!.]*.jsonl"):
+            for path in sorted(self._folder.glob(pattern)):
+                if path not in read:
+                    notes.append(
+                        f"{path.name} is left out: it is named after no half and tier, such as specific_easy.jsonl, or "
+                        "data/specific/easy.jsonl."
+                    )
         return [*notes, *self._note_sizes()]
 
     def _note_sizes(self) -> Iterator[str]:
