@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
+from personafit import UserError
 from personafit.benchmarks.hub import data_folder
 from tests.benchmarks.hub_world import (
     FEEDBACK,
@@ -59,11 +60,13 @@ def test_personalens_is_fetched_and_read(hub: StubHub, tmp_path: Path) -> None:
     assert fetched.licence == "cc-by-nc-4.0"
     assert contents(tmp_path / "lens") == contents(tmp_path / "world")
     assert not any(request.token for request in hub.requests)
-    assert data_folder("personalens", None) is None
+    with pytest.raises(UserError, match="personalens needs --data FOLDER"):
+        data_folder("personalens", None)
     get("personalens")
     assert data_folder("personalens", None) == Path(".personafit/data/personalens")
-    assert data_folder("personalens", Path("lens")) == Path("lens")
-    assert data_folder("recentering", None) is None
+    assert data_folder("personalens", tmp_path / "lens") == tmp_path / "lens"
+    with pytest.raises(UserError, match="recentering needs --data FOLDER"):
+        data_folder("recentering", None)
 
 
 def test_a_broken_connection_goes_on_where_it_broke(hub: StubHub, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +94,8 @@ def test_a_killed_download_is_no_copy_and_is_taken_up_again(hub: StubHub, tmp_pa
         process.kill()
     hub.hold = None
     hub.held.set()
-    assert data_folder("personafeedback", None) is None
+    with pytest.raises(UserError, match="personafeedback needs --data FOLDER"):
+        data_folder("personafeedback", None)
 
     hub.requests.clear()
     get("personafeedback")
@@ -224,7 +228,8 @@ def test_what_we_cannot_read_is_not_fetched(hub: StubHub) -> None:
     said = refused("personafeedback")
     assert "was fetched but is not what it looks like" in said
     assert "all_personas.jsonl, line 1" in said
-    assert data_folder("personafeedback", None) is None
+    with pytest.raises(UserError, match="personafeedback needs --data FOLDER"):
+        data_folder("personafeedback", None)
 
 
 def test_bad_usage(hub: StubHub, tmp_path: Path) -> None:

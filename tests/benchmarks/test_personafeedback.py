@@ -243,3 +243,8 @@ def test_a_file_named_after_no_tier_is_left_out_aloud(tmp_path: Path) -> None:
     benchmark = PersonaFeedback(tmp_path)
     assert len(list(benchmark.items())) == 1
     assert any(note.startswith("general_harder.jsonl is left out") for note in benchmark.notes())
+    write(tmp_path / "hub" / "persona" / "all_personas.jsonl", PERSONA)
+    for name in ("general/easy", "general/train", "other/easy"):
+        write(tmp_path / "hub" / "data" / f"{name}.jsonl", {"user_id": 1, **ROW})
+    left = [note.split()[0] for note in PersonaFeedback(tmp_path / "hub").notes() if "is left out" in note]
+    assert left == ["train.jsonl", "easy.jsonl"]

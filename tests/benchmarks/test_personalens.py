@@ -158,7 +158,7 @@ def test_faults_name_their_place(tmp_path: Path) -> None:
     (folder / "res" / "schema.json").write_text('[{"name": "x"}]', encoding="utf-8")
     fails("schema.json, entry 1, field 'domain' is missing")
     (folder / "res" / "schema.json").unlink()
-    fails("must be the folder with res/schema.json")
+    fails("holds no data of personalens: expected res/schema.json")
 
 
 def test_tasks_go_into_the_store_and_come_back(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_folders_and_the_starter_set_are_read_alike(tmp_path: Path) -> None:
             assert set(each.preferences) <= set(person.facets)
     assert shipped.info.metrics["closed_values"]
     (tmp_path / "mine" / "tasks.jsonl").unlink()
-    with pytest.raises(UserError, match="is not PersonaLens"):
+    with pytest.raises(UserError, match="holds no data of personalens"):
         open_tasks(tmp_path / "mine")
 
 

@@ -31,8 +31,12 @@ def test_list_names_every_benchmark(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     invoke(monkeypatch, tmp_path, "data", "list")
-    names = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    lines = capsys.readouterr().out.splitlines()
+    names = [line.split()[0] for line in lines]
     assert names[:2] == ["starter", "personafeedback"]
+    prefeval = next(line for line in lines if line.startswith("prefeval "))
+    assert "PrefEval: which of four answers follows the person's preference?" in prefeval
+    assert "needs --data FOLDER with benchmark_dataset/" in prefeval
     assert "answers" in names
 
 

@@ -201,7 +201,7 @@ def test_what_cannot_be_run_is_said_before_anything_is(
     text = SUITE.format(rater="rule:name") + '\n[[run]]\nbenchmark = "lamp"\ndata = "nowhere"\n'
     (folder / "all.toml").write_text(text, encoding="utf-8")
     invoke(monkeypatch, tmp_path, "run", "suites/all.toml", code=2)
-    assert "holds no LaMP task" in capsys.readouterr().err
+    assert "--data nowhere: there is no such folder" in capsys.readouterr().err
     assert not (tmp_path / ".personafit" / "store.db").exists() or asks(tmp_path) == 0
     invoke(monkeypatch, tmp_path, "run", "suites/all.toml", "--rater", "rule:length", code=2)
     assert "already says what is evaluated" in capsys.readouterr().err

@@ -31,6 +31,7 @@ from personafit.benchmarks.hostile import hostile_note
 from personafit.benchmarks.hub import REPOS, how_to_run
 from personafit.benchmarks.inspect_logs import SUFFIXES, InspectLog
 from personafit.benchmarks.lines import read_lines
+from personafit.benchmarks.published import published_info
 from personafit.benchmarks.publishing import push_folder
 from personafit.benchmarks.tasks import TaskBenchmark
 from personafit.contexts.context import HISTORY
@@ -52,13 +53,14 @@ __all__ = [
 
 
 def known_benchmarks() -> Iterator[tuple[str, str]]:
-    """Yield the benchmarks known by name, each with its title and licence, or with what it needs."""
+    """Yield the benchmarks known by name, each with its title and licence, and what it needs if its data are not here."""
     for name, factory in BENCHMARKS.items():
+        needs = ""
         try:
             info = factory(None).info
-            yield name, f"{info.title} ({info.licence})"
         except UserError as error:
-            yield name, str(error)
+            info, needs = published_info(name), f". {error}"
+        yield name, f"{info.title} ({info.licence}){needs}"
 
 
 @dataclass

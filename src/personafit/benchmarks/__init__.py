@@ -35,40 +35,27 @@ def _opened_by(opener: str) -> Callable[[Path | None], Benchmark]:
     return opened
 
 
-def _read_from(name: str, reader: str, expected: str) -> Callable[[Path | None], Benchmark]:
+def _read_from(name: str, reader: str) -> Callable[[Path | None], Benchmark]:
     """Return a function that opens a published benchmark from --data, or from a copy fetched before."""
 
     def opened(data: Path | None) -> Benchmark:
-        from personafit.benchmarks.hub import REPOS, data_folder
+        from personafit.benchmarks.hub import data_folder
 
-        folder = data_folder(name, data)
-        if folder is None:
-            fetch = f"; `personafit data get {name}` fetches it from the hub" if name in REPOS else ""
-            raise UserError(f"{name} needs --data FOLDER with {expected}{fetch}.")
-        return _opened_by(reader)(folder)
+        return _opened_by(reader)(data_folder(name, data))
 
     return opened
 
 
 _PUBLISHED = {
-    "personafeedback": (
-        "personafeedback:PersonaFeedback",
-        "the published data in its GitHub or hub layout (rm_benchmark_all/ and persona_all/, or data/ and persona/)",
-    ),
-    "prefeval": ("prefeval:PrefEval", "benchmark_dataset/ as in amazon-science/PrefEval"),
-    "personamem": (
-        "personamem:PersonaMem",
-        "questions_32k.csv and shared_contexts_32k.jsonl, or 128k or 1M, or queries.jsonl and documents.jsonl",
-    ),
-    "lamp": ("lamp:LaMP", "LaMP_1/, LaMP_2/ or LaMP_3/, each with dev_questions.json and dev_outputs.json"),
-    "lamp-writing": (
-        "lamp:LaMPWriting",
-        "LaMP_4/ to LaMP_7/, each with dev_questions.json and dev_outputs.json",
-    ),
-    "rewardbench": ("rewardbench:RewardBench", "data/*.parquet as in allenai/reward-bench"),
-    "helpsteer2": ("rewardbench:HelpSteer2", "validation.jsonl.gz as in nvidia/HelpSteer2"),
+    "personafeedback": "personafeedback:PersonaFeedback",
+    "prefeval": "prefeval:PrefEval",
+    "personamem": "personamem:PersonaMem",
+    "lamp": "lamp:LaMP",
+    "lamp-writing": "lamp:LaMPWriting",
+    "rewardbench": "rewardbench:RewardBench",
+    "helpsteer2": "rewardbench:HelpSteer2",
 }
-"""Published benchmarks that are read from a folder: the reader, and what the folder must hold."""
+"""Readers of published benchmarks that need a folder."""
 
 
 def _starter(data: Path | None) -> Benchmark:
@@ -79,7 +66,7 @@ def _starter(data: Path | None) -> Benchmark:
 
 BENCHMARKS: dict[str, Callable[[Path | None], Benchmark]] = {
     "starter": _starter,
-    **{name: _read_from(name, *how) for name, how in _PUBLISHED.items()},
+    **{name: _read_from(name, reader) for name, reader in _PUBLISHED.items()},
     "recentering": _opened_by("recentering:open_relevance"),
     "responses": _opened_by("responses:open_responses"),
     "personalens": _opened_by("personalens:open_tasks"),

@@ -3,9 +3,13 @@
 `benchmark.toml` describes the benchmark; `people.jsonl`, `products.jsonl`, `items.jsonl` and `gold.jsonl` hold the records, one per line;
 other files are optional. A folder may hold items of several kinds; a benchmark has one kind, and only checking, counting and copying read
 them all.
+
+A folder comes from others, so it never chooses code, hosts, keys or paths: the raters and contexts it names are checked against fixed lists.
+What users type, or write into a suite or build config that they name, is trusted. See docs/guides/security.md.
 """
 
 import json
+import re
 import shutil
 import tomllib
 from collections import deque
@@ -15,10 +19,11 @@ from pathlib import Path
 import orjson
 
 from personafit._errors import UserError, located, refuse_faults
+from personafit._names import RULE, is_name
 from personafit.benchmarks.benchmark import Benchmark, BenchmarkInfo
 from personafit.benchmarks.folder_records import FolderRecords
 from personafit.benchmarks.lines import read_lines, validated
-from personafit.benchmarks.reach import Refused, refuse_reach
+from personafit.contexts import PLAIN, is_plain
 from personafit.models import one_line
 from personafit.people import Conversation, Person
 from personafit.store import Item, Judgment, Product
@@ -35,6 +40,12 @@ OPTIONAL = (
 
 
 MOST_NAMED = 5  # raters named in a note
+_RATER = re.compile(r"rule:[a-z0-9-]{1,40}|embedding")  # the bundled embedder: no address, no model name
+_SHOWN = 80  # characters quoted in an error message
+
+
+class Refused(UserError):
+    """Data that names what it may not name; unlike other faults this ends reading at once."""
 
 
 class FolderBenchmark(Benchmark):
@@ -110,6 +121,31 @@ def read_info(path: Path) -> BenchmarkInfo:
         raise UserError(f"{path} holds a value that cannot be stored: {one_line(error)}.") from error
     refuse_reach(info, path)
     return info
+
+
+def refuse_reach(info: BenchmarkInfo, path: Path) -> None:
+    """Raise `Refused` if a benchmark.toml names more than rules, plain contexts and a plain name."""
+    if not is_name(info.name):
+        raise Refused(
+            f"{located(path, field='name')}: '{info.name[:_SHOWN]}' cannot name a benchmark: {RULE}."
+        )
+    for rater in info.controls.raters:
+        if not _RATER.fullmatch(rater):
+            raise Refused(
+                f"{located(path, field='controls.raters')}: '{rater[:_SHOWN]}' is not for data to name, only rule:NAME is; "
+                "take it out, and name it with --rater if you want it."
+            )
+    refuse_context(info.context, located(path, field="context"))
+    for context in info.controls.contexts:
+        refuse_context(context, located(path, field="controls.contexts"))
+
+
+def refuse_context(context: str, place: str) -> None:
+    """Raise `Refused` if a context is more than the person's record."""
+    if not is_plain(context):
+        raise Refused(
+            f"{place}: '{context[:_SHOWN]}' is not for data to name, only {PLAIN}; take it out, and name it with --context if you want it."
+        )
 
 
 def check_folder(folder: Path) -> list[str]:

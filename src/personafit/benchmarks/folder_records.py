@@ -128,21 +128,19 @@ class FolderRecords:
 
     def conversations(self) -> Iterator[Conversation]:
         """Iterate over the conversations, if any; their people must exist."""
-        path = self._folder / "conversations.jsonl"
-        for number, one in self._lines(path, Conversation) if path.is_file() else ():
+        for place, one in self._optional("conversations.jsonl", Conversation, "person"):
             if one.person in (self._people or ()):
                 yield one
             else:
-                self._complain(f"{located(path, number, 'person')}: '{one.person}' is not in people.jsonl.")
+                self._complain(f"{place}: '{one.person}' is not in people.jsonl.")
 
     def votes(self) -> Iterator[Judgment]:
         """Iterate over the individual votes, if any; their items must exist, their labels are not restricted."""
-        path = self._folder / "votes.jsonl"
-        for number, vote in self._lines(path, Judgment) if path.is_file() else ():
+        for place, vote in self._optional("votes.jsonl", Judgment, "item"):
             if vote.item in (self._items or ()):
                 yield vote.model_copy(update={"target": self._hash(vote.target)})
             else:
-                self._complain(f"{located(path, number, 'item')}: '{vote.item}' is not in items.jsonl.")
+                self._complain(f"{place}: '{vote.item}' is not in items.jsonl.")
 
     def unlabelled(self) -> list[str]:
         missing = sorted(set(self._items or ()) - self._labelled)
@@ -197,8 +195,11 @@ class FolderRecords:
         """Iterate over the records of a file; repeated keys are faults."""
         return read_records(self._folder / file, model, self._complain, self._strict, key, field)
 
-    def _lines(self, path: Path, model: type[M]) -> Iterator[tuple[int, M]]:
-        return read_records(path, model, self._complain, self._strict)
+    def _optional(self, file: str, model: type[M], field: str) -> Iterator[tuple[str, M]]:
+        """Iterate over the records of an optional file, with the places of a field."""
+        path = self._folder / file
+        rows = read_records(path, model, self._complain, self._strict) if path.is_file() else ()
+        return ((located(path, number, field), row) for number, row in rows)
 
 
 def _gold_key(gold: Judgment) -> str:

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from personafit._errors import UserError
 from personafit.benchmarks.folder import OPTIONAL, REQUIRED
+from personafit.benchmarks.published import published_file
 
 FOLDER_FILES = (*REQUIRED, *OPTIONAL)
 NOTICES = ("README.md", "LICENSE*", "NOTICE*", "CITATION*")
@@ -134,10 +135,13 @@ def read_source(folder: Path) -> DatasetCopy | None:
         return None
 
 
-def data_folder(name: str, data: Path | None) -> Path | None:
-    """Return the data given by --data, or else a copy of that benchmark fetched before; None if there is none."""
+def data_folder(name: str, data: Path | None) -> Path:
+    """Return the data given by --data, or else a copy of that benchmark fetched before."""
     if data is None:
-        return fetched if read_source(fetched := DATA / name) is not None else None
+        if read_source(fetched := DATA / name) is not None:
+            return fetched
+        fetch = f"; `personafit data get {name}` fetches it from the hub" if name in REPOS else ""
+        raise UserError(f"{name} needs --data FOLDER with {published_file(name)['expected']}{fetch}.")
     if str(data) != "starter" and not data.exists():
         raise UserError(f"--data {data}: there is no such folder.")
     if data.is_file() and data.suffix.lower() in ARCHIVES:

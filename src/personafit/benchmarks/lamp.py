@@ -19,7 +19,7 @@ from personafit._errors import UserError
 from personafit.benchmarks.benchmark import HeldBenchmark, Published
 from personafit.benchmarks.choices import ChoiceBenchmark, MultipleChoice
 from personafit.benchmarks.lines import FilledText, read_entries, read_object, validated
-from personafit.benchmarks.published import published_info, published_scores
+from personafit.benchmarks.published import not_found, published_info, published_scores
 from personafit.contexts.retrieval import Retriever
 from personafit.items import MOST
 from personafit.people import Memory, Person
@@ -66,7 +66,7 @@ class LampQuestion(_LampLine):
 
 
 def read_tasks(
-    folder: Path, wanted: Mapping[str, object], make: Callable[[str, LampQuestion], T], expected: str
+    folder: Path, wanted: Mapping[str, object], make: Callable[[str, LampQuestion], T], name: str
 ) -> tuple[list[T], list[str]]:
     """Apply `make` to each question of the tasks in a folder; return the results, and notes on what was read and left out.
 
@@ -76,7 +76,7 @@ def read_tasks(
     notes: list[str] = []
     tasks = _find_tasks(folder)
     if not tasks.keys() & wanted.keys():
-        raise UserError(f"{folder} holds no {expected}")
+        raise not_found(name, folder)
     for task in (task for task in wanted if task in tasks):
         outputs = tasks[task]
         questions = outputs.with_name(outputs.name.replace("_outputs", "_questions"))
@@ -153,8 +153,7 @@ class LaMP(ChoiceBenchmark):
             folder,
             TASKS,
             _choice,
-            "LaMP task that is a choice: expected LaMP_1/dev_questions.json and LaMP_1/dev_outputs.json, or LaMP_2 or LaMP_3; "
-            "the writing tasks are read by `run lamp-writing`.",
+            self.info.name,
         )
 
     def people(self) -> Iterator[Person]:
@@ -283,8 +282,7 @@ class LaMPWriting(HeldBenchmark):
             folder,
             WRITING_TASKS,
             partial(_written, Retriever("bm25")),
-            "LaMP task that is written: expected LaMP_4/dev_questions.json and LaMP_4/dev_outputs.json, or LaMP_5, LaMP_6 or "
-            "LaMP_7; the choices are read by `run lamp`.",
+            WRITING,
         )
         people, items = (person for person, _, _ in made), (item for _, item, _ in made)
         products = (product for *_, texts in made for product in texts)

@@ -23,7 +23,7 @@ from personafit.benchmarks.lines import (
     read_object,
     read_records,
 )
-from personafit.benchmarks.published import published_file, published_info
+from personafit.benchmarks.published import not_found, published_file, published_info
 from personafit.people import Person, flatten
 
 TIERS = {"easy": "easy", "mid": "medium", "medium": "medium", "hard": "hard"}
@@ -95,11 +95,13 @@ class PersonaFeedback(ChoiceBenchmark):
         for half in sorted(set(HALVES.values()) - {source.half for source in self._sources}):
             notes.append(f"The {half} half is not in {self._folder.name}: its columns stay blank.")
         read = {source.path for source in self._sources}
-        for path in sorted((self._folder / "rm_benchmark_all").glob("[!.]*.jsonl")):
-            if path not in read:
-                notes.append(
-                    f"{path.name} is left out: it is named after no half and tier, such as specific_easy.jsonl."
-                )
+        for pattern in ("rm_benchmark_all/[!.]*.jsonl", "data/*/[!.]*.jsonl"):
+            for path in sorted(self._folder.glob(pattern)):
+                if path not in read:
+                    notes.append(
+                        f"{path.name} is left out: it is named after no half and tier, such as specific_easy.jsonl, or "
+                        "data/specific/easy.jsonl."
+                    )
         return [*notes, *self._note_sizes()]
 
     def _note_sizes(self) -> Iterator[str]:
@@ -162,10 +164,7 @@ def _find_sources(folder: Path) -> list[_Source]:
             if path.stem in TIERS:
                 found.append(_Source(path, meant, TIERS[path.stem]))
     if not found:
-        raise UserError(
-            f"{folder} holds no PersonaFeedback pairs: expected rm_benchmark_all/general_easy.jsonl (GitHub layout) "
-            "or data/general/easy.jsonl (hub layout)."
-        )
+        raise not_found("personafeedback", folder)
     ordered = sorted(found, key=lambda source: (source.half, list(TIERS.values()).index(source.tier)))
     for one, other in pairwise(ordered):
         if (one.half, one.tier) == (other.half, other.tier):

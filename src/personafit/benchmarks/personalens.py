@@ -24,7 +24,7 @@ from personafit.benchmarks.lines import (
     read_object,
     validated,
 )
-from personafit.benchmarks.published import published_info
+from personafit.benchmarks.published import not_found, published_info
 from personafit.benchmarks.tasks import FolderTasks, TaskBenchmark
 from personafit.people import FacetValue, Person, Task
 
@@ -133,9 +133,7 @@ class PersonaLens(TaskBenchmark):
             folder / place for place in ("res/schema.json", "data/task", "data/profile")
         )
         if not schema.is_file() or not self._tasks.is_dir() or not self._profiles.is_dir():
-            raise UserError(
-                f"{folder} is not PersonaLens: --data must be the folder with res/schema.json, data/task/ and data/profile/."
-            )
+            raise not_found("personalens", folder)
         self._folder = folder
         rows = [validated(_Domain, row, place, None) for place, row in read_entries(schema)]
         self._ontology: Domains = {row.domain: {one.name: one for one in row.affinities} for row in rows}
@@ -403,12 +401,6 @@ def _number(path: Path) -> tuple[int, str]:
 def open_tasks(data: Path | None) -> TaskBenchmark:
     """Return the people and tasks given by --data: the published layout, a benchmark folder, or `starter`."""
     data = data_folder("personalens", data)
-    if data is None:
-        raise UserError(
-            "personalens needs --data FOLDER, a copy of the published data (with res/ and data/) or a folder with "
-            "people.jsonl and tasks.jsonl; `personafit data get personalens` fetches the one, --data starter takes the "
-            "small set that is shipped."
-        )
     if str(data) == "starter" and not data.is_dir():
         return FolderTasks(STARTER, "starter-dialogues")
     return FolderTasks(data) if (data / "tasks.jsonl").is_file() else PersonaLens(data)

@@ -28,7 +28,7 @@ from personafit.benchmarks.lines import (
     read_records,
     validated,
 )
-from personafit.benchmarks.published import published_info
+from personafit.benchmarks.published import not_found, published_info
 from personafit.contexts.context import HISTORY, UNTIL
 from personafit.items import MOST
 from personafit.people import Memory, Person
@@ -158,10 +158,7 @@ def _find(data: Path) -> tuple[Path, str]:
                 if not (contexts := path.with_name(f"shared_contexts_{size}.jsonl")).is_file():
                     raise UserError(f"{contexts} is not there; it belongs beside {path.name}.")
                 return path, size
-    raise UserError(
-        f"{data} holds no PersonaMem questions: expected questions_32k.csv and shared_contexts_32k.jsonl, or 128k or 1M, or "
-        f"{QUERIES} and {DOCUMENTS}."
-    )
+    raise not_found("personamem", data)
 
 
 def _fitting(histories: Histories) -> str:

@@ -17,7 +17,7 @@ from pydantic import Field
 from personafit._errors import UserError
 from personafit.benchmarks.choices import ChoiceBenchmark, MultipleChoice, said
 from personafit.benchmarks.lines import FilledText, PublishedLine, read_entries, validated
-from personafit.benchmarks.published import published_info
+from personafit.benchmarks.published import not_found, published_info
 from personafit.people import Memory, Person
 
 EXPLICIT = "explicit"
@@ -64,9 +64,7 @@ class PrefEval(ChoiceBenchmark):
         self._files = [path for path in files if not path.stem.endswith(" copy")]
         self._copies = len(files) - len(self._files)
         if not self._files:
-            raise UserError(
-                f"{folder} holds no PrefEval choices: expected benchmark_dataset/mcq_options/TOPIC.json as in its repository."
-            )
+            raise not_found("prefeval", folder)
 
     def people(self) -> Iterator[Person]:
         for person, _ in self._read:

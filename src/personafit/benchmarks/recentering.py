@@ -18,7 +18,7 @@ from personafit.benchmarks.benchmark import Benchmark, Published
 from personafit.benchmarks.folder import FolderBenchmark
 from personafit.benchmarks.hub import data_folder
 from personafit.benchmarks.lines import FilledText, IdText, PublishedLine, read_records
-from personafit.benchmarks.published import published_file, published_info, published_scores
+from personafit.benchmarks.published import not_found, published_file, published_info, published_scores
 from personafit.benchmarks.starter import FOLDER as STARTER
 from personafit.items.relevance import NO, REASON, RELEVANCE, YES
 from personafit.people import Attribute, Person
@@ -126,22 +126,15 @@ class RelevanceLabels(Benchmark):
         return rows
 
 
-def find_data(name: str, data: Path | None, file: str, kind: str) -> Path:
+def find_data(name: str, data: Path | None, file: str) -> Path:
     """Return the folder given by --data, or a copy fetched before; `starter` is the shipped set."""
     found = data_folder(name, data)
-    if found is None:
-        raise UserError(
-            f"{name} needs --data FOLDER with {file} as published, a benchmark folder that has {kind} items, or "
-            "--data starter for the small set that comes with personafit."
-        )
     if str(found) == "starter" and not found.exists():
         return STARTER
     if found.name == file and found.is_file():  # the file itself was named
         found = found.parent
     if not (found / file).is_file() and not (found / "benchmark.toml").is_file():
-        raise UserError(
-            f"{found} holds neither {file} (the published layout) nor benchmark.toml (a benchmark folder)."
-        )
+        raise not_found(name, found)
     return found
 
 
@@ -156,7 +149,7 @@ def has_items(benchmark: FolderBenchmark) -> FolderBenchmark:
 
 def open_relevance(data: Path | None) -> Benchmark:
     """Return the relevance items given by --data."""
-    folder = find_data(INFO.name, data, LABELS, RELEVANCE)
+    folder = find_data(INFO.name, data, LABELS)
     if (folder / LABELS).is_file():
         return RelevanceLabels(folder)
     return has_items(FolderBenchmark(folder, kind=RELEVANCE))

@@ -215,7 +215,7 @@ def folder_votes(folder: Path, question: str) -> Iterator[Judgment]:
 
 def open_responses(data: Path | None) -> Benchmark:
     """Return the pairs of answers given by --data."""
-    folder = find_data(INFO.name, data, PAIRS, PREFERENCE)
+    folder = find_data(INFO.name, data, PAIRS)
     return ResponsePairs(folder) if (folder / PAIRS).is_file() else has_items(PreferenceFolder(folder))
 
 
@@ -247,7 +247,7 @@ class ResponsePrompts(HeldBenchmark):
 
 def open_prompts(data: Path | None) -> ResponsePrompts:
     """Return the prompts of the data: published pairs or labels, or a folder with relevance or preference items."""
-    folder = find_data(INFO.name, data, PAIRS, PREFERENCE)
+    folder = find_data(INFO.name, data, PAIRS)
     if (folder / PAIRS).is_file():
         pairs = ResponsePairs(folder)
         first: dict[str, Situation] = {}

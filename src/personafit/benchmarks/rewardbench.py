@@ -23,7 +23,7 @@ from personafit.benchmarks.lines import (
     read_records,
     validated,
 )
-from personafit.benchmarks.published import published_info, published_scores
+from personafit.benchmarks.published import not_found, published_info, published_scores
 from personafit.items import MOST
 from personafit.people import Person
 
@@ -104,10 +104,7 @@ class RewardBench(Impersonal):
     def __init__(self, folder: Path) -> None:
         self._files = next((found for pattern in FILES if (found := sorted(folder.glob(pattern)))), [])
         if not self._files:
-            raise UserError(
-                f"{folder} holds nothing in RewardBench's layout: expected data/filtered-*.parquet or data/test-*.parquet as on the "
-                "hub, or a .jsonl file with prompt, chosen and rejected."
-            )
+            raise not_found("rewardbench", folder)
         second = any(isinstance(row.get("chosen"), list) for _, row in self._rows())
         self.info = published_info("rewardbench-2" if second else "rewardbench")
 
@@ -159,7 +156,7 @@ class HelpSteer2(Impersonal):
     def __init__(self, folder: Path) -> None:
         found = [folder / name for name in HELPSTEER if (folder / name).is_file()]
         if not found:
-            raise UserError(f"{folder} holds no HelpSteer2 ratings: expected {', '.join(HELPSTEER)}.")
+            raise not_found("helpsteer2", folder)
         self._path = found[0]
 
     def read(self) -> Iterator[MultipleChoice]:

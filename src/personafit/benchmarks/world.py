@@ -49,8 +49,9 @@ class WorldBenchmark(HeldBenchmark):
 
 def open_world(data: Path | None) -> WorldBenchmark:
     """Return the shipped world, or one built from the domains or the PersonaLens people in a folder."""
-    if (data := data_folder("world", data)) is None:
+    if data is None:
         return WorldBenchmark(shipped(), "as this package", "The shipped people and offers are generated.")
+    data = data_folder("world", data)
     if files := sorted(data.glob("*.toml")):
         domains = {file.stem: _domain(file) for file in files}
         world = build(as_name(data.resolve().name), generate(domains, PEOPLE, 0), 0)

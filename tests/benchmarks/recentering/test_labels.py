@@ -107,7 +107,7 @@ def test_an_empty_file_is_an_error(tmp_path: Path) -> None:
 def test_data_must_be_named_and_hold_relevance(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"needs --data FOLDER .* --data starter"):
         open_relevance(None)
-    with pytest.raises(UserError, match=r"neither relevance\.jsonl"):
+    with pytest.raises(UserError, match="holds no data of recentering"):
         open_relevance(tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""Published benchmarks as data: a JSON file each, with what it is, its sizes, and the scores that others have reported."""
+"""Published benchmarks as data: a JSON file each, with what it is, its files and sizes, and the scores that others have reported."""
 
 from functools import cache
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from personafit._errors import UserError
 from personafit.benchmarks.benchmark import BenchmarkInfo, Published
 
 
@@ -19,6 +20,11 @@ def published_file(name: str) -> dict[str, Any]:
 def published_info(name: str) -> BenchmarkInfo:
     """Return the description of a benchmark."""
     return BenchmarkInfo.model_validate(published_file(name)["info"])
+
+
+def not_found(name: str, place: Path) -> UserError:
+    """Return the error for a place that has none of a benchmark's data."""
+    return UserError(f"{place} holds no data of {name}: expected {published_file(name)['expected']}.")
 
 
 def published_scores(name: str) -> list[Published]:
