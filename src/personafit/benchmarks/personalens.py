@@ -419,4 +419,10 @@ def open_tasks(data: Path | None) -> TaskBenchmark:
         return FolderTasks(STARTER, "starter-dialogues")
     if not data.is_dir():
         raise UserError(f"--data {data}: there is no such folder.")
-    return FolderTasks(data) if (data / "tasks.jsonl").is_file() else PersonaLens(data)
+    if (data / "tasks.jsonl").is_file():
+        return FolderTasks(data)
+    if (data / "benchmark.toml").is_file():
+        raise UserError(
+            f"{data} has no tasks.jsonl, which dialogues are held about; see docs/reference/folder.md."
+        )
+    return PersonaLens(data)
