@@ -32,10 +32,8 @@ def find_plugin(group: Group, name: str) -> Any | None:
         try:
             found = entry.load()
             return getattr(found, FACTORY, found)
-        except (
-            Exception,
-            SystemExit,
-        ) as error:  # a user's module may raise anything while it is imported
+        # A user's module may raise anything while it is imported.
+        except (Exception, SystemExit) as error:
             why = " ".join(str(error).split())[:200].rstrip(".")
             raise UserError(
                 f"{name}: the entry point {entry.value} cannot be loaded ({type(error).__name__}: {why})."

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import personafit as pf
 from personafit.benchmarks import BenchmarkInfo, FolderBenchmark, check_folder, starter, write_folder
 from tests.conftest import Command
 
@@ -81,6 +82,29 @@ def test_check_names_the_place(
     assert any(re.search(expected, problem) for problem in problems), problems
     done = personafit("data", "check", str(tmp_path), code=1)
     assert re.search(r"\d problems?\.", done.out)
+
+
+def test_a_line_that_cannot_be_read_is_not_reported_again_by_those_that_name_it(tmp_path: Path) -> None:
+    write_folder(tmp_path, starter())
+    for file in ("items.jsonl", "people.jsonl"):
+        whole = (tmp_path / file).read_text(encoding="utf-8")
+        (tmp_path / file).write_text(whole.replace("{", '{"colour": 1, ', 1), encoding="utf-8")
+        (fault,) = check_folder(tmp_path)
+        assert f"{file}, line 1, field 'colour'" in fault
+        (tmp_path / file).write_text(whole, encoding="utf-8")
+
+
+def test_a_folder_says_what_it_lacks(tmp_path: Path) -> None:
+    write_folder(tmp_path, starter())
+    (tmp_path / "gold.jsonl").write_text("", encoding="utf-8")
+    run = pf.evaluate(tmp_path, raters="rule:length", limit=4, store=tmp_path / "s.db", progress=False)
+    assert any("gold.jsonl has no labels, so nothing is scored" in note for note in run.notes)
+    items = (tmp_path / "items.jsonl").read_text(encoding="utf-8")
+    (tmp_path / "items.jsonl").write_text(
+        items.replace('{"id"', '{"kind": "dialogue", "id"'), encoding="utf-8"
+    )
+    with pytest.raises(pf.UserError, match=r"has no tasks\.jsonl, which dialogues are held about"):
+        pf.evaluate(tmp_path, raters="rule:length", store=tmp_path / "s.db", progress=False)
 
 
 def test_pairs_csv_becomes_a_benchmark_that_runs(personafit: Command, tmp_path: Path) -> None:

@@ -72,6 +72,9 @@ def longer(shown):
 def six(prompt, attributes, answers):
     return [6] * len(attributes)
 
+def plain(shown):
+    return True if shown.question.name == "relevance" else 3
+
 nothing = 3
 """
 
@@ -129,6 +132,16 @@ def test_what_is_no_answer_fails_and_says_so(
 ) -> None:
     with pytest.raises(Unanswerable, match=f"{name} {sentence}"):
         judged(f"{module}:{name}", asks, TWO if asks is ATTRIBUTES else pair())
+
+
+def test_one_answer_about_one_part_needs_no_list(module: str) -> None:
+    for asks, shown, said in ((ATTRIBUTES, TWO, "yes"), (PREFERENCES, pair(), "3")):
+        one = replace(shown, parts=shown.parts[:1])
+        assert labels(judged(f"{module}:plain", asks, one).answers) == [said]
+        with pytest.raises(Unanswerable, match="plain must return 2 "):
+            judged(f"{module}:plain", asks, shown)
+    with pytest.raises(Unanswerable, match="six must return a whole number from 1 to 5"):
+        judged(f"{module}:six", PREFERENCES, replace(pair(), parts=pair().parts[:1]))
 
 
 def test_a_scorer_of_answers_leaves_a_difference_for_the_report(module: str) -> None:

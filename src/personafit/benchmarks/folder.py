@@ -93,13 +93,15 @@ class FolderBenchmark(Benchmark):
         return self._records.conversations()
 
     def notes(self) -> list[str]:
-        """Return the folder's description, and whether its labels are by others than `gold` names."""
+        """Return the folder's description, and why nothing is scored if it has no labels, or none by whom `gold` names."""
         said = [self.info.description] if self.info.description else []
         raters: set[str] = set()
         for row in self.gold():
             if row.rater == self.info.gold:
                 return said
             raters.add(row.rater)
+        if not raters and self.kind in ("choice", "relevance"):
+            said.append(f"{self.folder / 'gold.jsonl'} has no labels, so nothing is scored.")
         if raters:
             place = located(self.folder / "benchmark.toml", None, "gold")
             named = ", ".join(sorted(raters)[:MOST_NAMED])

@@ -56,6 +56,8 @@ class FolderRecords:
         self._items: dict[str, tuple[str, int]] | None = None
         """Kind and number of products by item."""
         self._labelled: set[str] = set()
+        self._incomplete: set[str] = set()
+        """Files with lines that could not be read: names that others lack may stand there."""
 
     def people(self) -> Iterator[Person]:
         seen: set[str] = set()
@@ -101,7 +103,7 @@ class FolderRecords:
         for number, gold in self._unique("gold.jsonl", Judgment, _gold_key, "item"):
             self._labelled.add(gold.item)
             if gold.item not in (self._items or {}):
-                self._complain(f"{located(path, number, 'item')}: '{gold.item}' is not in items.jsonl.")
+                self._unknown(located(path, number, "item"), gold.item, "items.jsonl")
             elif self._labels(gold, number):
                 yield gold.model_copy(update={"target": self._hash(gold.target)}) if gold.target else gold
 
@@ -118,7 +120,7 @@ class FolderRecords:
         for number, task in self._unique("tasks.jsonl", Task, lambda task: f"{task.person}/{task.id}"):
             missing = [name for name in task.preferences if name not in facets.get(task.person, {})]
             if task.person not in facets:
-                self._complain(f"{located(path, number, 'person')}: '{task.person}' is not in people.jsonl.")
+                self._unknown(located(path, number, "person"), task.person, "people.jsonl")
             elif missing:
                 self._complain(
                     f"{located(path, number, 'preferences')}: {task.person} has no facet '{missing[0]}'."
@@ -132,7 +134,7 @@ class FolderRecords:
             if one.person in (self._people or ()):
                 yield one
             else:
-                self._complain(f"{place}: '{one.person}' is not in people.jsonl.")
+                self._unknown(place, one.person, "people.jsonl")
 
     def votes(self) -> Iterator[Judgment]:
         """Iterate over the individual votes, if any; their items must exist, their labels are not restricted."""
@@ -140,7 +142,7 @@ class FolderRecords:
             if vote.item in (self._items or ()):
                 yield vote.model_copy(update={"target": self._hash(vote.target)})
             else:
-                self._complain(f"{place}: '{vote.item}' is not in items.jsonl.")
+                self._unknown(place, vote.item, "items.jsonl")
 
     def unlabelled(self) -> list[str]:
         missing = sorted(set(self._items or ()) - self._labelled)
@@ -170,11 +172,13 @@ class FolderRecords:
     def _fits(self, item: Item, number: int) -> bool:
         """Return whether an item's person and products exist, and the number of products suits its kind."""
         path, count, faults = self._folder / "items.jsonl", len(item.products), []
-        if item.person not in (self._people or ()):
-            faults.append(f"{located(path, number, 'person')}: '{item.person}' is not in people.jsonl.")
+        stranger = item.person not in (self._people or ())
+        if stranger:
+            self._unknown(located(path, number, "person"), item.person, "people.jsonl")
         place = located(path, number, "products")
-        unknown = (product for product in item.products if product not in (self._products or ()))
-        faults += [f"{place}: '{product}' is not in products.jsonl." for product in unknown]
+        unknown = [product for product in item.products if product not in (self._products or ())]
+        for product in unknown:
+            self._unknown(place, product, "products.jsonl")
         twice = {product for product in item.products if item.products.count(product) > 1}
         kind = self._kind or item.kind
         if self._strict and kind == "choice":
@@ -187,13 +191,24 @@ class FolderRecords:
             faults.append(f"{place}: {what.format(count)}.")
         for fault in faults:
             self._complain(fault)
-        return not faults
+        return not (stranger or unknown or faults)
+
+    def _unknown(self, place: str, name: str, file: str) -> None:
+        """Report a name that is not in a file, unless that file has faults of its own, which come first."""
+        if file not in self._incomplete:
+            self._complain(f"{place}: '{name}' is not in {file}.")
 
     def _unique(
         self, file: str, model: type[M], key: Callable[[M], str], field: str = "id"
     ) -> Iterator[tuple[int, M]]:
         """Iterate over the records of a file; repeated keys are faults."""
-        return read_records(self._folder / file, model, self._complain, self._strict, key, field)
+
+        def complain(fault: str) -> None:
+            self._incomplete.add(file)
+            self._complain(fault)
+
+        noted = refuse if self._complain is refuse else complain
+        return read_records(self._folder / file, model, noted, self._strict, key, field)
 
     def _optional(self, file: str, model: type[M], field: str) -> Iterator[tuple[str, M]]:
         """Iterate over the records of an optional file, with the places of a field."""

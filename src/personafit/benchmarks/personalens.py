@@ -403,4 +403,10 @@ def open_tasks(data: Path | None) -> TaskBenchmark:
     data = data_folder("personalens", data)
     if str(data) == "starter" and not data.is_dir():
         return FolderTasks(STARTER, "starter-dialogues")
-    return FolderTasks(data) if (data / "tasks.jsonl").is_file() else PersonaLens(data)
+    if (data / "tasks.jsonl").is_file():
+        return FolderTasks(data)
+    if (data / "benchmark.toml").is_file():
+        raise UserError(
+            f"{data} has no tasks.jsonl, which dialogues are held about; see docs/reference/folder.md."
+        )
+    return PersonaLens(data)

@@ -26,6 +26,7 @@ from personafit.items.reading import (
     Tags,
     Unit,
     answered,
+    by_part,
     marks,
     numbers_for,
     replay_key,
@@ -224,14 +225,14 @@ class DialogueQuestion(Question):
 
     def accept(self, shown: Shown, returned: Any, threshold: float | None = None) -> list[PartAnswer] | None:
         """Return the answers from a rating inside the scale, a bool for a yes-or-no question, or a list with one for each turn."""
-        given = numbers_for(shown.parts, returned if self.by_turn else [returned])
+        given = numbers_for(shown.parts, by_part(shown, returned) if self.by_turn else [returned])
         if given is None or any(mark not in range(self.low, self.high + 1) for mark in given):
             return None
         return answered(shown, marks(int(mark) for mark in given))
 
     def expected(self, shown: Shown) -> str:
         scale = f"from {self.low} to {self.high}"
-        turns = f" for each of the assistant's turns ({len(shown.parts)})" if self.by_turn else ""
+        turns = f" for each of the assistant's {len(shown.parts)} turns" if len(shown.parts) > 1 else ""
         return f"a whole number {scale}{turns}"
 
     def parse(self, reply: str, dialogue: Dialogue) -> list[int] | None:

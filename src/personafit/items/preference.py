@@ -21,6 +21,7 @@ from personafit.items.reading import (
     Unit,
     Verdict,
     answered,
+    by_part,
     json_values,
     marks,
     numbers_for,
@@ -149,13 +150,14 @@ class PreferenceQuestion(AttributeQuestion):
 
     def accept(self, shown: Shown, returned: Any, threshold: float | None = None) -> list[PartAnswer] | None:
         """Return the answers from a rating from 1 (clearly the first answer shown) to 5 (the second) per attribute."""
-        given = numbers_for(shown.parts, returned)
+        given = numbers_for(shown.parts, by_part(shown, returned))
         if given is None or any(mark not in range(LOWEST, HIGHEST + 1) for mark in given):
             return None
         return answered(shown, marks(turned(int(mark), shown.order) for mark in given))
 
     def expected(self, shown: Shown) -> str:
-        return f"{len(shown.parts)} whole numbers from {LOWEST} to {HIGHEST}"
+        numbers = "a whole number" if len(shown.parts) == 1 else f"{len(shown.parts)} whole numbers"
+        return f"{numbers} from {LOWEST} to {HIGHEST}"
 
     def drawn_order(self, shown: Shown) -> tuple[int, ...]:
         return (PERSONAL, GENERIC) if draw("shown", shown.about, among=2) else (GENERIC, PERSONAL)

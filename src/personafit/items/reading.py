@@ -270,7 +270,7 @@ class Question:
 
     def accept(self, shown: Shown, returned: Any, threshold: float | None = None) -> list[PartAnswer] | None:
         """Return answers from a function's return value; None if the scale does not allow it."""
-        numbers = numbers_for(shown.parts, returned)
+        numbers = numbers_for(shown.parts, by_part(shown, returned))
         return None if numbers is None else answered(shown, [(None, number) for number in numbers])
 
     def expected(self, shown: Shown) -> str:
@@ -348,6 +348,11 @@ def choice_of(scores: Sequence[float]) -> tuple[str, float]:
     leaders = [index for index, score in enumerate(scores) if score == best]
     margin = scores[0] - max(scores[1:]) if len(scores) > 1 else 0.0
     return (str(leaders[0]) if len(leaders) == 1 else TIE), margin
+
+
+def by_part(shown: Shown, returned: Any) -> Any:
+    """Return what a function returned about each part, where it may return a bare value about the only part."""
+    return [returned] if len(shown.parts) == 1 and not isinstance(returned, Iterable) else returned
 
 
 def numbers_for(wanted: Sized, returned: Any) -> list[float] | None:

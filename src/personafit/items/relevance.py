@@ -26,6 +26,7 @@ from personafit.items.reading import (
     Tags,
     Unit,
     answered,
+    by_part,
     json_numbers,
     numbers_for,
     words_of,
@@ -142,6 +143,7 @@ class RelevanceQuestion(Question):
 
     def accept(self, shown: Shown, returned: Any, threshold: float | None = None) -> list[PartAnswer] | None:
         """Return the answers from a bool or a number for each attribute."""
+        returned = by_part(shown, returned)
         numbers = numbers_for(shown.parts, returned)
         if numbers is None:
             return None
@@ -156,7 +158,8 @@ class RelevanceQuestion(Question):
         )
 
     def expected(self, shown: Shown) -> str:
-        return f"{len(shown.parts)} truth values or finite numbers"
+        count = len(shown.parts)
+        return "a truth value or a finite number" if count == 1 else f"{count} truth values or finite numbers"
 
     @abstractmethod
     def parse(self, reply: ChatReply, shown: Shown) -> Answers | None:

@@ -49,9 +49,8 @@ def make_rater(text: str, asks: QuestionSet = CHOICES, people: Mapping[str, Pers
     if spec.kind in RATERS:
         return RATERS[spec.kind](spec, asks)
     found = None if spec.kind == "python" else find_plugin("raters", spec.kind)
-    if spec.kind == "python" or hasattr(
-        found, NAME
-    ):  # a function, given as MODULE:OBJECT or by the name that `personafit.rater` gave it
+    # A function is given as MODULE:OBJECT, or by the name that `personafit.rater` gave it.
+    if spec.kind == "python" or hasattr(found, NAME):
         from personafit.raters.function import python_rater, takes_messages
 
         # Functions that judge dialogues used to be models, and are still accepted as such for one more release.

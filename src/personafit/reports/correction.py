@@ -401,8 +401,7 @@ def analyze_correction(store: Store, run: RunRecord, human: Path | None = None) 
     if scores is not None:
         if human is None:
             raise UserError(
-                f"{run.name} is a run of choices: its scores are by gold already, so people's labels must be given with --human FILE, "
-                f"with lines such as {EXAMPLE}."
+                f"{run.name} is a run of choices: give people's labels with --human FILE, with lines such as {EXAMPLE}."
             )
         labels = read_labels(human, store, scores)
         found = correct(scores, labels)
