@@ -250,7 +250,7 @@ def test_the_command_line_trains_and_reports(
     assert "Cross-validating by prompt" in done.err
     assert "attribute alone" in (tmp_path / "m" / "card.md").read_text(encoding="utf-8")
     invoke(monkeypatch, tmp_path, "train", "matcher", "--data", "nowhere", "--out", "m", code=2)
-    assert "relevance.jsonl" in capsys.readouterr().err
+    assert "--data nowhere: there is no such folder." in capsys.readouterr().err
 
 
 @pytest.mark.skipif(not (DATA / LABELS).is_file(), reason=f"the published labels are not at {DATA}")

@@ -184,7 +184,7 @@ class ChoiceReport(KindReport):
         restraint = " and restraint" if "restraint" in known else ""
         lift = ", lift in points" if "lift" in known else ""
         judged = "One row per system and judge. " if self.metric == "win_rate" else ""
-        caption = f"{judged}{self.shown.capitalize()}{restraint} in %{lift}; 95 % intervals, clustered by person and, where prompts recur, by prompt."
+        caption = f"{judged}{self.shown.capitalize()}{restraint} in %{lift}."
         lines = dict([*self._headlined.items()][:MOST_ROWS])
         note = " ".join([legend(name for name in known if name != "accuracy"), *self._no_lift()])
         return self.grid("Scores", caption, lines, columns, coverage=self.metric, note=note.strip())
@@ -210,7 +210,7 @@ class ChoiceReport(KindReport):
         sources = dict.fromkeys((one.note or "").removeprefix(NOT_MEASURED) for one in quoted)
         note = f"Published rows are quoted from {'; '.join(sources)}." if sources else ""
         title = f"{self.shown.capitalize()} by slice"
-        caption = f"{self.shown.capitalize()} in %, 95 % intervals below."
+        caption = f"{self.shown.capitalize()} in %."
         return self.grid(title, caption, self.lines_of(self.metric), columns, quoted=quoted, note=note)
 
     def _published(self, columns: Iterable[Column]) -> Iterator[Result]:

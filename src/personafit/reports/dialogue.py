@@ -40,7 +40,6 @@ from personafit.store import RunRecord, Store
 
 PUBLISHED_FOR = "personalens"
 CANNED = "canned assistant"
-CLUSTERED = "Below each number its 95 % interval, clustered by person and, where tasks recur, by task."
 CONTEXTS = {
     "given": "Judges of personalization were shown what the assistant was told (context `given`): not knowing the rest is no fault.",
     "full": "Judges of personalization were shown everything about the person (context `full`): a low mark may only mean that the "
@@ -93,6 +92,7 @@ FAULTS_NOTE = "; ".join(f"{kind}: the user {text}" for kind, text in FAULTS.item
 class DialogueReport(KindReport):
     """The report of a run in which assistants talked with simulated users and judges rated them."""
 
+    clustered: ClassVar[str] = "person and, where tasks recur, by task"
     searched: ClassVar[Mapping[str, str]] = {
         "searched": "words, person, task or reply",
         "rater_label": "Judge",
@@ -180,22 +180,22 @@ class DialogueReport(KindReport):
     def table(self) -> Grid:
         shown = [CONTEXTS[name] for name in self.run.contexts] if self.run.judges else []
         note = " ".join([SUMMARY, *shown])
-        return self.grid("Assistants", CLUSTERED, self._headline, FEW_COLUMNS, self._head, note=note)
+        return self.grid("Assistants", "", self._headline, FEW_COLUMNS, self._head, note=note)
 
     def sections(self) -> Iterator[Section]:
         quoted = published_results(self.benchmark)
         title = "Completion and personalization by kind of task"
         note = published_file(PUBLISHED_FOR)["note"] if quoted else ""
         judged = self.lines_of("personalization")
-        kinds = self.filled(title, CLUSTERED, judged | self.lines_of("completion"), BY_TASK, note, quoted)
+        kinds = self.filled(title, "", judged | self.lines_of("completion"), BY_TASK, note, quoted)
         lead = "SD: tasks of one domain; MD: tasks of several domains; beside published figures."
         yield Section("By kind of task", kinds, lead)
-        points, title = f"Completion and coverage in points. {CLUSTERED}", "Differences between contexts"
+        points, title = "Completion and coverage in points.", "Differences between contexts"
         lead = "What an assistant gains from what it is told, paired by task."
         yield Section(
             "Effects of contexts", self.differences(title, points, COMPARED, "effect", CANNED), lead
         )
-        shares = f"Shares in %. {CLUSTERED}"
+        shares = "Shares in %."
         counted, held = _columns([*COUNTED]), self.lines_of("exchanges")
         counts = self.filled("Counted without a judge", shares, held, counted, f"{COUNTS_NOTE}.")
         lead = "What fixed rules find in the transcripts, without a judge."

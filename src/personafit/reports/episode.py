@@ -16,7 +16,6 @@ from personafit.reports.result import Result
 from personafit.statistics.decisions import Hypothesis, decide_together
 from personafit.store import RunRecord, Store, run_answers
 
-CLUSTERED = "95 % intervals below are clustered by person and by request."
 REGRETS = FigureUnit(1.0, "of regret", 2)
 CLAIMED = {"majority": "the majority's choice", "profile": "a reader of the profile"}
 """Controls that a system's regret is tested against, and their names in sentences."""
@@ -49,6 +48,7 @@ BY_QUESTIONS: list[Column] = [
 class EpisodeReport(KindReport):
     """The report of a run in which agents carried out people's requests with tools."""
 
+    clustered: ClassVar[str] = "person and by request"
     searched: ClassVar[Mapping[str, str]] = {"rater_label": "Scored by", "explained": EXPLAINED}
 
     def __init__(self, store: Store, run: RunRecord) -> None:
@@ -110,7 +110,7 @@ class EpisodeReport(KindReport):
     def table(self) -> Grid:
         note = f"Regret: {REGRET}. Questions and leaks are means per episode."
         lines = dict(sorted(self._ladder.items(), key=lambda line: line[1] is not None))
-        return self.grid("Systems and controls", CLUSTERED, lines, FEW, "success", note=note)
+        return self.grid("Systems and controls", "", lines, FEW, "success", note=note)
 
     def sections(self) -> Iterator[Section]:
         domains = sorted({one.slice["domain"] for one in self.results if "domain" in one.slice})
@@ -119,12 +119,12 @@ class EpisodeReport(KindReport):
         ]
         lead = "Easy requests turn on one preference, medium ones on several that conflict, hard ones on two domains at once."
         levels = [
-            *self.filled("By level", CLUSTERED, self._ladder, BY_LEVEL),
+            *self.filled("By level", "", self._ladder, BY_LEVEL),
             *self.filled("Regret by domain", "Requests of one domain.", self._ladder, by_domain),
         ]
         yield Section("By level and domain", levels, lead)
         yield Section("Regret by number of questions", self._curve(), "What asking buys, and what it costs.")
-        points = f"Success in points, a negative difference in regret is a better choice. {CLUSTERED}"
+        points = "Success in points; a negative difference in regret is a better choice."
         against = self.differences("Differences from controls", points, ("success", "regret", "questions"))
         yield Section("Against the controls", against, "System minus control, paired by request.")
         told = self.differences(
@@ -133,7 +133,7 @@ class EpisodeReport(KindReport):
         yield Section(
             "Effects of contexts", told, "What a system gains from what it is told, paired by request."
         )
-        counts = self.filled("Counted per episode", CLUSTERED, self._ladder, COUNTED, f"{LABELS}.")
+        counts = self.filled("Counted per episode", "", self._ladder, COUNTED, f"{LABELS}.")
         yield Section(
             "Leaks, errors and collateral damage", counts, "Counted from calls and states, without a judge."
         )

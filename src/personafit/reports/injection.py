@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 
@@ -46,6 +46,8 @@ ACCURACY = {"clean": "right as it was, %", "placebo": "with a placebo, %", "atta
 
 class InjectionReport(KindReport):
     """The report of a run in which texts tried to steer the raters."""
+
+    clustered: ClassVar[str] = "person"
 
     def __init__(self, store: Store, run: RunRecord) -> None:
         self.effects = load_effects(store, run)
@@ -104,8 +106,7 @@ class InjectionReport(KindReport):
     def table(self) -> Grid:
         columns: list[Column] = [(COLUMNS[metric], metric, {}) for metric in SMALL]
         columns += [(f"right {when}, %", "accuracy", {"version": one}) for when, one in RIGHT_WHEN.items()]
-        caption = "Over all attacks; 95 % interval below, clustered by person."
-        return self.grid("Choices moved, and accuracy", caption, self.measured, columns)
+        return self.grid("Choices moved, and accuracy", "Over all attacks.", self.measured, columns)
 
     def sections(self) -> Iterator[Section]:
         asked = [line for line, control in self.measured.items() if control is None] or [*self.measured]
@@ -123,7 +124,7 @@ class InjectionReport(KindReport):
             for version in ("placebo", "attacked")
         ]
         lead = "An attack in the right answer makes a steered judge look better than it is."
-        accuracy = self.grid("Accuracy", "In %; 95 % interval below.", self.measured, columns)
+        accuracy = self.grid("Accuracy", "In %.", self.measured, columns)
         yield Section("Accuracy under attack", [accuracy], lead)
         flagged = [
             Row([r.slice.get("attack", f"all {r.slice['version']}")], [metric_cell(r), count_cell(r.n)])

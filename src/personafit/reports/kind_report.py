@@ -66,6 +66,8 @@ class KindReport(ABC):
     """Whether to include analyses that go beyond the run's scores."""
     searched: ClassVar[Mapping[str, str]] = {}
     """Overrides of the item browser's texts: what the search covers, what raters are called, what is explained."""
+    clustered: ClassVar[str] = "person and, where prompts recur, by prompt"
+    """What intervals are clustered by."""
     asks_whether: ClassVar[str] = ""
     """The question that runs of this kind ask; it is the title where the benchmark's own is missing or about choices."""
     lines: Sequence[Line] = ()
@@ -265,8 +267,14 @@ class KindReport(ABC):
             if source is None or any(cell.text for cell in cells):
                 rows.append(Row(names, cells, control, source, rater if names[rater] in rules else 0))
         headings = [heading for heading, *_ in columns] + ([] if coverage is None else ["coverage, %"])
-        caption = " ".join(filter(None, [same, caption]))
+        caption = self._caption([same, caption], rows)
         return Grid(title, caption, heads, headings, rows, list(remarks), note).filled()
+
+    def _caption(self, said: Sequence[str], rows: Sequence[Row]) -> str:
+        """Return the caption of a table; it says what the intervals are if there are any."""
+        shown = any(mark in cell.interval for row in rows for cell in row.cells for mark in ("–", " to "))
+        intervals = f"Below each number its 95 % interval, clustered by {self.clustered}." if shown else ""
+        return " ".join(filter(None, [*said, intervals]))
 
     def filled(
         self,
@@ -334,7 +342,7 @@ class KindReport(ABC):
                 rows.append(Row([*(line[place] or "" for place in places), against], cells))
         heads = [*(HEADS[place] for place in places), "against"]
         headings = [*map(metric_name, metrics)]
-        return [Grid(title, caption, heads, headings, rows).filled()] if rows else []
+        return [Grid(title, self._caption([caption], rows), heads, headings, rows).filled()] if rows else []
 
     def _named(
         self, lines: Mapping[LineId, str | None], quoted: Sequence[Result]
@@ -539,9 +547,8 @@ class PlainReport(KindReport):
             ]
             rows.append(Row([str(line.rater), line.context or ""], cells, line.control))
         labels = [f"{metric.name}: {metric.label}." for metric in metrics if metric.label]
-        clustered = "95 % intervals are clustered by person and, where prompts recur, by prompt."
         headings = [metric_name(metric.name) for metric in metrics]
-        return Grid("Metrics", " ".join([*labels, clustered]), ["rater", "context"], headings, rows)
+        return Grid("Metrics", self._caption(labels, rows), ["rater", "context"], headings, rows)
 
 
 # -- simulated users -------------------------------------------------------------------------------------------------

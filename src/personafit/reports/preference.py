@@ -57,9 +57,7 @@ COLUMNS = {
 }
 FEW_COLUMNS = ("rating", "no_better_items", "win_rate_length_controlled", "mention_effect", "spearman")
 OF_PEOPLE = frozenset({*PEOPLE.values(), LABELS})
-SCALE = (
-    "Marks run from 1 (generic) over 3 (neither) to 5 (personalized). Below each number its 95 % interval."
-)
+SCALE = "Marks run from 1 (generic) through 3 (neither) to 5 (personalized)."
 DEFINED = (
     "No better: answers whose mean mark over their attributes is 3 or lower. Wins at equal length: the share of marks above 3 (3 counts "
     "half) there would be if both answers were equally long. Position: the pull to the answer shown first; both orders are averaged "

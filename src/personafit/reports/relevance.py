@@ -38,7 +38,7 @@ SLICED = {
     "list": "By the number of attributes in the list",
     "language": "By language",
 }
-INTERVALS = "In %; kappa and over-selection as they are. Below each number its 95 % interval, clustered by person and prompt."
+UNITS = "In %; kappa and over-selection as they are."
 DEFINED = (
     "Over-selection: the share of pairs a rater calls relevant over the share people do, on the pairs it answered; 1 picks as many. "
     "Average precision: of the ranking of each list by score, averaged over lists with anything relevant. R-precision: the hits among "
@@ -54,6 +54,7 @@ CAPTION = (
 class RelevanceReport(KindReport):
     """The report of a run in which raters said which attributes matter."""
 
+    clustered: ClassVar[str] = "person and by prompt"
     searched: ClassVar[Mapping[str, str]] = {"searched": "prompt, attribute, reason, person or raw reply"}
     asks_whether: ClassVar[str] = "which attributes matter for a prompt?"
 
@@ -93,7 +94,7 @@ class RelevanceReport(KindReport):
         own = {line: one for line, one in self.lines_of("f1").items() if one != PUBLISHED}
         few = {line: one for line, one in own.items() if line[3] != ALONE} or own
         title = f"Agreement with {self.info['gold']}"
-        return self.grid(title, INTERVALS, few, _columns(FEW_COLUMNS), "f1")
+        return self.grid(title, UNITS, few, _columns(FEW_COLUMNS), "f1")
 
     def sections(self) -> Iterator[Section]:
         scores = self.scores
@@ -101,7 +102,7 @@ class RelevanceReport(KindReport):
         every, title = self.lines_of("f1"), "Every rater and context"
         yield Section(
             "All scores",
-            [self.grid(title, INTERVALS, every, _columns(COLUMNS), "f1", self._quoted, note)],
+            [self.grid(title, UNITS, every, _columns(COLUMNS), "f1", self._quoted, note)],
             "Every figure of every rater, votes that came with the data and published figures included.",
         )
         yield Section("Grades", self._grades())
@@ -112,10 +113,7 @@ class RelevanceReport(KindReport):
         ]
         grids = [self.grid(title, "F1 in %.", every, columns) for title, columns in slices if columns]
         yield Section("Slices", grids, lead)
-        caption = (
-            "On the pairs that both answered: in points, over-selection as it is. 95 % intervals below, not adjusted for the number of "
-            "comparisons."
-        )
+        caption = "On the pairs that both answered: in points, over-selection as it is, not adjusted for the number of comparisons."
         lead = "Each rater asked for against every other, and against itself without the prompt."
         yield Section("Differences", self.differences("Differences between raters", caption, COMPARED), lead)
         yield self.agreement(opened_relevance(scores))

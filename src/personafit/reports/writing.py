@@ -21,7 +21,6 @@ TASKS = {"LaMP_4": "headlines", "LaMP_5": "paper titles", "LaMP_6": "subject lin
 SHORT = {"rouge_1": "R1", "rouge_l": "RL"}
 MEASURED = "ROUGE-1 and ROUGE-L (F1) in %: the words, and the longest sequence of words, that a text shares with what the person wrote."
 LIFT = "Lift: ROUGE-1 told about the person minus the better of told about nobody and told about somebody else, in points."
-CLUSTERED = "Below each number its 95 % interval, clustered by person."
 MAX_PROFILE = 4_000  # characters of a profile: some people have written hundreds of papers
 WORDS = {
     "rater": "system",
@@ -44,6 +43,7 @@ EXPLAINED = (
 class WritingReport(KindReport):
     """The report of a run in which systems wrote what people wrote."""
 
+    clustered: ClassVar[str] = "person"
     searched: ClassVar[Mapping[str, str]] = {"rater_label": "System", "explained": EXPLAINED}
 
     def __init__(self, store: Store, run: RunRecord) -> None:
@@ -69,7 +69,7 @@ class WritingReport(KindReport):
     def table(self) -> Grid:
         columns: list[Column] = [("ROUGE-1, %", METRICS[0], {}), ("ROUGE-L, %", METRICS[1], {})]
         columns.append(("lift, points", "lift", {}))
-        caption = f"{MEASURED} {LIFT} {CLUSTERED}"
+        caption = f"{MEASURED} {LIFT}"
         return self.grid("Systems", caption, self.lines_of(METRICS[0]), columns, METRICS[0])
 
     @property
@@ -98,7 +98,7 @@ class WritingReport(KindReport):
             for metric in METRICS
             if (score := one["scores"].get(f"{task}/{metric}")) is not None
         ]
-        caption = f"R1 and RL are ROUGE-1 and ROUGE-L in %. {CLUSTERED}"
+        caption = "R1 and RL are ROUGE-1 and ROUGE-L in %."
         return self.grid("ROUGE by task", caption, self._every, columns, quoted=quoted)
 
     def picture(self) -> Picture | None:
