@@ -7,7 +7,6 @@ and stores every turn as it happens. `one at a time` is how the published code w
 
 import asyncio
 import multiprocessing
-import resource
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from speed.commands import peak_memory
 from speed.contestants import Rate, Watch
 from speed.stub import Stub, stub_endpoint
 from speed.table import Measurement, paired
@@ -116,7 +116,7 @@ async def _bare(url: str, dialogues: int, at_once: int) -> Talked:
             (Path(folder) / "said.jsonl").write_bytes(b"\n".join(said))
             rate = watch.read()
     assert len(said) == calls
-    return Talked(rate, calls, _peak())
+    return Talked(rate, calls, peak_memory())
 
 
 def personafit(url: str, dialogues: int) -> Talked:
@@ -149,7 +149,7 @@ async def _personafit(url: str, dialogues: int, folder: Path) -> Talked:
         dialogues,
         dialogues * len(DIALOGUE_QUESTIONS),
     ]
-    return Talked(rate, calls, _peak())
+    return Talked(rate, calls, peak_memory())
 
 
 def _write_people(folder: Path, count: int) -> None:
@@ -213,10 +213,6 @@ def measure() -> list[Measurement]:
 def _calls(questions: int) -> int:
     """Calls of one dialogue: ten exchanges, the user's last word, and the judge's questions."""
     return 2 * EXCHANGES + 1 + questions
-
-
-def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
 
 
 def _alone(contestant: Callable[[str, int], Talked], url: str, dialogues: int) -> Talked:

@@ -6,7 +6,6 @@ the longest episodes.
 
 import asyncio
 import multiprocessing
-import resource
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -16,11 +15,12 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from speed.commands import peak_memory
 from speed.table import Measurement
 
 ROUNDS = 5
 EPISODES = 4_000
-FEW, MANY = 10, 240  # samples of each of 418 requests
+FEW, MANY = 10, 240  # samples of each request
 BAR = 1_000.0  # episodes a second
 STORED_BAR = 150.0  # episodes a second through the store
 FLAT = 0.83  # of the peak memory of many episodes, what a few take
@@ -73,7 +73,7 @@ def peak(samples: int) -> float:
     with TemporaryDirectory() as folder, Store(Path(folder) / "store.db") as store:
         done = asyncio.run(execute(store, config, Silence(), open_world(None)))
     assert sum(lane.finished for lane in done.summary.lanes) > samples * 400
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
+    return peak_memory()
 
 
 def searches(request: str, tools: Any) -> str:
