@@ -185,7 +185,7 @@ def test_a_benchmark_and_rows_are_audited(tmp_path: Path) -> None:
     found = pf.audit(pairs(40))
     longest = found.results.filter(rater="rule:length", metric="accuracy", slice="")
     assert longest["value"].to_list() == [1.0]
-    assert any(sentence.startswith("length rule: ") for sentence in found.sentences)
+    assert any(sentence.startswith("Length rule: ") for sentence in found.sentences)
     assert found.report(tmp_path / "audit.html").is_file()
     assert found.as_dict()["benchmark"] == "pairs"
     assert pf.audit("starter").results.height > 0

@@ -236,9 +236,8 @@ def _structure_verdicts(audit: Audit, counted: CheckResult) -> Iterator[CheckRes
     if leaking:
         most = max(leaking, key=lambda leak: leak.answers)
         finding = f"{most.first} and {most.second} share {most.answers:,} answers and {most.pairs:,} pairs"
-        yield CheckResult(
-            "leakage", "warns" if not audit.pairs.splits else "fails", f"{finding}: never split by row"
-        )
+        grade = "warns" if not audit.pairs.splits else "fails"
+        yield CheckResult("leakage", grade, f"{finding}; split by person, never by row")
     else:
         yield CheckResult("leakage", "passes", "no two splits or tiers share an answer")
     yield _hostile_verdict(audit)
@@ -307,7 +306,11 @@ def audit_part(body: Mapping[str, Any], picture: bool = True) -> ReportPart:
         f"{counts[CANNOT_TELL]} cannot tell.",
     ]
     for grade in ("fails", "warns"):
-        said += [f"{one['check']}: {one['finding']}." for one in verdicts if one["grade"] == grade]
+        said += [
+            f"{str(one['check']).capitalize()}: {one['finding']}."
+            for one in verdicts
+            if one["grade"] == grade
+        ]
     rows = [
         Row([one["check"]], [Cell(f"{SYMBOLS[one['grade']]} {one['grade']}"), Cell(one["finding"])])
         for one in verdicts
