@@ -120,6 +120,8 @@ trainer._rows_backward(model, batch)
 for (name, parameter), (_, expected) in zip(model.named_parameters(), whole.named_parameters()):
     difference = (parameter.grad.full_tensor() - expected.grad).abs().max()
     assert difference < 1e-4, (name, difference)
+torch.distributed.barrier()
+os._exit(0)  # about one interpreter in 27 was aborted by a thread of torch's while it shut down
 """
 
 
