@@ -4,6 +4,7 @@
 handed over (`done`), each with a hash of the prompt.
 """
 
+import asyncio
 import hashlib
 import os
 import sys
@@ -14,6 +15,8 @@ from aiohttp import web
 
 from tests.stub_endpoint import BEHAVIOURS, Body, StubEndpoint, with_letters
 
+THINKS = 0.03  # seconds for each reply, so that a run is not over before its test disturbs it
+
 
 def main() -> None:
     """Serve until killed."""
@@ -23,6 +26,7 @@ def main() -> None:
     async def answer(_stub: StubEndpoint, request: web.Request, body: Body) -> web.StreamResponse:
         prompt = hashlib.sha256(body["messages"][0]["content"].encode()).hexdigest()
         os.write(descriptor, f"got {prompt}\n".encode())
+        await asyncio.sleep(THINKS)
         response = web.json_response(with_letters(body))
         await response.prepare(request)
         await response.write_eof()
